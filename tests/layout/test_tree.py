@@ -14,7 +14,7 @@ GROUPS = {"base", "kube", "wire", "server", "tools", "cli"}
 PUBLIC = {"sdk", "testing"}
 MOST_MODULES = 25
 PEOPLE = re.compile(
-    r"\b(who|whoever|whom|whose|somebody|someone|nobody|everybody|everyone|anybody|anyone)\b", re.I
+    r"\b(who|whoever|whom|somebody|someone|nobody|everybody|everyone|anybody|anyone)\b", re.I
 )
 """Program parts are not people: a docstring names the client, the worker, the cache."""
 

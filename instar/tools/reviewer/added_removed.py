@@ -1,4 +1,8 @@
-"""CRDs that only one side has: gone with their objects, or new and perhaps refused. Pure."""
+"""Findings about CRDs that only one side of a review has: removed with their objects, or new.
+Pure.
+
+``reviewing.py`` adds them to the report.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +28,9 @@ def with_presence(
     *,
     removed: bool = True,
 ) -> Report:
-    """The report with findings about CRDs that have no partner; ``removed`` False: the old side is
-    more than the new one means to be (a whole cluster), so nothing is gone."""
+    """Return the report with findings about CRDs without a counterpart. ``removed`` False: the
+    old side is a whole cluster, so a CRD missing in the new one is not removed.
+    """
     gone = [name for name in report.only_old if name in old] if removed else []
     crds = [_removed(name, old[name], options) for name in gone]
     problems = list(report.problems)
@@ -67,7 +72,7 @@ def _removed(name: str, document: Document, options: ReviewOptions) -> CrdReview
 
 
 def _refused(name: str, document: Document, options: ReviewOptions) -> CrdReview:
-    """New to the other side, so only what the server says of it counts."""
+    """Return findings about a new CRD; only what the server says of it counts."""
     found = [
         replace(item, file=document.file, line=line_of(document, item.pointer))
         for item in find(None, read_side(document.value), options)

@@ -1,4 +1,7 @@
-"""What to do about a finding: each rule's advice, rules that call for the same one together."""
+"""Advice about findings: what to do, by rule; rules with the same advice stand together.
+
+Renderers print it beside each finding.
+"""
 
 from __future__ import annotations
 

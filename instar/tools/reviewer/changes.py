@@ -1,7 +1,8 @@
-"""Two schemas of one version, paired node by node: what changed where.
+"""Pairs two schemas of one version node by node and lists what changed where.
 
-A node that is gone or new is listed once, at its top; a node whose type became another one is
-not descended into. Combinators belong to the node that carries them. Nothing is judged here.
+``engine.py`` runs the rules over these changes. A node that is gone or new is listed once, at its
+top; a node whose type changed is not descended into. Combinators belong to the node that carries
+them.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from instar.tools.reviewer.types import compatible_types
 
 Json = Mapping[str, Any]
 Steps = tuple[str, ...]
-"""The way to a node inside a schema: ``("properties", "spec", "items")``."""
+"""Path to a node inside a schema: ``("properties", "spec", "items")``."""
 
 CHILD_KEYWORDS = frozenset({"properties", "items", "additionalProperties"})
 
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """One place where the schemas differ. ``old`` or ``new`` is None where there is no node."""
+    """One place where the schemas differ. ``old`` or ``new`` is None where the node is absent."""
 
     steps: Steps
     old: Json | None
     new: Json | None
     keywords: frozenset[str] = frozenset()
-    """The keywords that differ, for a node that exists on both sides."""
+    """Keywords that differ, of a node that both sides have."""
     old_parent: Json = field(default_factory=dict)
     new_parent: Json = field(default_factory=dict)
 
@@ -47,12 +48,12 @@ class NodeChange:
 
 
 def changes(old: Json, new: Json) -> list[NodeChange]:
-    """Every difference, parents first, siblings by name."""
+    """Return every difference, parents first, siblings by name."""
     return list(_node((), old, new, {}, {}))
 
 
 def value_path(steps: Steps) -> str:
-    """The path as people write it: ``spec.ports[*].name``, ``spec.labels.*``."""
+    """Return the path as users write it: ``spec.ports[*].name``, ``spec.labels.*``."""
     path, position = "", 0
     while position < len(steps):
         word = steps[position]
@@ -107,5 +108,5 @@ def _differing(old: Json, new: Json) -> frozenset[str]:
 
 
 def _own(name: str, value: Any) -> Any:
-    """The part of a keyword that belongs to the node itself: children speak for themselves."""
+    """Return the part of a keyword that belongs to the node itself, without its children."""
     return None if name in CHILD_KEYWORDS and isinstance(value, Mapping) else value

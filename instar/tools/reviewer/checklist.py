@@ -1,4 +1,7 @@
-"""The review checklist: each question answered yes or no, with what the answer rests on. Pure."""
+"""The review checklist: questions answered yes or no, with the basis of each answer. Pure.
+
+``engine.py`` attaches it to the review of a CRD; renderers print it.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ def _planned(safe: bool, steps: Sequence[PlanStep]) -> ChecklistAnswer:
 
 
 def _announced(old: Side, findings: Sequence[Finding]) -> ChecklistAnswer:
-    """Whatever leaves was declared deprecated in the release before."""
+    """Return whether everything that is removed was deprecated in the release before."""
     question = "Are rollout steps and communication/deprecation steps defined?"
     silent = []
     for item in findings:

@@ -1,7 +1,7 @@
-"""Severities, suppressions and baseline: what a project decided about its own findings. Pure.
+"""Project configuration of the reviewer: severities, suppressions and baseline. Pure.
 
-A suppression names its reason, its owner and the day it ends; past that day it is itself an
-error, and what it hid is back.
+``instar review`` reads it through ``sources.py``. A suppression names its reason, its owner and
+its last day; after that day it is an error itself, and what it hid is reported again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity, i
 from instar.tools.reviewer.rules import BY_ID
 
 FILES = ("instar.toml", ".instar.yaml", ".instar.yml", "pyproject.toml")
-"""Looked for in this order, in the working directory and the folders above it."""
+"""File names, looked for in this order in the working directory and the folders above it."""
 
 _KEYS = {"fail-on", "severity", "suppress", "baseline"}
 _SUPPRESS_KEYS = {"rule", "crd", "version", "path", "reason", "owner", "expires"}
@@ -52,7 +52,7 @@ class Suppression:
 
     @property
     def key(self) -> str:
-        """Tells it from the others, whatever the words around it are."""
+        """Return what identifies the suppression, whatever its texts are."""
         return " ".join((self.rule, self.crd, self.version, self.path))
 
     def label(self) -> str:
@@ -69,7 +69,7 @@ class Config:
 
 
 def section(file: str, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The reviewer's part of a configuration file; None when it has none."""
+    """Return the reviewer's section of a configuration file; None if it has none."""
     if file.endswith("pyproject.toml"):
         document = (document.get("tool") or {}).get("instar") or {}
     found = document.get("review")
@@ -120,7 +120,7 @@ def _suppression(raw: Mapping[str, Any]) -> Suppression:
 
 
 def read_baseline(text: str) -> frozenset[str]:
-    """Fingerprints of a baseline file; raises ``ConfigError`` when it is none."""
+    """Return the fingerprints of a baseline file; raises ``ConfigError``."""
     try:
         found = json.loads(text)["findings"]
         return frozenset(item["fingerprint"] for item in found)
@@ -144,7 +144,7 @@ def write_baseline(report: Report) -> str:
 
 
 def decide(report: Report, config: Config, baseline: Iterable[str], today: date) -> Report:
-    """The report after suppressions and baseline; expired suppressions become findings."""
+    """Apply suppressions and baseline; expired suppressions become findings."""
     known = frozenset(baseline)
     live = [item for item in config.suppressions if item.expires >= today]
     used: set[Suppression] = set()

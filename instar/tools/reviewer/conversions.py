@@ -1,7 +1,8 @@
-"""Across versions with the real converter: what it drops or makes invalid, with the object.
+"""Tries the real converter across versions: what it drops or makes invalid, with an example
+object.
 
-One small object per field of a version, converted in one batch to every other version and back.
-The deep search for data loss is ``instar check``; this is the reviewer's short look.
+``reviewing.py`` calls it when a converter is given. It converts one small object per field to
+every other version and back. The deep search for data loss is ``instar check``.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _probes(
 
 
 def _fields(steps: Steps, node: Mapping[str, Any]) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
-    """The leaves: what carries a value of its own."""
+    """Yield the leaves of a schema, which carry values of their own."""
     below = children(node)
     if steps in (("properties", "apiVersion"), ("properties", "kind")):
         return

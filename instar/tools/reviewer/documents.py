@@ -1,4 +1,7 @@
-"""What the reviewer makes of documents: which are CRDs, which cannot be used, where a place is."""
+"""Sorts documents for the reviewer: CRDs, unusable documents, and the lines of places in them.
+
+``sources.py`` calls it with the texts it read.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _BETA_SCHEMA = ("spec", "validation")
 
 
 def documents(text: str, file: str) -> tuple[list[Document], list[Problem]]:
-    """Every document; text that cannot be parsed ends the list with one problem."""
+    """Return every document; a text that cannot be parsed ends the list with one problem."""
     found: list[Document] = []
     try:
         for document in read_documents(text, file):
@@ -23,7 +26,7 @@ def documents(text: str, file: str) -> tuple[list[Document], list[Problem]]:
 
 
 def line_of(document: Document, pointer: Pointer) -> int:
-    """The line of a place in a CRD that was perhaps written in the other version of CRDs."""
+    """Return the line of a place in a CRD, which may be written in v1 or v1beta1."""
     line, depth = document.find(pointer)
     if pointer[3:4] == ("schema",) and depth < 4:
         return document.find((*_BETA_SCHEMA, *pointer[4:]))[0]
@@ -33,7 +36,7 @@ def line_of(document: Document, pointer: Pointer) -> int:
 
 
 def crd_problem(document: Document) -> Problem | None:
-    """Why a document that calls itself a CRD cannot be reviewed."""
+    """Return why a CRD document cannot be reviewed."""
     value = document.value
     if str(value.get("apiVersion", "")).removeprefix(f"{GROUP}/") not in ("v1", "v1beta1"):
         return _bad(document, ("apiVersion",), f"{value['apiVersion']} is neither v1 nor v1beta1")

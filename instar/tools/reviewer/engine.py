@@ -1,8 +1,8 @@
-"""Run every rule over a pair of CRDs (or one alone) and turn what they say into findings.
+"""Runs every rule over a pair of CRDs (or one alone) and turns the results into findings.
 
-Order of work: whole CRDs, then each shared version node by node, then lints minus what the old
-CRD already had, then whatever changed and nobody claimed. Evidence is added by ``witness.py``
-through a callable, so this module runs no schema.
+``reviewing.py`` calls it. Order of work: whole CRDs, then each shared version node by node, then
+lints minus what the old CRD already had, then changes that no rule claimed. Evidence is added
+through a callable (``witnesses/search.py``), so this module runs no schema.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from instar.tools.reviewer.types import compatible_types
 from instar.tools.reviewer.unchecked import crd_changes
 
 Evidence = Callable[[Probe], Witness | NoWitness]
-"""A witness, or why there is none."""
+"""Returns a witness, or why there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +51,8 @@ class ReviewOptions:
 def find(
     old: Side | None, new: Side, options: ReviewOptions, evidence: Evidence | None = None
 ) -> tuple[Finding, ...]:
-    """Every finding about one CRD, sorted; rules that are off are left out."""
-    # CEL witnesses take longest: whatever else can be shown is shown first.
+    """Return every finding about one CRD, sorted, without rules that are off."""
+    # CEL witnesses take longest, so all others are searched first
     drafts = sorted(_drafts(old, new, options), key=_is_cel)
     findings: dict[str, Finding] = {}
     for draft in drafts:
@@ -184,7 +184,9 @@ def _placed(
 
 
 def _unserved(draft: FindingDraft) -> FindingDraft:
-    """Nobody writes a version that is not served any more; reading from storage still prunes."""
+    """Lower the severity where the version is not served: it cannot be written, but reading
+    from storage still prunes.
+    """
     if BY_ID[draft.rule].severity is Severity.OFF:
         return draft
     if draft.effect in (Effect.PRUNED, Effect.CHANGED):
@@ -236,7 +238,7 @@ def _why_none(draft: FindingDraft, found: Witness | NoWitness | None) -> str:
 
 
 def severity_map(raw: Mapping[str, Any]) -> dict[str, Severity]:
-    """Checked overrides; raises ``ValueError`` naming the first bad entry."""
+    """Return checked overrides; raises ``ValueError`` naming the first bad entry."""
     found: dict[str, Severity] = {}
     for name, value in raw.items():
         if name not in BY_ID:

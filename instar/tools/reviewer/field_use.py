@@ -1,4 +1,8 @@
-"""Findings about fields that go, with how many real objects set them, and who. Pure."""
+"""Adds to findings about removed fields how many real objects set them, and which managers.
+Pure.
+
+``reviewing.py`` calls it when objects are given.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from instar.tools.reviewer.rule_groups import VALUES_LEAVE
 def with_use(
     findings: Iterable[Finding], old: Side | None, objects: Sequence[Object]
 ) -> tuple[Finding, ...]:
-    """Says ``3 of 4120 objects set spec.legacy, all by helm`` where such objects are given."""
+    """Add texts like ``3 of 4120 objects set spec.legacy, all by helm``."""
     tallies: dict[str, FieldTally] = {}
     for obj in objects if old is not None else ():
         version = parse_group_version(obj["apiVersion"]).version

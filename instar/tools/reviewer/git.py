@@ -1,6 +1,7 @@
-"""What the reviewer asks git: files of a revision, the commits of a file, where a path lies.
+"""Reads from git for the reviewer: files of a revision, commits of a file, the repository of a
+path.
 
-Runs the ``git`` program; whatever it cannot say is a ``GitError`` in one line.
+``sources.py`` calls it. It runs the ``git`` program; a failure is a ``GitError`` of one line.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import NamedTuple
 from instar.tools.manifest_files import is_manifest
 
 MERGE_BASE = "..."
-"""``main...`` is where the checked-out branch left ``main``."""
+"""``main...`` is the merge base of ``main`` and the checked-out branch."""
 
 
 class GitError(Exception):
-    """What git said, in one line."""
+    """A failure of git, in one line."""
 
 
 class Commit(NamedTuple):
-    """One step of a file's history."""
+    """One commit in a file's history."""
 
     revision: str
     title: str
@@ -29,13 +30,13 @@ class Commit(NamedTuple):
 
 
 def texts_at(reference: str, path: str) -> Iterator[tuple[str, str]]:
-    """(name, text) of a file, or of every manifest in a folder, at a revision."""
+    """Yield (name, text) of a file, or of every manifest in a folder, at a revision."""
     folder, inside = repository(path)
     revision = _revision(folder, reference)
     spec = f"{revision}:{inside}"
     kind = _git(folder, "cat-file", "-t", spec)
     if not kind and not Path(path).is_absolute():
-        # Git itself reads such a path from the top of the repository.
+        # git reads such a path from the top of the repository
         spec = f"{revision}:{path}"
         kind = _git(folder, "cat-file", "-t", spec)
     if not kind:
@@ -51,7 +52,7 @@ def texts_at(reference: str, path: str) -> Iterator[tuple[str, str]]:
 
 
 def repository(path: str) -> tuple[Path, str]:
-    """The top of the repository around a path, and the path inside it."""
+    """Return the top of the repository around a path, and the path inside it."""
     start = Path(path).absolute()
     around = next((item for item in (start, *start.parents) if item.is_dir()), Path.cwd())
     top = _git(around, "rev-parse", "--show-toplevel")
@@ -94,7 +95,7 @@ def _revision(folder: Path, reference: str) -> str:
 
 
 def _shallow(folder: Path) -> str:
-    """The usual reason in a pipeline, which nobody guesses from git's own words."""
+    """Return a hint if the clone is shallow, the usual reason in a pipeline."""
     if _git(folder, "rev-parse", "--is-shallow-repository") != "true":
         return ""
     return (

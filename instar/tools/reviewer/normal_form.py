@@ -1,6 +1,6 @@
-"""Schemas without accidents of spelling: what is equal here behaves equally.
+"""Normalises schemas to one spelling per meaning, so that equal schemas behave equally. Pure.
 
-Pure; returns new nodes. Descriptions stay, so that a docs rule can still see them.
+``reviewed_crd.py`` calls it. Descriptions stay, so that rules about documentation can see them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EITHER = ({"type": "integer"}, {"type": "string"})
 
 
 def normalise(schema: Mapping[str, Any]) -> Object:
-    """The same schema, one spelling per meaning, at every depth of the skeleton."""
+    """Return the same schema with one spelling per meaning, at every depth."""
     node = {name: value for name, value in schema.items() if not _says_nothing(name, value)}
     if node.get("x-kubernetes-int-or-string"):
         _drop_either(node)
@@ -62,7 +62,7 @@ def _says_nothing(name: str, value: Any) -> bool:
 
 
 def _drop_either(node: Object) -> None:
-    """int-or-string fields often spell the two types out again; changes its argument."""
+    """Drop the two types that int-or-string fields often spell out again; changes its argument."""
     if _is_either(node.get("anyOf")):
         del node["anyOf"]
     branches = node.get("allOf")

@@ -1,8 +1,8 @@
-"""From findings to an ordered, release-by-release way to get there. Pure; texts only.
+"""Makes an ordered plan, release by release, from the findings of a review. Pure.
 
-The order is always the same: add and serve, deprecate, flip storage, migrate, unserve, prune
-storedVersions, remove. Steps that a change does not need are left out. A step names what must be
-true before it, what to type, and how to get back.
+``engine.py`` attaches it to the review of a CRD. The order is always: add and serve, deprecate,
+flip storage, migrate, unserve, prune storedVersions, remove. A step names its precondition, its
+command and its rollback.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _APPLY = "kubectl apply --server-side -f crd.yaml"
 
 @dataclass(frozen=True)
 class _Ways:
-    """What the two CRDs differ in, as far as versions go."""
+    """How the versions of the two CRDs differ."""
 
     name: str
     added: list[str]
@@ -57,7 +57,7 @@ class _Ways:
 
 
 def plan(old: Side | None, new: Side, findings: Sequence[Finding]) -> tuple[PlanStep, ...]:
-    """Empty for a CRD alone and for changes that are only cosmetic."""
+    """Return the plan; empty for a CRD alone and for cosmetic changes."""
     if old is None or all(item.severity is Severity.INFO for item in findings):
         return ()
     ways = _ways(old, new)
@@ -115,7 +115,7 @@ def _impossible(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
 
 
 def _fields(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
-    """The field-level deprecation playbook."""
+    """Return the steps that deprecate fields."""
     found = _named(findings, VALUES_LEAVE)
     if not found:
         return

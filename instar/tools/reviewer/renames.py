@@ -1,7 +1,7 @@
-"""Is a field that went and one that came the same thing under another name or in another place?
+"""Recognises renamed and moved fields: pairs a removed field with an added one.
 
-Works on the list of changes of one version; answers pairs. A guess, so it wants evidence: an
-equal shape and a like name, or a shape that occurs nowhere else.
+``engine.py`` calls it with the changes of one version. It is a guess that needs evidence: an equal
+shape and a similar name, or a shape that occurs nowhere else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TEXTS = ("description", "title", "example")
 class Rename(NamedTuple):
     gone: NodeChange
     came: Steps
-    """The new place; beside the old one for a rename, elsewhere for a move."""
+    """The new place: a sibling of the old one for a rename, elsewhere for a move."""
     moved: bool
 
 
@@ -74,7 +74,7 @@ def _likeness(
 
 
 def _only_pair(old: NodeChange, gone: list[NodeChange], came: list[NodeChange]) -> bool:
-    """Nothing else went or came beside it, so there is nothing to confuse it with."""
+    """Return whether this is the only pair of siblings that changed, so that it is unambiguous."""
     parent = old.steps[:-1]
     return all(sum(item.steps[:-1] == parent for item in group) == 1 for group in (gone, came))
 

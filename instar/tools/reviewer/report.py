@@ -1,7 +1,8 @@
-"""What a review says: findings with evidence, grouped by CRD, in one sorted, frozen Report.
+"""The result of a review: findings with evidence, grouped by CRD, in one sorted, frozen
+``Report``.
 
-Plain values that every renderer reads. Nothing here decides what is breaking (``rules/``), reads
-a file (``sources.py``) or knows an output format (``render/``).
+``reviewing.py`` makes it; every renderer reads it. ``rules/`` decides what is breaking,
+``sources.py`` reads files, ``render/`` has the output formats.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Severity(StrEnum):
 
 
 class Hit(StrEnum):
-    """Who notices a change."""
+    """Which clients notice a change."""
 
     WRITERS = "writers"
     READERS = "readers"
@@ -41,10 +42,10 @@ class Hit(StrEnum):
 
 
 class NoWitness(StrEnum):
-    """Why the search shows no object; the value is what people read."""
+    """Why the search found no object; the value is what users read."""
 
     NO_CANDIDATE = "searched: no value was found that only one side takes"
-    """The one reason that is itself evidence."""
+    """The only reason that is evidence itself."""
     NO_OBJECT = "a value was found, but no whole object around it that one side takes"
     NO_TIME = "not searched: the time for witnesses of this CRD was used up"
     NO_RULES = "CEL rules were not run"
@@ -54,7 +55,7 @@ class NoWitness(StrEnum):
 
 
 class Effect(StrEnum):
-    """What the new CRD does to a witness that the old one took (or, for ACCEPTED, refused)."""
+    """What the new CRD does to a witness that the old one accepted (for ACCEPTED: refused)."""
 
     REFUSED = "refused"
     PRUNED = "pruned"
@@ -64,18 +65,18 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectVerdict:
-    """What one side's server does with an object that is created there."""
+    """What a server with one of the CRDs does with a created object."""
 
     accepted: bool
     errors: tuple[FieldError | str, ...] = ()
-    """A bare text is a refusal that names no place in the object."""
+    """The errors; a plain text is a refusal that names no place in the object."""
     pruned: tuple[str, ...] = ()
     result: Object | None = None
-    """The object as it would be served, when it was accepted."""
+    """The object as it would be served, if it was accepted."""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The errors in words, each said once."""
+        """Return the error texts, each once."""
         return tuple(dict.fromkeys(map(str, self.errors)))
 
     def says(self) -> str:
@@ -95,11 +96,11 @@ class Witness:
     old: ObjectVerdict
     new: ObjectVerdict
     new_version: str = ""
-    """Set where the second verdict is about another version of the same CRD."""
+    """Set if the second verdict is about another version of the same CRD."""
     through_status: bool = False
-    """The status of the object is written to ``/status``, after the rest of it."""
+    """Whether the status is written to ``/status``, after the rest of the object."""
     before: Object | None = None
-    """For rules about updates: the object as it was before the write."""
+    """For rules about updates: the object before the write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,25 +111,27 @@ class Finding:
     message: str
     version: str = ""
     path: str = ""
-    """The field, as its users write it: ``spec.ports[*].name``."""
+    """The field as users write it: ``spec.ports[*].name``."""
     pointer: Pointer = ()
     on_old: bool = False
-    """The pointer leads into the old CRD: something is gone."""
+    """Whether the pointer leads into the old CRD, because something is gone."""
     file: str = ""
     line: int = 0
     hits: tuple[Hit, ...] = ()
     details: str = ""
     witness: Witness | None = None
     unwitnessed: str = ""
-    """Why there is no witness, where one was to be expected."""
+    """Why there is no witness, where one was expected."""
     key: str = ""
     """Tells apart two findings of one rule at one place."""
     suppressed: str = ""
-    """The reason, when a suppression or the baseline hides it."""
+    """The reason, if a suppression or the baseline hides it."""
 
     @property
     def fingerprint(self) -> str:
-        """Stable over releases and wording: what baselines and code scanners remember."""
+        """Return a hash that is stable over releases and wording, for baselines and code
+        scanners.
+        """
         text = "\0".join((self.rule, self.crd, self.version, self.path, self.key))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -137,7 +140,7 @@ class Finding:
 
 
 class PlanRelease(StrEnum):
-    """When a step of a plan is due, in order of time."""
+    """The release in which a step of a plan is due, in order of time."""
 
     FIRST = "before anything else"
     N = "N"
@@ -181,7 +184,7 @@ class Damage(StrEnum):
     PRUNED = "pruned"
     INVALID = "invalid"
     OWNERSHIP_LOST = "ownership lost"
-    """Only seen where objects are really written: by a rehearsal."""
+    """Only seen when objects are really written, in a rehearsal."""
     FROZEN = "frozen"
     CHANGED = "changed"
 
@@ -193,17 +196,17 @@ class Damage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """One real object and what becomes of it."""
+    """One real object and its damage."""
 
     name: str
     version: str
     damage: Damage
-    """The worst that happens to it."""
+    """Its worst damage."""
     reasons: tuple[str, ...]
 
     @property
     def breaks(self) -> bool:
-        """Reading differently is no loss."""
+        """Return whether something is lost; reading differently is no loss."""
         return self.damage is not Damage.CHANGED
 
 
@@ -219,7 +222,7 @@ class CrdReview:
     stored: tuple[StoredObject, ...] = ()
     stored_count: int = 0
     label: str = ""
-    """Which step of a history this is."""
+    """Which commit of a history this is."""
 
     def worst(self) -> Severity:
         return min((item.severity for item in self.findings), key=_rank, default=Severity.OFF)
@@ -255,7 +258,9 @@ class Report:
         return sum(item.severity is severity for item in self.findings)
 
     def exit_code(self, fail_on: Severity | None = Severity.ERROR) -> int:
-        """2 for unusable input, 1 for findings at or above ``fail_on`` (None: never), else 0."""
+        """Return 2 for unusable input, 1 for findings at or above ``fail_on`` (None: never),
+        else 0.
+        """
         if self.problems:
             return 2
         if fail_on is None:
@@ -267,7 +272,7 @@ class Report:
 
 
 def pointer_of(path: str) -> Pointer:
-    """A place written with dots and brackets; keys with dots in them end it early."""
+    """Return the JSON pointer of a path with dots and brackets; keys with dots end it early."""
     found: list[str | int] = []
     for name, position in _TOKEN.findall(path):
         found.append(int(position) if position else name)

@@ -1,8 +1,9 @@
-"""One side of a review: a CRD of either API version, brought to v1 with its defaults.
+"""A CRD under review, of either API version, brought to v1 with its defaults and normalised
+schemas.
 
-The schemas are normalised (a keyword that says nothing is left out, two spellings of one meaning
-become one), so that a difference between two of them is a difference in behaviour. Compiled
-forms are made on demand and kept. Knows neither files nor rules.
+``reviewing.py`` reads both CRDs of a review with it; rules, witnesses and the simulator work on
+it. Schemas are normalised, so that a difference between two of them is a difference in behaviour.
+Compiled forms are made on demand and kept.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ class Side:
     """A CRD under review."""
 
     given: Object
-    """As it was written and as a server decodes it: without what it does not know."""
+    """The CRD as written and as a server decodes it, without unknown fields."""
     raw: Object
     """The v1 form with defaults."""
     crd: Crd
     knows_status: bool
     """Whether ``storedVersions`` was read from a cluster or is only assumed."""
     unknown: tuple[str, ...] = ()
-    """Paths a server drops when it decodes the CRD."""
+    """Paths that a server drops when it decodes the CRD."""
 
     @property
     def name(self) -> str:
@@ -46,7 +47,7 @@ class Side:
 
     @cached_property
     def schemas(self) -> Mapping[str, Object]:
-        """Normalised openAPIV3Schema by version; an absent schema is the empty one."""
+        """Return the normalised openAPIV3Schema by version; an absent schema is the empty one."""
         return {item.name: normalise(item.schema or {}) for item in self.crd.versions}
 
     @cached_property
@@ -54,7 +55,9 @@ class Side:
         return {}
 
     def pipeline(self, version: str, compile_rules: RuleCompiler) -> SchemaPipeline:
-        """What a server does to objects of a version; one the CRD lacks knows no field."""
+        """Return the pipeline for objects of a version; a version that the CRD lacks has no
+        fields.
+        """
         key = (version, compile_rules)
         if key not in self._pipelines:
             found = self.crd.version(version) or CrdVersion(version, served=False, storage=False)
@@ -73,9 +76,8 @@ class Side:
 
 
 def read_side(given: Mapping[str, Any]) -> Side:
-    """``given`` is a v1 or v1beta1 CRD as JSON; it is not changed.
-
-    Raises ``CrdDecodeError`` where a server could not even read it.
+    """Read a v1 or v1beta1 CRD as JSON, which is not changed. Raises ``CrdDecodeError`` where a
+    server could not decode it.
     """
     found = read_definition(given)
     known = bool((found.given.get("status") or {}).get("storedVersions"))

@@ -1,4 +1,4 @@
-"""Review pairs of CRDs: the one entry for library, command line and server."""
+"""Entry point of the reviewer, for the library, the command line and the server's ``--review``."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ from instar.tools.reviewer.witnesses.search import Search
 
 Crds = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 StoredObjects = Callable[[Document], Sequence[Object]]
-"""The objects to try, for the CRD they are stored under at present."""
+"""Returns the objects to try, for the CRD they are stored under at present."""
 
 
 def review(
     old: Crds, new: Crds, *, options: ReviewOptions | None = None, witnesses: bool = True
 ) -> Report:
-    """What changes from ``old`` to ``new`` break; without ``old`` each new CRD is linted alone.
-
-    Both are CRDs as JSON, one or many, v1 or v1beta1; many are paired by name.
+    """Return what changes from ``old`` to ``new`` break; without ``old`` each new CRD is linted
+    alone. Both are CRDs as JSON, one or many, v1 or v1beta1; many are paired by name.
     """
     before, after = _documents(old), _documents(new)
     return review_documents(before or None, after, options or ReviewOptions(), witnesses=witnesses)
@@ -46,7 +45,7 @@ def review_documents(
     objects: StoredObjects | None = None,
     convert: Convert | None = None,
 ) -> Report:
-    """CRDs by name against those of the same name; without ``old`` each is linted alone."""
+    """Review CRDs by name against those of the same name; without ``old`` each is linted alone."""
     before = old or {}
     reviews, problems = [], []
     for name in sorted(new if old is None else before.keys() & new.keys()):
@@ -72,7 +71,7 @@ def review_documents(
 
 
 def _unusable(name: str, old: Document | None, new: Document, error: CrdDecodeError) -> Problem:
-    """Which of the two a server could not read."""
+    """Return the problem that names which of the two CRDs could not be decoded."""
     bad = new
     try:
         read_side(new.value)
@@ -94,7 +93,7 @@ def review_crd(
     objects: Sequence[Object] = (),
     convert: Convert | None = None,
 ) -> CrdReview:
-    """One CRD: findings with evidence, its stored objects, the plan and the checklist."""
+    """Review one CRD: findings with evidence, its stored objects, the plan and the checklist."""
     search = Search(old, new, compile_rules) if witnesses else None
     findings = find(old, new, options, search)
     if convert is not None:
@@ -121,7 +120,7 @@ def review_crd(
 
 
 def located(crd: CrdReview, old: Document | None, new: Document) -> CrdReview:
-    """The review with every finding's file and line."""
+    """Return the review with the file and line of every finding."""
 
     def place(finding: Finding) -> Finding:
         document = old if finding.on_old and old is not None else new
@@ -131,7 +130,9 @@ def located(crd: CrdReview, old: Document | None, new: Document) -> CrdReview:
 
 
 def breaking(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """One text per breaking change between two versions of a CRD, for ``Warning`` headers."""
+    """Return one text per breaking change between two versions of a CRD, for ``Warning``
+    headers.
+    """
     found = find(read_side(old), read_side(new), ReviewOptions(ask_server=False))
     return [
         f"{item.rule}: {' '.join(filter(None, (item.version, item.path)))}: {item.message}"

@@ -1,4 +1,4 @@
-"""Rules that ask for the same answer, listed by name: what advice and plan both go by."""
+"""Groups of review rules that call for the same action; ``advice.py`` and ``plan.py`` use them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a rule is made of. A rule is a row (id, severity, who is hit); a check finds its cases.
+"""Types that review rules are made of: a rule is a row of data, a check finds its cases.
 
-Checks are pure and declare the keywords they answer for, so the engine can report what changed
-and nobody claimed. Nothing is registered: ``__init__.py`` lists everything by name.
+``rules/`` uses them and ``engine.py`` runs the checks. Checks are pure and declare the keywords
+they cover, so that the engine can report changes that no check covers.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ class ReviewRule:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Where to look for a witness, and what it has to show.
-
-    ``version`` and ``target`` are the versions the object is written at and judged at.
+    """Where to look for a witness, and what it has to show. ``version`` and ``target`` are the
+    versions the object is written at and judged at.
     """
 
     effect: Effect
@@ -45,7 +44,7 @@ class Probe:
     expression: str = ""
     """For CEL: the rule that must fail."""
     members: tuple[str, ...] = ()
-    """For ``required``: the fields that came or went."""
+    """For ``required``: the fields that were added or removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,24 +57,24 @@ class FindingDraft:
     path: str = ""
     pointer: Pointer = ()
     on_old: bool = False
-    """The pointer leads into the old CRD (something is gone)."""
+    """Whether the pointer leads into the old CRD, because something is gone."""
     key: str = ""
     severity: Severity | None = None
     hits: tuple[Hit, ...] | None = None
     details: str = ""
     effect: Effect | None = None
-    """What a witness must show; the engine turns it into a probe, with the next two."""
+    """What a witness must show; the engine makes a probe of it."""
     expression: str = ""
     members: tuple[str, ...] = ()
     probe: Probe | None = None
     unsure: bool = False
-    """The check cannot tell for certain: if the search finds no witness, it weighs less."""
+    """Whether the check is uncertain: without a witness the finding weighs less."""
     why_no_witness: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeCheck:
-    """Looks at one changed node of the same version."""
+    """Check of one changed node of the same version."""
 
     keywords: frozenset[str]
     run: Callable[[NodeChange], Iterable[FindingDraft]]
@@ -83,14 +82,14 @@ class NodeCheck:
 
 @dataclass(frozen=True, slots=True)
 class CrdCheck:
-    """Compares two CRDs as wholes; ``claims`` are the parts of ``spec`` it answers for."""
+    """Check that compares two whole CRDs; ``claims`` are the parts of ``spec`` it covers."""
 
     claims: tuple[str, ...]
     run: Callable[[Side, Side], Iterable[FindingDraft]]
 
 
 Lint = Callable[[Side], Iterable[FindingDraft]]
-"""Looks at one CRD alone; on a pair, what the old one already had is left out."""
+"""Check of one CRD alone; on a pair, what the old one already had is left out."""
 
 
 def keywords(*names: str) -> frozenset[str]:
@@ -98,7 +97,7 @@ def keywords(*names: str) -> frozenset[str]:
 
 
 def show(value: Any) -> str:
-    """A JSON value in a message: short."""
+    """Return a JSON value in short form, for a message."""
     text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -108,7 +107,7 @@ def listed(values: Iterable[Any]) -> str:
 
 
 def both(change: NodeChange) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-    """Old and new node where both exist."""
+    """Return old and new node where both exist."""
     if change.old is None or change.new is None:
         return None
     return change.old, change.new

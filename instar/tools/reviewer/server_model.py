@@ -1,7 +1,7 @@
-"""What a server with this CRD does to an object: the verdict both sides of a witness rest on.
+"""Simulates a server with a given CRD: what it does to an object that is created or updated.
 
-Objects go through the schema room's own pipeline, as they do on a server; this knows which
-version of which CRD is asked, and nothing about findings.
+The search for witnesses runs every object through the simulators of both CRDs. They call
+``kube/schema/pipeline.py``, as the server does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOT_SERVED = "404: the server could not find the requested resource"
 
 
 class CrdSimulator:
-    """One version of one CRD."""
+    """Simulated server for one version of one CRD."""
 
     def __init__(self, side: Side, version: str, compile_rules: RuleCompiler | None = None) -> None:
         self.side, self.version = side, version
@@ -31,17 +31,19 @@ class CrdSimulator:
         return self.pipeline.has_status
 
     def create(self, obj: Object, *, must_be_served: bool = False) -> ObjectVerdict:
-        """As if the object were created at this version; its argument is left alone."""
+        """Simulate a create at this version; the argument is not changed."""
         if must_be_served and not self.served:
             return ObjectVerdict(False, (_NOT_SERVED,))
         return _verdict(create(self.pipeline, self._addressed(obj)))
 
     def update(self, before: Object, after: Object) -> ObjectVerdict:
-        """As if the one were stored and then became the other; both are left alone."""
+        """Simulate an update from one state to the other; the arguments are not changed."""
         return _verdict(update(self.pipeline, self._addressed(after), self._addressed(before)))
 
     def _addressed(self, obj: Object) -> Object:
-        """Sent as what this side calls it: another name is another rule's finding."""
+        """Return the object with this CRD's group and kind; a different name is another rule's
+        finding.
+        """
         return {**obj, "apiVersion": self.pipeline.api_version, "kind": self.pipeline.kind}
 
 

@@ -1,7 +1,8 @@
-"""Where CRDs and objects come from: files, folders, standard input, git revisions, clusters.
+"""Loads CRDs and objects for the reviewer: files, folders, standard input, git revisions,
+clusters.
 
-The only module of the reviewer that does I/O. Whatever cannot be read becomes a ``Problem``;
-the rest is still reviewed.
+The only module of the reviewer that does I/O. What cannot be read becomes a ``Problem``; the rest
+is still reviewed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _PAGE = 500
 
 
 class ReviewedCluster(NamedTuple):
-    """Which cluster ``kube:`` means, unless the source itself names a context."""
+    """The cluster that ``kube:`` means, unless the source names a context."""
 
     kubeconfig: str | Path | None = None
     context: str | None = None
@@ -42,7 +43,7 @@ class ReviewedCluster(NamedTuple):
 
 @dataclass
 class LoadedCrds:
-    """One side: CRDs by name."""
+    """CRDs of one side by name."""
 
     crds: dict[str, Document] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -59,19 +60,20 @@ class LoadedObjects:
 async def load_crds(
     source: str, cluster: ReviewedCluster | None = None, exclude: Sequence[str] = ()
 ) -> LoadedCrds:
-    """The CRDs of a path, ``-``, ``git:REF:PATH``, ``kube:``, ``kube:NAME[?context=…]``; of a
-    folder not the files that match ``exclude``."""
+    """Load the CRDs of a path, ``-``, ``git:REF:PATH``, ``kube:``, ``kube:NAME[?context=…]``;
+    in a folder, without the files that match ``exclude``.
+    """
     found = await _load(source, cluster or ReviewedCluster(), exclude)
     return _crds(source, found)
 
 
 def crds_in_text(text: str, name: str) -> LoadedCrds:
-    """The CRDs of a text that is at hand, whatever it is called."""
+    """Return the CRDs of a text."""
     return _crds(name, _parsed([(name, text)]))
 
 
 def whole_cluster(source: str) -> bool:
-    """``kube:`` without a name: every CRD there is, whoever brought it."""
+    """Return whether the source is ``kube:`` without a name: every CRD of the cluster."""
     scheme, _, rest = source.partition(":")
     return scheme == "kube" and not rest.removeprefix("//").partition("?")[0]
 
@@ -85,7 +87,7 @@ async def load_objects(source: str, cluster: ReviewedCluster | None = None) -> L
 
 
 async def load_admission(source: str, cluster: ReviewedCluster) -> _Read:
-    """Webhook configurations, policies and bindings of ``kube:``; of a path, whatever is there."""
+    """Load webhook configurations, policies and bindings of ``kube:`` or of a path."""
     if not source.startswith("kube:"):
         return await _load(source, cluster)
     try:
@@ -97,7 +99,7 @@ async def load_admission(source: str, cluster: ReviewedCluster) -> _Read:
 
 
 async def _configurations(client: Client) -> AsyncIterator[Object]:
-    """A cluster too old for policies has none."""
+    """Return the configurations of a cluster; one that is too old for policies has none."""
     head = {"apiVersion": f"{ADMISSION}/v1"}
     for kind, plural in ADMISSION_KINDS.items():
         with suppress(NotFound):
@@ -133,7 +135,7 @@ def _crds(source: str, found: _Read) -> LoadedCrds:
         problem = crd_problem(item)
         name = crd_name(item.value)
         if problem is None and name in loaded.crds and _other_form(loaded.crds[name], item):
-            # Releases for old and new clusters lie side by side; v1 is what counts.
+            # releases for old and new clusters lie side by side; v1 is what counts
             loaded.crds[name] = max(loaded.crds[name], item, key=_is_v1)
             continue
         if problem is None and name in loaded.crds:
@@ -146,7 +148,7 @@ def _crds(source: str, found: _Read) -> LoadedCrds:
         else:
             loaded.crds[name] = item
     for name in twice:
-        # Which of the two is meant cannot be known, so neither is reviewed.
+        # two CRDs of one name: unclear which is meant, so neither is reviewed
         del loaded.crds[name]
     if not seen and not found.problems:
         loaded.problems.append(_not_a_crd(source, found.documents))
@@ -158,7 +160,7 @@ def _is_v1(item: Document) -> bool:
 
 
 def _other_form(one: Document, other: Document) -> bool:
-    """The v1 and the v1beta1 form of one CRD."""
+    """Return whether they are the v1 and the v1beta1 form of one CRD."""
     return bool(one.value.get("apiVersion") != other.value.get("apiVersion"))
 
 
@@ -187,8 +189,9 @@ def _parsed(texts: Iterable[tuple[str, str]]) -> _Read:
 
 
 def _from_git(rest: str, exclude: Sequence[str]) -> _Read:
-    """``REF:PATH``; a reference may hold slashes but no colon. Also ``//REF?path=PATH``. Where
-    ``REF...`` left the branch that is checked out, that commit is meant."""
+    """Load ``REF:PATH`` or ``//REF?path=PATH``; a reference may hold slashes but no colon.
+    ``REF...`` means the merge base with the checked-out branch.
+    """
     if rest.startswith("//") and "?path=" in rest:
         reference, _, path = rest[2:].partition("?path=")
         path = unquote(path)
@@ -230,7 +233,7 @@ async def _from_cluster(rest: str, cluster: ReviewedCluster) -> _Read:
 
 
 async def _fetch(client: Client, name: str) -> list[dict[str, Any]]:
-    """As v1, or as v1beta1 from clusters that are too old for v1."""
+    """Fetch a CRD as v1, or as v1beta1 from clusters that are too old for v1."""
     versions = ["v1", "v1beta1"]
     for version in versions:
         path = f"/apis/{GROUP}/{version}/{PLURAL}"
@@ -250,7 +253,7 @@ async def _fetch(client: Client, name: str) -> list[dict[str, Any]]:
 
 
 async def load_live_objects(crd: Object, cluster: ReviewedCluster) -> LoadedObjects:
-    """Every object of one CRD, read at the version it is most likely stored in."""
+    """Load every object of one CRD at the version it is most likely stored in."""
     spec = crd.get("spec") or {}
     served = [item for item in spec.get("versions") or () if item.get("served")]
     version = next((item for item in served if item.get("storage")), served[0] if served else {})
@@ -270,7 +273,9 @@ async def load_live_objects(crd: Object, cluster: ReviewedCluster) -> LoadedObje
 
 
 def load_config(path: str | None) -> Config:
-    """The given file, or the nearest one above the working directory that has a review part."""
+    """Load the given configuration, or the nearest one above the working directory that has a
+    review section.
+    """
     if path is not None:
         found = _read_config(Path(path))
         if found is None:

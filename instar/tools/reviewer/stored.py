@@ -1,9 +1,10 @@
-"""Real objects, tried one by one under the new CRD: read, converted, validated, pruned.
+"""Tries real objects under the new CRD: reads, converts, validates and prunes them one by one.
 
-Reading prunes and defaults and never validates; writing back an unchanged object is forgiven
-what it already had wrong. So an object is *unreadable*, *pruned*, *invalid* (even an unchanged
-write is refused), *frozen* (kept, but edits there and re-creation are refused) or *changed*.
-What the old CRD would have said too is left out. Conversion is handed in; nothing here does I/O.
+``reviewing.py`` and the upgrader call it. Reading prunes and defaults and never validates; writing
+an unchanged object back is ratcheted. So an object is *unreadable*, *pruned*, *invalid* (even an
+unchanged write is refused), *frozen* (kept, but edits there and re-creation are refused) or
+*changed*. What the old CRD would report too is left out. Conversion is passed in; nothing here
+does I/O.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from instar.tools.reviewer.reviewed_crd import Side
 from instar.tools.reviewer.rules import BY_ID
 
 Convert = Callable[[list[Object], str], list[Object]]
-"""Objects of one version to another ``group/version``; raises ``Unconvertible``."""
+"""Converts objects of one version to another ``group/version``; raises ``Unconvertible``."""
 
 _MOST_REASONS = 6
 
 
 class _Seen(NamedTuple):
-    """One thing that happens to an object."""
+    """One damage to an object."""
 
     damage: Damage
     text: str
     path: str = ""
-    """What is lost, where something is."""
+    """The lost path, if any."""
 
 
 class Unconvertible(Exception):
-    """A converter refused or broke; ``str()`` says why."""
+    """A converter refused or failed; ``str()`` says why."""
 
 
 def convert_none(objects: list[Object], api_version: str) -> list[Object]:
@@ -47,7 +48,7 @@ def convert_none(objects: list[Object], api_version: str) -> list[Object]:
 
 
 class Trial:
-    """One CRD pair."""
+    """Trial of objects under one pair of CRDs."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class Trial:
         return group == self._new.crd.group and obj.get("kind") == self._new.crd.names.kind
 
     def run(self, objects: Iterable[Object]) -> list[StoredObject]:
-        """Only those something happens to, worst first."""
+        """Return the damaged objects only, worst first."""
         found = [outcome for obj in objects if (outcome := self._one(obj)) is not None]
         return sorted(found, key=lambda item: (item.damage.rank, item.name))
 
@@ -87,7 +88,7 @@ class Trial:
         return _outcome(obj, version, seen) if seen else None
 
     def _read(self, obj: Object, version: str, seen: list[_Seen]) -> Object:
-        """The object as the new CRD reads it at its own version."""
+        """Return the object as the new CRD reads it at its own version."""
         read: Object = copy_json(obj)
         lost = self._pipeline(self._new, version).from_storage(read)
         known = set()
@@ -111,7 +112,9 @@ class Trial:
         ]
 
     def _at_others(self, read: Object, version: str, seen: list[_Seen]) -> None:
-        """At the storage version it is judged as a write; at served ones only losses count."""
+        """Judge the object as a write at the storage version; at served versions only losses
+        count.
+        """
         storage = self._new.crd.storage_version()
         for target in dict.fromkeys([storage, *self._new.crd.served()]):
             if not target:
@@ -128,7 +131,7 @@ class Trial:
                 _judged(pipeline, converted, seen, self._known(converted, target))
 
     def _known(self, obj: Object, version: str) -> list[FieldError]:
-        """What the old CRD would already have found wrong."""
+        """Return what the old CRD already reports as wrong."""
         if self._old is None or self._old.crd.version(version) is None:
             return []
         pipeline = self._pipeline(self._old, version)
@@ -159,7 +162,7 @@ def _judged(
 
 
 def _counts(error: FieldError, known: list[FieldError]) -> bool:
-    """That rules were left out because of an error is none."""
+    """Return whether an error counts; that rules were skipped because of another error does not."""
     return error not in known and error.code is not FieldErrorCode.RULES_SKIPPED
 
 
@@ -191,7 +194,7 @@ def _differing(path: str, left: Any, right: Any) -> list[str]:
 
 
 def stored_finding(name: str, stored: Sequence[StoredObject], tried: int) -> Finding | None:
-    """One finding for all of a CRD's objects: an error as soon as data is lost or locked up."""
+    """Return one finding for all objects of a CRD: an error as soon as data is lost or frozen."""
     broken = [item for item in stored if item.breaks]
     if not broken:
         return None

@@ -1,4 +1,4 @@
-"""Which JSON types a schema node admits, and whether one set of types includes another."""
+"""JSON types that a schema node admits, and whether one set of types includes another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def admitted(node: Mapping[str, Any]) -> frozenset[str]:
 
 
 def compatible_types(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether some values of the old types still fit, so that the rest is worth comparing."""
+    """Return whether some values of the old types still fit, so that the rest is worth
+    comparing.
+    """
     return bool(admitted(old) & admitted(new))
 
 

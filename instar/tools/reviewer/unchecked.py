@@ -1,4 +1,4 @@
-"""The parts of a CRD outside its schemas that changed and no check answers for."""
+"""Finds changes of a CRD outside its schemas that no rule covers; ``engine.py`` reports them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from instar.tools.reviewer.reviewed_crd import Side
 from instar.tools.reviewer.rule_kit import CrdCheck, FindingDraft
 
 _OWN = ("versions[].schema", "group")
-"""Schemas are compared node by node; the group is part of the name two CRDs are paired by."""
+"""Parts that are compared elsewhere: schemas node by node, the group as part of the name."""
 _BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration",)
 
 
@@ -30,13 +30,13 @@ def crd_changes(old: Side, new: Side, checks: Sequence[CrdCheck]) -> Iterator[Fi
 
 
 def _by_version(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Versions under their names, only those of them that both sides can have."""
+    """Return the versions by name that both sides have."""
     versions = {item.get("name", ""): item for item in spec.get("versions") or ()}
     return {**spec, "versions": versions}
 
 
 def _flat(spec: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """Leaf values by (generic path, path); lists count as leaves."""
+    """Return leaf values by (generic path, path); lists count as leaves."""
     found: dict[tuple[str, str], str] = {}
 
     def visit(generic: str, place: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a CRD change does to admission: webhooks and policies that were written for the old one.
+"""Effects of a CRD change on admission: webhooks and policies written for the old CRD. Pure.
 
-Pure: configurations come as documents, from files or a cluster (``sources.py``).
+``reviewing.py`` calls ``findings.py``; configurations come as documents from ``sources.py``.
 """

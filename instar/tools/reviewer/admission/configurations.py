@@ -1,4 +1,4 @@
-"""Webhook configurations, policies and bindings among documents, by what the reviewer asks them."""
+"""Reads webhook configurations, policies and bindings from documents, for the reviewer."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ PLURALS = {
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """Something with rules: a webhook of a configuration, or a policy."""
+    """Something with match rules: a webhook of a configuration, or a policy."""
 
     document: Document
     shown: str
-    """As a finding names it."""
+    """Name as a finding shows it."""
     criteria: Criteria
     spec: Object
-    """Where its expressions are."""
+    """The spec that holds its expressions."""
     path: str
-    """Of the spec in its document, for whoever looks for an expression there."""
+    """Path of the spec in its document."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionPolicy(Configured):
     mutating: bool
     bindings: tuple[Object, ...]
-    """Specs of those that name it."""
+    """Specs of the bindings that name it."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Configurations:
     webhooks: list[Configured] = field(default_factory=list)
     policies: list[AdmissionPolicy] = field(default_factory=list)
     others: list[Object] = field(default_factory=list)
-    """What lies beside them, and may be a policy's parameter."""
+    """Other documents, which may be parameters of a policy."""
 
     def all(self) -> Iterator[Configured]:
         yield from self.webhooks
@@ -61,7 +61,7 @@ class Configurations:
 
 
 def read_configurations(documents: Iterable[Document]) -> Configurations:
-    """What is not of this group, or has not the shape of it, is none."""
+    """Return the configurations; documents of other groups or of a wrong shape are skipped."""
     found = Configurations()
     bindings: dict[tuple[str, str], list[Object]] = {}
     policies: list[Document] = []
@@ -119,7 +119,7 @@ def endpoint(side: Side, version: str) -> RequestEndpoint:
 
 
 def named_versions(criteria: Criteria, side: Side) -> list[str]:
-    """The versions of a CRD that rules name, in its own order."""
+    """Return the versions of a CRD that match rules name, in the CRD's order."""
     group, plural = side.crd.group, side.crd.names.plural
     rules = [
         rule

@@ -1,4 +1,6 @@
-"""Findings about webhooks and policies, added to a report."""
+"""Findings about webhooks and policies under the new CRDs; ``reviewing.py`` adds them to a
+report.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def with_admission(
     configurations: Sequence[Document],
     options: ReviewOptions,
 ) -> Report:
-    """The report with what the new CRDs do to admission, as these documents configure it."""
+    """Return the report with the effects of the new CRDs on the configured admission."""
     if not configurations:
         return report
     known = read_configurations(configurations)
@@ -45,7 +47,7 @@ def with_admission(
             past = None if before is None else read_side(before.value)
             present = read_side(document.value)
         except CrdDecodeError:
-            continue  # told already
+            continue  # reported already
         found = [
             replace(finding, severity=severity)
             for finding in _findings(past, present, known)
@@ -89,7 +91,7 @@ def _missed(old: Side | None, new: Side, configured: Configured) -> Iterator[Fin
 
 
 def _unreadable(old: Side, new: Side, configured: Configured) -> Iterator[Finding]:
-    """Expressions that made sense under the old schema and do not under the new one."""
+    """Return expressions that compile under the old schema and not under the new one."""
     for version in named_versions(configured.criteria, new):
         if old.crd.version(version) is None:
             continue

@@ -1,4 +1,7 @@
-"""Which expressions of a policy make sense under a CRD's schema, one by one."""
+"""Type-checks the expressions of a policy under a CRD's schema, one by one.
+
+``findings.py`` compares the results under the old and the new CRD.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ from instar.tools.reviewer.reviewed_crd import Side
 
 
 class ExpressionReading(NamedTuple):
-    """An expression of a policy, and what is wrong with it."""
+    """An expression of a policy, and its compile error."""
 
     field: str
     problem: BadExpression | None
 
 
 def judged(spec: Object, side: Side, version: str) -> list[ExpressionReading]:
-    """Every expression of a policy, under the schema of one version of a CRD."""
+    """Return every expression of a policy under the schema of one version of a CRD."""
     found = side.crd.version(version)
     schema = None if found is None or found.schema is None else structural(found.schema)
     kind = object_type(schema, side.crd.names.kind)
@@ -80,7 +83,7 @@ def _analysed(
 
 
 def _named(root: Type) -> Callable[[str], Type | None]:
-    """``Object.spec.list{…}`` has the fields that lie at that place of the schema."""
+    """Return the fields of ``Object.spec.list{…}``, which are those of that place in the schema."""
 
     def find(name: str) -> Type | None:
         if name != OBJECT and not name.startswith(f"{OBJECT}."):

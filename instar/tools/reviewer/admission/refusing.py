@@ -1,7 +1,7 @@
-"""Whether a validating policy would refuse the new CRD itself.
+"""Tells whether a validating policy would deny the new CRD itself.
 
-Asked as a server asks, as far as it can be known: whoever will write the CRD is not, so a policy
-that asks who that is, or what they may do, is not judged.
+``findings.py`` calls it. The policy is evaluated as a server does. The user that will write the
+CRD is unknown, so a policy about the user or their permissions is not judged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CRDS = RequestEndpoint(
 def refusals(
     policy: AdmissionPolicy, old: Side | None, new: Side, beside: Configurations
 ) -> list[str]:
-    """The messages with which a policy would refuse it; each once."""
+    """Return the messages with which a policy would deny it, each once."""
     asked = MatchedRequest(
         "CREATE" if old is None else "UPDATE", _CRDS, name=new.name, equivalents=(_CRDS,)
     )
@@ -46,7 +46,7 @@ def refusals(
     for params in _params(policy, asked, old, new, beside):
         outcome = program.validate(Meter(hurried=False), inputs._replace(params=params))
         for decision in outcome.decisions:
-            # An error may come of what nobody can know before: who asks, with which options.
+            # an error may come from what is unknown here: user, options
             unknowable = decision.failed and REQUEST in program.reads
             if not decision.forgiven and not unknowable:
                 found[decision.message] = None
@@ -69,7 +69,9 @@ def _params(
     new: Side,
     beside: Configurations,
 ) -> Iterator[Object | None]:
-    """For each binding that denies; a parameter nobody showed us cannot be judged by."""
+    """Return the parameters of each denying binding; a parameter that was not given cannot be
+    judged.
+    """
     for binding in policy.bindings:
         if "Deny" not in (binding.get("validationActions") or ()):
             continue

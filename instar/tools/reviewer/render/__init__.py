@@ -1,4 +1,4 @@
-"""A report as text people or machines read: one module per form, chosen by name."""
+"""Renderers of review reports: one module per output format, chosen by name."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ MACHINE: dict[str, Callable[[Report], str]] = {
     "junit": to_junit,
     "html": to_html,
 }
-"""Every form but ``text``, which also takes colours and detail."""
+"""Every format but ``text``, which also takes colours and detail."""

@@ -1,4 +1,4 @@
-"""The report as GitHub workflow commands: annotations on the lines of a pull request."""
+"""Renders a report as GitHub workflow commands: annotations on the lines of a pull request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def to_github(report: Report) -> str:
 
 
 def annotation(command: str, *, title: str, text: str, file: str = "", line: int = 0) -> str:
-    """One workflow command; ``command`` is error, warning or notice."""
+    """Return one workflow command; ``command`` is error, warning or notice."""
     properties = ",".join([*_place(file, line), f"title={_property(title)}"])
     return f"::{command} {properties}::{_data(text)}"
 

@@ -1,4 +1,4 @@
-"""The report as JSON, and the JSON Schema that describes it."""
+"""Renders a report as JSON, and the JSON Schema that describes it."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def json_schema() -> dict[str, Any]:
-    """What ``--output json`` looks like; published with ``instar review --report-schema``."""
+    """Return the schema of ``--output json``, published by ``instar review --report-schema``."""
     text, number, flag = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
     severities = [Severity.ERROR.value, Severity.WARNING.value, Severity.INFO.value]
     verdict = _object({"accepted": flag, "errors": _list(text), "pruned": _list(text)})

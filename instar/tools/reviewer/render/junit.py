@@ -1,4 +1,4 @@
-"""The report as JUnit XML: one suite per CRD, one case per finding; errors are failures."""
+"""Renders a report as JUnit XML: one suite per CRD, one case per finding; errors are failures."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def _body(item: Finding) -> str:
 
 
 def clean(text: str) -> str:
-    """Without the control characters XML cannot hold."""
+    """Remove control characters that XML cannot hold."""
     return "".join(char for char in text if char >= " " or char in "\t\n")

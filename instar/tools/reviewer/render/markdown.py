@@ -1,4 +1,4 @@
-"""The report as a comment on a pull request: a table to skim, folds for evidence."""
+"""Renders a report as a pull request comment: a table to skim, folded evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity
 _MARK = {Severity.ERROR: "🔴", Severity.WARNING: "🟡", Severity.INFO: "🔵"}
 _MOST_ROWS = 60
 COMMENT = 65_536
-"""Characters that a comment on GitHub takes."""
+"""Most characters that a comment on GitHub may have."""
 
 
 def to_markdown(report: Report) -> str:
@@ -35,7 +35,9 @@ def to_markdown(report: Report) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Cut between lines, with every fold and block closed, so that the rest is still readable."""
+    """Cut the text between lines and close every fold and block, so that the rest stays
+    readable.
+    """
     if len(text) <= most:
         return text
     note = "\n**Shortened:** the whole report is too long for a comment.\n"

@@ -1,4 +1,7 @@
-"""Where a report goes: several forms at once, each to a file or to standard output."""
+"""Outputs of a report: several formats at once, each to a file or to standard output.
+
+``instar review`` and ``rehearse`` use it.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ FORMS = ("text", "markdown", "json", "sarif", "github", "junit", "html")
 class ReportOutput(NamedTuple):
     form: str
     file: Path | None
-    """Standard output without one."""
+    """The file; None means standard output."""
 
 
 def read_output(text: str, forms: Sequence[str] = FORMS) -> ReportOutput:
-    """``FORM`` or ``FORM=FILE``. Raises ``ValueError`` that says what was expected."""
+    """Parse ``FORM`` or ``FORM=FILE``. Raises ``ValueError`` that says what was expected."""
     form, _, file = text.partition("=")
     if form not in forms:
         raise ValueError(f"{form!r} is no form of a report; there is {', '.join(forms)}")
@@ -28,7 +31,9 @@ def read_output(text: str, forms: Sequence[str] = FORMS) -> ReportOutput:
 
 
 def in_repository(report: Report, locate: Callable[[str], str]) -> Report:
-    """Places as whoever knows only the repository names them: annotations, code scanning."""
+    """Return the report with paths relative to the repository, as annotations and code scanning
+    need them.
+    """
     crds = [
         replace(
             crd,
@@ -42,7 +47,7 @@ def in_repository(report: Report, locate: Callable[[str], str]) -> Report:
 
 
 def from_top(file: str) -> str:
-    """A path from the top of its repository; what lies in none stays as it is."""
+    """Return a path relative to the top of its repository; outside of one it stays as it is."""
     if not file or file.startswith(("git:", "kube:", "<")):
         return file
     try:
@@ -52,6 +57,8 @@ def from_top(file: str) -> str:
 
 
 def told_twice(outputs: Sequence[ReportOutput]) -> bool:
-    """Whether two forms would be mixed on standard output. Annotations may: they are lines."""
+    """Return whether two formats would be mixed on standard output. Annotations may be: they
+    are lines.
+    """
     forms = {each.form for each in outputs if each.file is None} - {"github"}
     return len(forms) > 1

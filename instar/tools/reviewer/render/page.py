@@ -1,4 +1,4 @@
-"""One HTML page that needs nothing else: no script, no font, no network."""
+"""Frame of a self-contained HTML page: no script, no font, no network. HTML renderers use it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ol li{margin:.6rem 0}
 
 
 def page(title: str, body: Iterable[str], style: str = "") -> str:
-    """``body`` is HTML already; ``style`` comes after what every report looks like."""
+    """Return the page. ``body`` is HTML already; ``style`` is added to the common style."""
     content = "\n".join(body)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

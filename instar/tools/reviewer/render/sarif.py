@@ -1,4 +1,4 @@
-"""The report as SARIF 2.1.0, for code scanning."""
+"""Renders a report as SARIF 2.1.0, for code scanning."""
 
 from __future__ import annotations
 

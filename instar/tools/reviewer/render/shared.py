@@ -1,4 +1,4 @@
-"""What several forms say in the same words."""
+"""Text helpers shared by the report renderers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DOCS = "https://github.com/instar-dev/instar/blob/main/docs/rules.md"
 
 
 def place(finding: Finding) -> str:
-    """``v1 spec.size``, as short as it can be said."""
+    """Return the place of a finding, ``v1 spec.size``, as short as possible."""
     return " ".join(filter(None, (finding.version, finding.path)))
 
 
@@ -32,7 +32,7 @@ def hits(finding: Finding) -> str:
 
 
 def as_yaml(value: object) -> str:
-    """For people: long texts and lists are cut, saying how long they are."""
+    """Return a value as YAML for people: long texts and lists are cut, with their length."""
     return yaml.safe_dump(_short(value), sort_keys=False, allow_unicode=True, width=100)
 
 
@@ -52,7 +52,7 @@ def _short(value: Any) -> Any:
 
 
 def witness_lines(witness: Witness) -> list[str]:
-    """What happens to the witness, in two lines."""
+    """Return the effect on the witness in two lines."""
     if witness.new_version:
         return [
             f"written at {witness.version}: {witness.old.says()}",

@@ -1,4 +1,4 @@
-"""The report in a terminal: grouped by CRD, worst first, a line per finding, details on demand."""
+"""Renders a report for a terminal: grouped by CRD, worst first, a line per finding."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _crd(crd: CrdReview, paint: Paint, details: bool) -> Iterator[str]:
 
 
 def _joined(findings: list[Finding]) -> list[Finding]:
-    """One line for what several versions have in common."""
+    """Join findings that several versions have in common to one line."""
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for item in findings:
         key = (item.rule, item.severity, item.path, item.key, item.message)

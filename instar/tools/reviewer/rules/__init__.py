@@ -1,6 +1,6 @@
-"""Every rule and check by name: nothing registers itself.
+"""All review rules and checks, listed by name; ``engine.py`` runs them.
 
-One module per concern; a module lists its rules (for people) and its checks (for the engine).
+One module per concern; a module lists its rules (for users) and its checks (for the engine).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The eight bounds, one table: a least or a most of a number, a text, a list, an object."""
+"""Review rules about bounds: minimum and maximum of numbers, texts, lists and objects, in one
+table.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""anyOf, oneOf, allOf, not: which way a change of branches goes."""
+"""Review rules about anyOf, oneOf, allOf and not: whether a change of branches loosens or
+tightens.
+"""
 
 from __future__ import annotations
 

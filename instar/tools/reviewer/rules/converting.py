@@ -1,4 +1,6 @@
-"""Conversion between versions: how it is done, whether it is needed, what ``None`` loses."""
+"""Review rules about conversion between versions: strategy, whether it is needed, what None
+loses.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +165,7 @@ def _plain(node: Any) -> Any:
 
 
 def across(side: Side) -> Iterator[FindingDraft]:
-    """Every ordered pair of versions that requests or storage can bring together."""
+    """Yield every ordered pair of versions that requests or storage can bring together."""
     if side.crd.conversion.strategy == "Webhook" or len(_schemas(side)) < 2:
         return
     names = side.crd.served()

@@ -1,4 +1,4 @@
-"""Defaults: what appears in objects nobody wrote it into."""
+"""Review rules about defaults that come, go or change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields that came, went, were renamed or moved; and maps whose free keys came or went."""
+"""Review rules about fields that are added, removed, renamed or moved, and about map values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ _MAP = "additionalProperties"
 
 
 def removed(change: NodeChange) -> Iterator[FindingDraft]:
-    """Renames and moves are recognised by the engine, over all changes of a version."""
+    """Report a removed field; the engine recognises renames and moves over all changes of a
+    version.
+    """
     if change.old is None or change.new is not None or not change.is_property:
         return
     kept = change.new_parent.get("x-kubernetes-preserve-unknown-fields")
@@ -108,7 +110,7 @@ def added(change: NodeChange) -> Iterator[FindingDraft]:
 
 
 def map_values(change: NodeChange) -> Iterator[FindingDraft]:
-    """``additionalProperties`` as a schema coming or going."""
+    """Report that ``additionalProperties`` with a schema comes or goes."""
     if change.name != _MAP or (change.steps[-2:-1] == ("properties",)):
         return
     if change.new is None and change.old is not None:
@@ -132,7 +134,7 @@ def _gone(now: object) -> Iterator[FindingDraft]:
 
 
 def map_flag(change: NodeChange) -> Iterator[FindingDraft]:
-    """``additionalProperties: true`` coming or going without a schema on either side."""
+    """Report that ``additionalProperties: true`` comes or goes, without a schema on either side."""
     if change.old is None or change.new is None or _MAP not in change.keywords:
         return
     old, new = change.old.get(_MAP), change.new.get(_MAP)

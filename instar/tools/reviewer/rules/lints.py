@@ -76,7 +76,9 @@ _CLAIMED_ELSEWHERE = ("spec.scope", "spec.names.kind", "status.storedVersions")
 
 
 def refused(old: Side | None, new: Side) -> Iterator[FindingDraft]:
-    """What the server's own validation says, with every ratchet it grants to an update."""
+    """Return what the server's own validation refuses, with the ratcheting it grants to an
+    update.
+    """
     version = str(new.given.get("apiVersion", "")).rpartition("/")[2]
     if old is None:
         prepared = prepare_for_create(new.internal)

@@ -1,4 +1,4 @@
-"""Scope and names: how a resource is found and typed."""
+"""Review rules about scope and names of a resource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List types, list map keys, map types: how server-side apply merges, and what must be unique."""
+"""Review rules about list types, list map keys and map types: how server-side apply merges."""
 
 from __future__ import annotations
 

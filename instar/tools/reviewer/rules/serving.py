@@ -1,4 +1,6 @@
-"""What a version offers besides its schema: subresources, columns, selectable fields."""
+"""Review rules about what a version offers besides its schema: subresources, columns,
+selectable fields.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +173,7 @@ def pruning(old: Side, new: Side) -> Iterator[FindingDraft]:
 
 
 def _quiet_where_unserved(run: Comparison) -> Comparison:
-    """Nobody can ask a version that is not served for any of this."""
+    """Wrap a check so that it skips versions that are not served."""
 
     def compare(old: Side, new: Side) -> Iterator[FindingDraft]:
         served = new.crd.served()

@@ -1,4 +1,4 @@
-"""Type and format of a value."""
+"""Review rules about the type and format of a value."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VALUE_KEYWORDS = frozenset(
     | {"x-kubernetes-map-type", "x-kubernetes-validations", "x-kubernetes-embedded-resource"}
     | {"x-kubernetes-preserve-unknown-fields"}
 )
-"""What a change of type takes with it: these keywords mean nothing across two types."""
+"""Keywords that mean nothing across two types, so a change of type covers them."""
 
 _NARROWER = {("int32", "int64"), ("float", "double")}
 

@@ -1,4 +1,4 @@
-"""Unknown fields and embedded resources: what a node keeps, drops or demands by extension."""
+"""Review rules about unknown fields and embedded resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CEL rules: which came, went or changed, as a readable diff, with ratcheting in mind."""
+"""Review rules about CEL rules: which were added, removed or changed, with ratcheting in mind."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def validations(change: NodeChange) -> Iterator[FindingDraft]:
 
 
 def _new_members(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
-    """Fields below that did not exist before: a rule about them can hit no old object."""
+    """Return the fields below that are new: a rule about them can hit no old object."""
     found: set[str] = set()
     for change in changes(old, new):
         if change.old is None and change.is_property:
@@ -94,7 +94,7 @@ def _new_members(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
 
 
 def _tightened(name: str, rule: Cel, message: str, details: str) -> FindingDraft:
-    """A transition rule judges updates only; any other is forgiven where nothing changes."""
+    """Report a tightened rule. A transition rule judges updates only; any other is ratcheted."""
     if uses_old(rule):
         return FindingDraft(
             rule=name,
@@ -116,7 +116,7 @@ def _tightened(name: str, rule: Cel, message: str, details: str) -> FindingDraft
 
 
 def compare_rules(old: list[Cel], new: list[Cel]) -> Diff:
-    """Rules are paired by expression, then by message, then by likeness."""
+    """Pair rules by expression, then by message, then by similarity."""
     gone = [rule for rule in old if _text(rule) not in {_text(other) for other in new}]
     came = [rule for rule in new if _text(rule) not in {_text(other) for other in old}]
     by_text = {_text(rule): rule for rule in old}

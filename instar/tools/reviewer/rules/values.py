@@ -1,4 +1,6 @@
-"""Which values a field takes: enum, pattern, null, multiples, unique items, required members."""
+"""Review rules about accepted values: enum, pattern, null, multiples, unique items, required
+members.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,7 @@ def required(change: NodeChange) -> Iterator[FindingDraft]:
     for name in sorted(new - old):
         yield from _now_required(change, name)
     gone = sorted(old - new)
-    # A field that left altogether is said once, by the rule for fields.
+    # a field that was removed is reported once, by the rule for fields
     properties = pair[1].get("properties") or {}
     still = [name for name in gone if name in properties]
     if still and all(properties[name].get("default") is not None for name in still):
@@ -221,7 +223,7 @@ def unique_items(change: NodeChange) -> Iterator[FindingDraft]:
 
 
 def _texts(values: Any) -> dict[str, Any]:
-    """Enum values by their JSON text, which tells 1 from true and "1"."""
+    """Return enum values by their JSON text, which tells 1 from true and "1"."""
     return {json.dumps(item, sort_keys=True, default=str): item for item in values or ()}
 
 

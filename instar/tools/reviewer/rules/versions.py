@@ -1,4 +1,4 @@
-"""Versions of a CRD: which are there, served, deprecated, stored."""
+"""Review rules about versions of a CRD: present, served, deprecated, stored."""
 
 from __future__ import annotations
 
