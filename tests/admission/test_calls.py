@@ -119,8 +119,11 @@ def test_the_bundle_may_be_the_very_certificate(
         assert create(widgets).status == 201
 
 
-@pytest.mark.parametrize(("path", "called"), [("/a/b/", "/a/b"), ("", "/")])
-def test_a_slash_at_the_end_is_dropped(
+@pytest.mark.parametrize(
+    ("path", "called"),
+    [("/a/b/", "/a/b"), ("", "/"), ("//failing", "/failing"), ("/a//../b/./c/", "/b/c")],
+)
+def test_the_path_is_sent_cleaned(
     place: LiveServer, widgets: Collection, hook: AdmissionHook, path: str, called: str
 ) -> None:
     url = f"https://127.0.0.1:{hook.port}{path}"

@@ -312,6 +312,10 @@ def test_waiting_for_a_turn_counts_towards_the_deadline(hook: Webhook) -> None:
     [
         (WebhookClient("https://h.example", None), "https://h.example/"),
         (WebhookClient("https://h.example:8443/a/b", None), "https://h.example:8443/a/b"),
+        (WebhookClient("https://h.example:1//convert", None), "https://h.example:1/convert"),
+        (WebhookClient("https://h.example/a//../b/./c/", None), "https://h.example/b/c"),
+        (WebhookClient("https://h.example/../..", None), "https://h.example/"),
+        (WebhookClient("https://h.example/a%2Fb%20c/é", None), "https://h.example/a/b%20c/%C3%A9"),
         (WebhookClient(None, ServiceReference("ns", "s")), "https://s.ns.svc:443/"),
         (WebhookClient(None, ServiceReference("ns", "s", "/p", 8443)), "https://s.ns.svc:8443/p"),
     ],

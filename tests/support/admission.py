@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from instar.base.json_values import Object
 from tests.support.faults import HTTP_FAULTS, reply
 from tests.support.server import LiveServer
-from tests.support.webhook import PATIENCE, Call, Webhook
+from tests.support.webhook import PATIENCE, Call, Webhook, sent_path
 
 Says = Callable[[Object], Object | bytes | str]
 """An AdmissionRequest → the response but for its uid; bytes are a whole body, a text is the name
@@ -89,7 +89,7 @@ class AdmissionHook(Webhook):
 
     def handle(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         with self._arrived:
-            self.calls.append(Call(handler.path, dict(handler.headers), body))
+            self.calls.append(Call(sent_path(handler), dict(handler.headers), body))
             self._arrived.notify_all()
         self._open.wait(PATIENCE)
         review = json.loads(body)

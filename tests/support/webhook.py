@@ -51,6 +51,11 @@ class Call:
         return review
 
 
+def sent_path(handler: BaseHTTPRequestHandler) -> str:
+    """Return the request target as it came: ``handler.path`` folds slashes at its beginning."""
+    return handler.requestline.split(" ")[1]
+
+
 class Webhook:
     def __init__(
         self,
@@ -151,7 +156,7 @@ class Webhook:
 
     def handle(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         with self._arrived:
-            self.calls.append(Call(handler.path, dict(handler.headers), body))
+            self.calls.append(Call(sent_path(handler), dict(handler.headers), body))
             self._arrived.notify_all()
         self._open.wait(PATIENCE)
         if self.retry_after:

@@ -74,7 +74,7 @@ def _webhook(configuration: str, obj: Object) -> WebhookConfiguration:
 def _client(config: Object) -> WebhookClient:
     bundle, service = str(config.get("caBundle") or ""), config.get("service")
     if service is None:
-        return WebhookClient(str(config.get("url") or "").rstrip("/"), None, bundle)
+        return WebhookClient(str(config.get("url") or ""), None, bundle)
     reference = ServiceReference(
         str(service.get("namespace", "")),
         str(service.get("name", "")),

@@ -23,6 +23,7 @@ from instar.wire.webhooks.failure import CallFailed
 from instar.wire.webhooks.http_status import HttpReply, answer_in, seconds_to_retry
 from instar.wire.webhooks.https import ClientCertificate, HttpsClient, tls_context
 from instar.wire.webhooks.resolver import Resolver, ServiceResolver
+from instar.wire.webhooks.url_path import clean_url_path
 
 DEFAULT_TIMEOUT = 30.0
 MOST_RETRIES = 10
@@ -163,10 +164,10 @@ def webhook_address(client: WebhookClient) -> str:
     """The URL a webhook is called at, without the query."""
     service = client.service
     if service is not None:
-        path = service.path if service.path.startswith("/") else f"/{service.path}"
-        return f"https://{service.name}.{service.namespace}.svc:{service.port}{path}"
+        host = f"{service.name}.{service.namespace}.svc:{service.port}"
+        return f"https://{host}{clean_url_path(service.path)}"
     parts = urlsplit(client.url or "")
-    return f"{parts.scheme}://{parts.netloc}{parts.path or '/'}"
+    return f"{parts.scheme}://{parts.netloc}{clean_url_path(parts.path)}"
 
 
 def go_duration(seconds: float) -> str:
