@@ -23,6 +23,10 @@ from instar.server.registry.admission.plugins.limit_ranger import LimitRanger
 from instar.server.registry.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from instar.server.registry.admission.plugins.owner_reference_permissions import OwnerPermissions
 from instar.server.registry.admission.plugins.pod_defaults import PodAdmission
+from instar.server.registry.admission.plugins.pod_security import (
+    PodSecurity,
+    PodSecurityConfiguration,
+)
 from instar.server.registry.admission.plugins.pvc_resize import ClaimResize
 from instar.server.registry.admission.plugins.resource_quota import QuotaAdmission
 from instar.server.registry.admission.plugins.service_account import ServiceAccountAdmission
@@ -62,6 +66,7 @@ class Admissions:
     enabled: frozenset[str] = HERE
     """Names of plugins."""
     event_limits: Sequence[EventLimit] = ()
+    pod_security: PodSecurityConfiguration = field(default_factory=PodSecurityConfiguration)
     metrics: AdmissionWebhookMetrics = field(default_factory=AdmissionWebhookMetrics)
     calls: CallLog = field(default_factory=CallLog)
     policy_metrics: PolicyMetrics = field(default_factory=PolicyMetrics)
@@ -79,6 +84,7 @@ class Admissions:
             ),
             ("LimitRanger" in on, LimitRanger(backend)),
             ("ServiceAccount" in on, ServiceAccountAdmission(backend, _named)),
+            ("PodSecurity" in on, PodSecurity(backend, self.pod_security)),
             (True, PodAdmission(backend, off)),
             (True, ClassAdmission(backend, off)),
             (

@@ -17,7 +17,7 @@ HERE = frozenset(
         *("DefaultIngressClass", "PodTopologyLabels", "MutatingAdmissionPolicy"),
         *("MutatingAdmissionWebhook", "PersistentVolumeClaimResize", "CertificateApproval"),
         *("CertificateSigning", "CertificateSubjectRestriction", "ValidatingAdmissionPolicy"),
-        *("ValidatingAdmissionWebhook", "ResourceQuota"),
+        *("ValidatingAdmissionWebhook", "ResourceQuota", "PodSecurity"),
     }
 )
 """On unless somebody turns them off."""
@@ -28,7 +28,7 @@ ON_REQUEST |= {"ServiceAccount", CRD_PROTECTION, "EventRateLimit"}
 
 IDLE = frozenset(
     {
-        *("StorageObjectInUseProtection", "PodGroupProtection", "PodSecurity"),
+        *("StorageObjectInUseProtection", "PodGroupProtection"),
         *("ClusterTrustBundleAttest", "PodGroupWorkloadExists", "NodeDeclaredFeatureValidator"),
         *("JobValidation", "PodResizeValidator", "NodeRestriction"),
     }
