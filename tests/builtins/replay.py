@@ -24,7 +24,7 @@ RECORDINGS = Path(__file__).parents[2].parent / "shared" / "data" / "builtins"
 FILES = ("defaults", "invalid", "patch")
 """In the order they were recorded in, on one server."""
 _JSON, _MERGE = "application/json", "application/merge-patch+json"
-_TOKEN = "recorder"
+TOKEN = "recorder"
 
 Replayed = dict[str, list[str]]
 """What differs, by file and id (``invalid pod.setup``)."""
@@ -41,7 +41,7 @@ def recorders_server(furniture: bool = True) -> Iterator[LiveServer]:
     Addresses are given out from the end, where none is recorded."""
     with TemporaryDirectory() as folder:
         tokens = Path(folder) / "tokens.csv"
-        tokens.write_text(f'{_TOKEN},admin,admin,"system:masters"\n')
+        tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
         settings = {"storage": "memory:", "collect_garbage": False, "furniture": furniture}
         from_the_end = mock.patch.object(service_addresses, "shuffled", reversed)
         with from_the_end, live_server(**settings, token_file=tokens) as server:
@@ -62,7 +62,7 @@ def send(server: LiveServer, row: dict[str, Any]) -> Answer:
         CUT.get(row["id"], row.get("body")),
         content_type=media,
         headers={"Accept": row["accept"]} if "accept" in row else {},
-        token=_TOKEN,
+        token=TOKEN,
     )
 
 

@@ -1,0 +1,42 @@
+"""A recorded row and ours: what differs, in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.recordings.corpus import as_text
+from tests.recordings.playing import Row
+
+_SHOWN = 300
+
+
+def row_differences(recorded: Row, ours: Row) -> list[str]:
+    """None when the answers are the same."""
+    if as_text(recorded) == as_text(ours):
+        return []
+    if recorded["of"] != ours["of"]:
+        return ["the question has changed since it was recorded: scripts/record"]
+    return list(_differences(recorded, ours, "")) or [f"{recorded} for {ours}"]
+
+
+def _differences(recorded: Any, ours: Any, path: str) -> Iterator[str]:
+    if isinstance(recorded, dict) and isinstance(ours, dict):
+        for key in sorted({*recorded, *ours}):
+            if key not in ours:
+                yield f"{path}.{key}: missing, recorded {_short(recorded[key])}"
+            elif key not in recorded:
+                yield f"{path}.{key}: not recorded, {_short(ours[key])}"
+            else:
+                yield from _differences(recorded[key], ours[key], f"{path}.{key}")
+    elif isinstance(recorded, list) and isinstance(ours, list) and len(recorded) == len(ours):
+        for position, (left, right) in enumerate(zip(recorded, ours, strict=True)):
+            yield from _differences(left, right, f"{path}[{position}]")
+    elif as_text(recorded) != as_text(ours):
+        yield f"{path}: {_short(ours)}\n      recorded {_short(recorded)}"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < _SHOWN else f"{text[:_SHOWN]}…"
