@@ -18,10 +18,10 @@ _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 _TEXTS = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|\+00:00)"), "<microtime>"),
     (re.compile(r"\b20[23]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
-    (re.compile(r"\b(kube-api-access-|gen-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1<random>"),
+    (re.compile(r"(kube-api-access-|gen-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1<random>"),
     (re.compile(r"\b10\.0\.0\.\d+\b"), "<address>"),
     (re.compile(r"\b127\.0\.0\.1:\d+"), "127.0.0.1:<port>"),
-    (re.compile(r'(resourceVersion\\?":\s*\\?")\d+'), r"\1<rv>"),
+    (re.compile(r'(resourceVersion(?:\\?")?:\s*\\?")\d+'), r"\1<rv>"),
     (re.compile(r"((?:resource version|ResourceVersion|current)[^0-9\"]{0,24}: )\d+"), r"\1<rv>"),
     (re.compile(r"\bselfType\d+"), "selfType"),
     (re.compile(r"(The provided continue parameter is too old)[^\"]*"), r"\1"),

@@ -126,11 +126,20 @@ class _Player:
             body = body.encode()
         until = time.monotonic() + PATIENCE
         while True:
-            answer = self._exchange(ask, path, body, headers)
+            answer = self._answered(ask, path, body, headers)
             waits = answer.code == _INITIALISING and "initializ" in answer.text
             if not waits or time.monotonic() > until:
                 return answer
             time.sleep(_BREATH)
+
+    def _answered(self, ask: Ask, path: str, body: Any, headers: dict[str, str]) -> RawAnswer:
+        try:
+            return self._exchange(ask, path, body, headers)
+        except http.client.RemoteDisconnected:
+            self._connection.close()
+            return RawAnswer(0, {}, "the server closed the connection without an answer")
+        except TimeoutError:
+            raise AssertionError(f"{self._scenario.name} {ask.name}: no answer") from None
 
     def _exchange(self, ask: Ask, path: str, body: Any, headers: dict[str, str]) -> RawAnswer:
         connection = self._server.connect() if ask.events else self._connection
