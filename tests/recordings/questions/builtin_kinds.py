@@ -134,9 +134,10 @@ def _kind(group: str, resource: str, fields: Object, *, namespaced: bool) -> Sce
     scenario.post(f"{collection}?dryRun=All", {"metadata": {"name": f"{name}-b"}}, "bare")
     scenario.put(f"{path}?dryRun=All", bare, "emptied")
     scenario.merge(f"{path}?dryRun=All", {"metadata": {"labels": {"x": "y"}}}, "labelled")
-    dry, place = f"{collection}?dryRun=All", 0
+    dry = f"{collection}?dryRun=All"
     fresh = {**whole, "metadata": {**whole["metadata"], "name": f"{name}-f"}}
-    for way, value in _paths({key: each for key, each in whole.items() if key != "metadata"}):
+    own = {key: each for key, each in whole.items() if key != "metadata"}
+    for place, (way, value) in enumerate(_paths(own)):
         scenario.post(
             dry,
             _changed(fresh, way, _ABSENT),
@@ -146,11 +147,10 @@ def _kind(group: str, resource: str, fields: Object, *, namespaced: bool) -> Sce
         )
         wrong = _WRONG[type(value)]
         chosen = wrong[place % len(wrong)]
-        place += 1
         scenario.post(
             dry, _changed(fresh, way, chosen), f"wrong {way[-1]}", only_failure=True, unordered=True
         )
-        second = wrong[place % len(wrong)]
+        second = wrong[(place + 1) % len(wrong)]
         scenario.put(
             f"{path}?dryRun=All",
             _changed(whole, way, second),

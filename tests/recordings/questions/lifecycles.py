@@ -1,0 +1,401 @@
+"""Deletion (finalizers, propagation, preconditions, collections), status and scale, changes of
+CRDs, discovery, and who may do what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.recordings.scenarios import CRDS, Scenario, a_version, with_spec
+
+_SCHEMA = with_spec(a={"type": "string"}, n={"type": "integer"})
+_SCHEMA["properties"]["status"] = {
+    "type": "object",
+    "properties": {
+        "n": {"type": "integer"},
+        "s": {"type": "string"},
+        "replicas": {"type": "integer"},
+    },
+}
+_OPTIONS: list[Any] = [
+    None, {}, {"propagationPolicy": "Background"}, {"propagationPolicy": "Foreground"}, {"propagationPolicy": "Orphan"}, {"propagationPolicy": "Other"}, {"propagationPolicy": ""}, {"orphanDependents": True},
+    {"orphanDependents": False}, {"orphanDependents": True, "propagationPolicy": "Orphan"}, {"gracePeriodSeconds": 0}, {"gracePeriodSeconds": 30}, {"gracePeriodSeconds": -1}, {"gracePeriodSeconds": "x"},
+    {"preconditions": {"uid": "other"}}, {"preconditions": {"resourceVersion": "1"}}, {"preconditions": {"uid": "{{made.metadata.uid}}"}}, {"preconditions": {"resourceVersion": "{{made.metadata.resourceVersion}}"}},
+    {"dryRun": ["All"]}, {"dryRun": ["Some"]}, {"dryRun": "All"}, {"unknown": 1}, {"kind": "DeleteOptions", "apiVersion": "v1"}, {"kind": "Other", "apiVersion": "v1"}, {"kind": "DeleteOptions", "apiVersion": "v2"},
+    {"ignoreStoreReadErrorWithClusterBreakingPotential": True}, "{", "[]", "null", 5,
+]  # fmt: skip
+
+
+def _deletions() -> Iterator[Scenario]:
+    for name, builtin in (("deleting", False), ("deleting-maps", True)):
+        for held in (False, True):
+            scenario = Scenario(f"{name}-{'held' if held else 'free'}")
+            if builtin:
+                path, own = (
+                    scenario.path("configmaps", group=""),
+                    {"apiVersion": "v1", "kind": "ConfigMap"},
+                )
+            else:
+                scenario.make_crd(scenario.crd(_SCHEMA))
+                path, own = (
+                    scenario.path("foos"),
+                    {"apiVersion": f"{scenario.group}/v1", "kind": "Foo"},
+                )
+            for place, options in enumerate(_OPTIONS):
+                metadata: dict[str, Any] = {
+                    "name": f"o{place}",
+                    **({"finalizers": ["rec.example/f"]} if held else {}),
+                }
+                scenario.post(path, {**own, "metadata": metadata}, "made", only_code=True)
+                scenario.delete(f"{path}/o{place}", options, f"delete {place}")
+                if held:
+                    scenario.delete(f"{path}/o{place}", None, "again")
+                    scenario.merge(
+                        f"{path}/o{place}", {"metadata": {"labels": {"a": "b"}}}, "labelled"
+                    )
+                    scenario.merge(
+                        f"{path}/o{place}", {"metadata": {"finalizers": None}}, "released"
+                    )
+            for query in (
+                "gracePeriodSeconds=5",
+                "propagationPolicy=Foreground",
+                "propagationPolicy=x",
+                "dryRun=All",
+                "orphanDependents=true",
+                "gracePeriodSeconds=x",
+            ):
+                scenario.post(path, {**own, "metadata": {"name": "q"}}, "made", only_code=True)
+                scenario.delete(f"{path}/q?{query}", None, query)
+            scenario.delete(f"{path}/none", None, "none")
+            scenario.delete(
+                f"{path}/none?dryRun=All",
+                {"preconditions": {"uid": "x"}},
+                "none with preconditions",
+            )
+            scenario.delete(f"{path}?labelSelector=a=b&dryRun=All", None, "collection dry")
+            scenario.delete(f"{path}?labelSelector=a%20b", None, "bad selector")
+            scenario.delete(f"{path}?limit=1", None, "one of a collection", only_failure=True)
+            scenario.delete(
+                f"{path}?labelSelector=a=b", {"propagationPolicy": "Other"}, "bad options"
+            )
+            scenario.delete(path, None, "collection", only_failure=True)
+            yield scenario
+
+
+def _parts() -> Iterator[Scenario]:
+    scenario = Scenario("parts")
+    scale = {
+        "specReplicasPath": ".spec.n",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.s",
+    }
+    scenario.make_crd(
+        scenario.crd([a_version("v1", _SCHEMA, subresources={"status": {}, "scale": scale})])
+    )
+    foos, path = scenario.path("foos"), scenario.path("foos", "p")
+    scenario.post(foos, scenario.object("p", spec={"n": 2}, status={"n": 9}), "made")
+    scenario.get(f"{path}/status")
+    scenario.get(f"{path}/scale")
+    statuses: list[Any] = [
+        {"n": 1},
+        {"n": "x"},
+        {"replicas": 3, "s": "a=b"},
+        {"unknown": 1},
+        {},
+        None,
+        [],
+        5,
+    ]
+    for status in statuses:
+        scenario.put(
+            f"{path}/status",
+            scenario.object("p", spec={"n": 7}, status=status, metadata={"labels": {"x": "y"}}),
+            "put status",
+        )
+        scenario.merge(
+            f"{path}/status",
+            {"status": status, "spec": {"n": 8}, "metadata": {"annotations": {"a": "b"}}},
+            "merge status",
+        )
+        scenario.json_patch(
+            f"{path}/status", [{"op": "add", "path": "/status", "value": status}], "patch status"
+        )
+        scenario.put(path, scenario.object("p", spec={"n": 3}, status=status), "put")
+    base = {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "p", "namespace": scenario.name},
+    }
+    for spec in (
+        {"replicas": 5},
+        {"replicas": 0},
+        {"replicas": -1},
+        {"replicas": "x"},
+        {},
+        {"replicas": 2**31},
+        None,
+        {"replicas": 5, "unknown": 1},
+    ):
+        scenario.put(f"{path}/scale", {**base, "spec": spec}, "put scale")
+        scenario.merge(f"{path}/scale", {"spec": spec}, "merge scale")
+        scenario.get(f"{path}/scale", "scale")
+    for changed in (
+        {"kind": "Other"},
+        {"apiVersion": "v1"},
+        {"metadata": {"name": "q"}},
+        {"metadata": {"name": "p", "resourceVersion": "1"}},
+        {"metadata": {}},
+    ):
+        scenario.put(f"{path}/scale", {**base, "spec": {"replicas": 1}, **changed}, "odd scale")
+    for verb in ("POST", "DELETE"):
+        scenario.ask(
+            verb,
+            f"{path}/status",
+            scenario.object("p") if verb == "POST" else None,
+            f"{verb} status",
+        )
+        scenario.ask(verb, f"{path}/scale", base if verb == "POST" else None, f"{verb} scale")
+    scenario.get(f"{scenario.path('foos', 'none')}/scale", "no such object")
+    scenario.merge(f"{scenario.path('foos', 'none')}/status", {"status": {}}, "no such object")
+    scenario.get(path, "at last")
+    yield scenario
+    built_in = Scenario("parts-builtin")
+    template = {
+        "metadata": {"labels": {"app": "a"}},
+        "spec": {"containers": [{"name": "c", "image": "x:1"}]},
+    }
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "a"}}, "template": template}
+    for resource in ("deployments", "replicasets", "statefulsets"):
+        where = built_in.path(resource, "d", group="apps")
+        more = {"serviceName": "s"} if resource == "statefulsets" else {}
+        built_in.post(
+            built_in.path(resource, group="apps"),
+            {"metadata": {"name": "d"}, "spec": {**spec, **more}},
+            "made",
+        )
+        for replicas in (3, -1, "x", 0):
+            built_in.merge(f"{where}/scale", {"spec": {"replicas": replicas}}, f"{resource} scale")
+        built_in.get(f"{where}/scale", f"{resource} scale")
+        for status in (
+            {"replicas": 1, "observedGeneration": 1},
+            {"replicas": -1},
+            {"readyReplicas": 5, "replicas": 1},
+            {"conditions": [{"type": "X", "status": "True"}]},
+            {"conditions": [{}]},
+            {"unknown": 1},
+        ):
+            built_in.merge(
+                f"{where}/status", {"status": status, "spec": {"replicas": 9}}, f"{resource} status"
+            )
+    pods = built_in.path("pods", group="")
+    built_in.post(
+        pods,
+        {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x:1"}]}},
+        "pod",
+    )
+    for status in (
+        {"phase": "Running"},
+        {"phase": "Odd"},
+        {"podIP": "1.2.3.4"},
+        {"podIP": "x"},
+        {"conditions": [{"type": "Ready", "status": "True"}]},
+        {
+            "containerStatuses": [
+                {"name": "c", "image": "x", "imageID": "", "ready": True, "restartCount": 0}
+            ]
+        },
+    ):
+        built_in.merge(f"{pods}/p/status", {"status": status}, "pod status")
+    for body in (
+        {"target": {"kind": "Node", "name": "n"}},
+        {"target": {"name": ""}},
+        {"metadata": {"name": "p"}, "target": {"name": "n"}},
+        {},
+    ):
+        built_in.post(f"{pods}/p/binding", body, "binding")
+    built_in.post(f"{pods}/p/eviction", {"metadata": {"name": "p"}}, "eviction")
+    for change in (
+        {"spec": {"containers": [{"name": "c", "image": "x:2"}]}},
+        {"spec": {"containers": [{"name": "c", "image": ""}]}},
+        {"spec": {"nodeName": "m"}},
+        {"spec": {"activeDeadlineSeconds": 5}},
+        {"spec": {"hostNetwork": True}},
+    ):
+        built_in.strategic(f"{pods}/p", change, "pod changed")
+    built_in.delete(f"{pods}/p", None, "pod deleted")
+    built_in.delete(f"{pods}/p", {"gracePeriodSeconds": 0}, "pod gone")
+    yield built_in
+
+
+def _crd_changes() -> Scenario:
+    scenario = Scenario("crd-changes")
+    document = scenario.crd([a_version("v1", _SCHEMA), a_version("v2", _SCHEMA, storage=False)])
+    scenario.make_crd(document)
+    path = f"{CRDS}/{document['metadata']['name']}?dryRun=All"
+    v1, v2 = document["spec"]["versions"]
+    changes: list[Any] = [
+        {"spec": {"group": "other.rec.example"}}, {"spec": {"scope": "Cluster"}}, {"spec": {"names": {"kind": "Bar"}}}, {"spec": {"names": {"plural": "bars"}}}, {"spec": {"names": {"shortNames": ["f"]}}},
+        {"spec": {"versions": [v1]}}, {"spec": {"versions": [v2]}}, {"spec": {"versions": [{**v1, "storage": False}, {**v2, "storage": True}]}}, {"spec": {"versions": [{**v1, "served": False}, v2]}}, {"spec": {"versions": []}},
+        {"spec": {"versions": [{**v1, "schema": None}, v2]}}, {"spec": {"versions": None}}, {"spec": {"preserveUnknownFields": True}}, {"spec": {"conversion": {"strategy": "Webhook"}}}, {"spec": None}, {"status": {"storedVersions": ["v9"]}},
+        {"metadata": {"labels": {"a b": "c"}}}, {"metadata": {"name": "x"}}, {"spec": {"names": {"categories": ["all"]}}}, {"spec": {"versions": [v1, v2, a_version("v3", _SCHEMA, storage=False)]}},
+    ]  # fmt: skip
+    for change in changes:
+        scenario.merge(path, change, only_failure=True)
+    for stored in (["v1"], ["v2"], [], ["v1", "v2"], ["v1", "v1"], ["v9"], None):
+        scenario.merge(
+            path.replace("?", "/status?"),
+            {"status": {"storedVersions": stored}},
+            "stored",
+            only_failure=True,
+        )
+    for condition in ({"type": "X", "status": "True"}, {"type": "", "status": ""}, {}):
+        scenario.merge(
+            path.replace("?", "/status?"),
+            {"status": {"conditions": [condition]}},
+            "condition",
+            only_failure=True,
+        )
+    scenario.get(f"{CRDS}/none.rec.example")
+    scenario.put(f"{CRDS}/none.rec.example", document)
+    scenario.post(CRDS, document, "exists")
+    return scenario
+
+
+def _discovery() -> Iterator[Scenario]:
+    scenario = Scenario("discovery")
+    names = {"singular": "foo", "shortNames": ["fo"], "categories": ["all"]}
+    scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.replicas"}
+    scenario.make_crd(
+        scenario.crd(
+            [
+                a_version("v1", _SCHEMA, subresources={"status": {}, "scale": scale}),
+                a_version("v2beta1", _SCHEMA, storage=False),
+            ],
+            names=names,
+        )
+    )
+    own = f"/apis/{scenario.group}"
+    groups = ("apps", "batch", "autoscaling", "policy", "networking.k8s.io", "rbac.authorization.k8s.io", "storage.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "node.k8s.io", "scheduling.k8s.io",
+              "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "resource.k8s.io")  # fmt: skip
+    scenario.wait_for(own)
+    for path in (
+        "/api",
+        "/api/v1",
+        "/apis",
+        own,
+        f"{own}/v1",
+        f"{own}/v2beta1",
+        f"{own}/v9",
+        "/apis/autoscaling/v2",
+    ):
+        scenario.get(path)
+    for group in groups:
+        scenario.get(f"/apis/{group}")
+        scenario.get(f"/apis/{group}/v1")
+    yield scenario
+    access = Scenario("access")
+    role = {
+        "metadata": {"name": "reader"},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}],
+    }
+    access.post(access.path("roles", group="rbac.authorization.k8s.io"), role)
+    binding = {
+        "metadata": {"name": "reader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+        "subjects": [{"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}],
+    }
+    access.post(access.path("rolebindings", group="rbac.authorization.k8s.io"), binding, pause=1.0)
+    maps, as_jane = access.path("configmaps", group=""), {"Impersonate-User": "jane"}
+    access.post(maps, {"metadata": {"name": "m"}, "data": {"a": "b"}})
+    for method, path, body in (("GET", f"{maps}/m", None), ("GET", maps, None), ("DELETE", f"{maps}/m", None), ("POST", maps, {"metadata": {"name": "n"}}), ("PUT", f"{maps}/m", {"metadata": {"name": "m"}}), ("GET", "/api/v1/configmaps", None), ("GET", access.path("secrets", group=""), None),
+                               ("GET", "/api/v1/nodes", None), ("GET", "/apis/apps/v1/deployments", None), ("GET", f"{maps}?watch=1", None), ("DELETE", maps, None), ("GET", "/metrics", None), ("GET", "/version", None), ("GET", "/none", None), ("GET", access.path("foos"), None), ("PATCH", f"{maps}/m", {})):  # fmt: skip
+        access.ask(
+            method, path, body, f"jane {method}", headers=as_jane, only_code=path == "/version"
+        )
+    access.post(
+        access.path("roles", group="rbac.authorization.k8s.io"),
+        role,
+        "jane makes a role",
+        headers=as_jane,
+    )
+    for verb, resource in (
+        ("get", "configmaps"),
+        ("delete", "configmaps"),
+        ("get", "secrets"),
+        ("list", "pods"),
+        ("*", "*"),
+    ):
+        spec = {
+            "resourceAttributes": {"namespace": access.name, "verb": verb, "resource": resource}
+        }
+        access.post(
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            {"spec": spec},
+            f"may {verb} {resource}",
+            headers=as_jane,
+        )
+        access.post(
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            {"spec": {**spec, "user": "jane"}},
+            f"jane may {verb} {resource}",
+        )
+        access.post(
+            access.path("localsubjectaccessreviews", group="authorization.k8s.io"),
+            {"spec": {**spec, "user": "jane"}},
+            "locally",
+        )
+    for spec in (
+        {},
+        {"resourceAttributes": {}, "nonResourceAttributes": {}},
+        {"nonResourceAttributes": {"path": "/healthz", "verb": "get"}},
+        {"user": "x"},
+        {"resourceAttributes": {"verb": "get", "fieldSelector": {"rawSelector": "a=b"}}},
+    ):
+        access.post(
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": spec}, "odd review"
+        )
+        access.post(
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            {"spec": spec},
+            "odd review of another",
+        )
+    access.post(
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        {},
+        "who am I",
+        headers={"Impersonate-User": "jane", "Impersonate-Group": "devs"},
+    )
+    access.post(
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+        {"spec": {}},
+        "rules of nowhere",
+        headers=as_jane,
+    )
+    for headers in (
+        {"Impersonate-Group": "g"},
+        {"Impersonate-User": ""},
+        {"Impersonate-User": "system:serviceaccount:access:default"},
+        {"Impersonate-Uid": "u"},
+        {"Impersonate-User": "j", "Impersonate-Extra-a": "b"},
+    ):
+        access.get(f"{maps}/m", "acting", headers=headers)
+    accounts = access.path("serviceaccounts", "default/token", group="")
+    for spec in (
+        {"expirationSeconds": 1},
+        {"expirationSeconds": 10**10},
+        {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "none"}},
+        {"boundObjectRef": {"kind": "X"}},
+    ):
+        access.post(accounts, {"spec": {"audiences": ["x"], **spec}}, "token")
+    access.post(
+        "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x"}}, "token review"
+    )
+    access.post("/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {}}, "empty token review")
+    yield access
+
+
+def scenarios() -> Iterator[Scenario]:
+    yield from _deletions()
+    yield from _parts()
+    yield _crd_changes()
+    yield from _discovery()
