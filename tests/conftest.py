@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.server import LiveServer, live_server
+from tests.support.shared import demand_shared
 from tests.support.storages import ENGINES, Storages, chosen_engine
 from tests.support.storages import storages as open_storages
 
@@ -34,6 +35,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     everywhere = metafunc.module.__name__ in ON_EVERY_STORAGE
     if "server" in metafunc.fixturenames and everywhere and "INSTAR_TEST_STORAGE" not in os.environ:
         metafunc.parametrize("server", ENGINES, indirect=True, scope="session")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs_shared"):
+        demand_shared(*mark.args)
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.builtins.replay import RECORDINGS, Replayed, replay
+from tests.support.shared import demand_shared
 
 
 @pytest.fixture(scope="session")
 def replayed() -> Replayed:
-    if not RECORDINGS.exists():
-        pytest.skip(f"no recordings at {RECORDINGS}")
+    demand_shared(RECORDINGS)
     return replay()

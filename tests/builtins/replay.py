@@ -18,9 +18,10 @@ from unittest import mock
 from instar.server.registry.admission.plugins import service_addresses
 from tests.builtins.comparing import differences
 from tests.builtins.unrecorded import CUT, NAMESPACES, UNRECORDED
+from tests.support.builtins import BUILTINS
 from tests.support.server import Answer, LiveServer, live_server
 
-RECORDINGS = Path(__file__).parents[2].parent / "shared" / "data" / "builtins"
+RECORDINGS = BUILTINS
 FILES = ("defaults", "invalid", "patch")
 """In the order they were recorded in, on one server."""
 _JSON, _MERGE = "application/json", "application/merge-patch+json"

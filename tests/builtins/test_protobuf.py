@@ -7,17 +7,16 @@ import json
 import re
 from typing import Any
 
-import pytest
-
 from instar.kube.facts.resources import resources
 from instar.kube.protobuf.envelope import decode_object, encode_object
 from instar.kube.typed.reading import TypedError, read_object
 from tests.builtins.comparing import differences
-from tests.builtins.replay import RECORDINGS, recorded, recorders_server, send
+from tests.builtins.replay import recorded, recorders_server, send
 from tests.builtins.test_recordings import EXCEPTIONS
+from tests.support.builtins import needs_builtins
 from tests.support.server import Answer
 
-pytestmark = pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not here")
+pytestmark = needs_builtins
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 _ONLY_IN_JSON = {
     "pod.overheadRejected": "an empty map and none are the same in protobuf",

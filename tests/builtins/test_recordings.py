@@ -19,7 +19,7 @@ BY_THE_CLOCK = {
 
 def _lines() -> list[str]:
     if not RECORDINGS.exists():
-        return []
+        return [""]  # one test, which says so
     return [f"{name} {row['id']}" for name in FILES for row in recorded(name)]
 
 

@@ -14,8 +14,9 @@ from instar.kube.facts.resources import ResourceFacts, resources
 from instar.server.registry.kinds.printing.printer import printer_for
 from tests.builtins.comparing import differences
 from tests.builtins.replay import RECORDINGS, recorded, recorders_server, send
+from tests.support.builtins import needs_builtins
 
-pytestmark = pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not here")
+pytestmark = needs_builtins
 
 _BIRTH = "2026-11-15T12:00:00Z"
 """What ``<time>`` stands for: ages that were recorded as 2y319d begin on the first of 2024."""
@@ -25,7 +26,7 @@ _LATER = "apiservice"
 
 def _rows() -> list[dict[str, Any]]:
     if not RECORDINGS.is_dir():
-        return []
+        return [{"id": "missing"}]
     return [
         row
         for row in recorded("tables")

@@ -6,8 +6,6 @@ from functools import cache
 from time import thread_time
 from typing import Any
 
-import pytest
-
 from instar.kube.api.crd import is_crd
 from instar.kube.api.encoding.manifests import only_document
 from instar.kube.cel.engine import analyse, prepare
@@ -16,6 +14,7 @@ from instar.kube.schema.cel_rules.evaluate import CelProgram, compile_rules
 from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.structure.structural import Structural
 from tests.support.corpus import CORPUS, corpus
+from tests.support.shared import demand_shared
 
 
 def evaluate(source: str, limit: int = 1_000_000) -> Any:
@@ -55,15 +54,14 @@ def warnings(schema: Structural, new: Any, old: Any = None) -> list[str]:
 
 @cache
 def corpus_crds() -> list[tuple[str, dict[str, Any]]]:
-    """Every CRD of the corpus with its file; skips the test when there is no corpus."""
+    """Every CRD of the corpus with its file; ``demand_shared`` decides where there is none."""
     return [(str(path.relative_to(CORPUS)), crd) for path, crd in corpus() if is_crd(crd)]
 
 
 @cache
 def gateway_schema(plural: str, version: str = "v1", release: str = "v1.4.0") -> Structural:
     file = CORPUS / "gateway-api" / release / f"gateway.networking.k8s.io_{plural}.yaml"
-    if not file.is_file():
-        pytest.skip("the corpus of CRDs is not here")
+    demand_shared(file)
     crd = only_document(file.read_text(), str(file))
     for item in crd["spec"]["versions"]:
         if item["name"] == version:

@@ -9,9 +9,9 @@ import pytest
 from instar.cli.main import parser_of
 from instar.tools.envtest.flag_translation import translate
 from instar.tools.envtest.flags import APISERVER, parse_flags
-from tests.support.corpus import CORPUS
+from tests.support.shared import SHARED, demand_shared
 
-REFERENCE = CORPUS.parent / "reference" / "access.md"
+REFERENCE = SHARED / "reference" / "access.md"
 TLS = ("tls.crt", "tls.key")
 READ_BEFORE = {"cert-dir", "etcd-prefix", "etcd-servers", "tls-cert-file", "tls-private-key-file"}
 ANOTHER_WAY = {
@@ -99,8 +99,7 @@ def test_values_of_public_suites_are_taken(name: str, value: str) -> None:
 
 
 def test_no_flag_of_the_reference_is_unknown() -> None:
-    if not REFERENCE.is_file():
-        pytest.skip("NO reference here: its table of flags was not compared")
+    demand_shared(REFERENCE)
     text = REFERENCE.read_text()
     table = text[text.index("### 8.7") : text.index("\n---", text.index("### 8.7"))]
     [row] = [line for line in table.splitlines() if line.startswith("| secure-port")]

@@ -23,8 +23,9 @@ from tests.support import crds
 from tests.support.builtins import BUILTINS
 from tests.support.corpus import CORPUS
 from tests.support.minimal import generous, minimal
+from tests.support.shared import SHARED
 
-ORACLE = CORPUS.parent / "oracle"
+ORACLE = SHARED / "oracle"
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 GROUP = "fuzz.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -26,6 +26,7 @@ from instar.review import Options, review
 from instar.tools.sdk.typed import model_of
 from tests.models.support import STYLES, comparable, imported_text, there_and_back
 from tests.support.corpus import CORPUS, needs_corpus
+from tests.support.shared import demand_shared
 
 LARGE = (
     "cert-manager/v1.21.0/acme.cert-manager.io_challenges.yaml",
@@ -36,8 +37,7 @@ LARGE = (
 
 @cache
 def _texts() -> dict[str, str]:
-    if not CORPUS.is_dir():
-        pytest.skip(f"no corpus of real CRDs at {CORPUS}")
+    demand_shared(CORPUS)
     paths = sorted(CORPUS.glob("*/*/*.yaml"))
     return {str(path.relative_to(CORPUS)): path.read_text() for path in paths}
 

@@ -6,7 +6,6 @@ import importlib
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
 import pytest
@@ -21,8 +20,10 @@ from instar.kube.openapi.models import SCALE, SHARED
 from instar.kube.schema.structure.parse import structural_errors
 from instar.server.registry.kinds.builtin_resources import builtin_servings
 from instar.server.registry.resources.strategy import Strategy
+from tests.support.builtins import BUILTINS
+from tests.support.shared import demand_shared
 
-RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "builtins" / "schemas.json"
+RECORDED = BUILTINS / "schemas.json"
 SHARED_TYPES = ("DeleteOptions", "ListMeta", "ManagedFieldsEntry", "ObjectMeta", "OwnerReference")
 OPEN = "x-kubernetes-preserve-unknown-fields"
 KINDS = "x-kubernetes-group-version-kind"
@@ -69,8 +70,7 @@ def plain(node: Any) -> Any:
 
 
 def test_every_published_type_is_the_recorded_one() -> None:
-    if not RECORDED.is_file():
-        pytest.skip(f"no recorded schemas at {RECORDED}")
+    demand_shared(RECORDED)
     recorded = json.loads(RECORDED.read_text())
     ours = {"MicroTime", "StorageVersionMigration", "StorageVersionMigrationList"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,9 @@ from instar.kube.openapi.models import SCALE as SCALE_MODELS
 from instar.kube.openapi.models import SHARED
 from instar.kube.openapi.option_kinds import OF_CLIENTS, option_kinds
 from tests.openapi.make import builtin, custom, established_corpus
+from tests.support.builtins import BUILTINS
 from tests.support.crds import version
+from tests.support.shared import demand_shared
 
 OA = {"plural": "oas", "singular": "oa", "kind": "Oa", "listKind": "OaList"}
 SCALE = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
@@ -23,7 +24,7 @@ SCALE = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
 
 KINDS = "x-kubernetes-group-version-kind"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "builtins" / "schemas.json"
+RECORDED = BUILTINS / "schemas.json"
 
 
 def without_descriptions(node: Any) -> Any:
@@ -187,8 +188,7 @@ def test_descriptions_begin_as_readers_know_them(place: str, beginning: str) -> 
 
 @pytest.mark.parametrize("name", sorted({**SHARED, **SCALE_MODELS}))
 def test_shared_models_say_what_the_recorded_ones_say(name: str) -> None:
-    if not RECORDED.is_file():
-        pytest.skip(f"no recorded schemas at {RECORDED}")
+    demand_shared(RECORDED)
     recorded = json.loads(RECORDED.read_text())[name]
     if name.endswith(".DeleteOptions"):
         # Recorded from a built-in group's document, which knows itself only.

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
 from instar.base.field_errors import FieldError
+from tests.support.shared import SHARED, demand_shared
 
-ORACLE = Path(__file__).resolve().parents[3] / "shared" / "oracle"
+ORACLE = SHARED / "oracle"
 MOST_EXCEPTIONS = 0.005
 _SHOWN = 8
 
@@ -40,8 +38,7 @@ Judge = Callable[[Case], Outcome]
 
 def cases(family: str) -> list[Case]:
     path = ORACLE / f"{family}.jsonl"
-    if not path.is_file():
-        pytest.skip(f"no recorded answers at {path}")
+    demand_shared(path)
     with path.open(encoding="utf-8") as lines:
         return [Case(**json.loads(line)) for line in lines]
 

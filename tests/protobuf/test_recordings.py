@@ -12,6 +12,7 @@ from instar.kube.protobuf.envelope import decode_object, encode_list, encode_mes
 from instar.kube.protobuf.errors import ProtobufError
 from instar.kube.protobuf.watch import decode_frame, frames, watch_frame
 from tests.support.builtins import BUILTINS, Line, recorded
+from tests.support.shared import demand_shared
 
 AS_THE_CLIENT_SPACED_IT = {"client.crd.create"}
 """Raw JSON travels as it was typed, with spaces; plain values cannot tell."""
@@ -66,8 +67,7 @@ def test_a_large_crd_of_the_corpus() -> None:
     (line,) = param.values
     path = BUILTINS.parents[1] / "corpus/gateway-api/v1.4.0"
     path /= "gateway.networking.k8s.io_httproutes.yaml"
-    if not line or not path.is_file():
-        pytest.skip(f"no recorded facts at {BUILTINS}, or no {path}")
+    demand_shared(path)
     crd = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
     del crd["status"]
     assert encode_object(crd) == b64decode(line["protobuf"])

@@ -23,6 +23,7 @@ _TEXTS = (
     (re.compile(r"\b127\.0\.0\.1:\d+"), "127.0.0.1:<port>"),
     (re.compile(r'(resourceVersion(?:\\?")?:\s*\\?")\d+'), r"\1<rv>"),
     (re.compile(r"((?:resource version|ResourceVersion|current)[^0-9\"]{0,24}: )\d+"), r"\1<rv>"),
+    (re.compile(r"(ResourceVersion in record \()\d+"), r"\1<rv>"),
     (re.compile(r"\bselfType\d+"), "selfType"),
     (re.compile(r"(The provided continue parameter is too old)[^\"]*"), r"\1"),
 )
@@ -30,6 +31,7 @@ _AGE = re.compile(r"(?:\d+[smhd])+")
 _NODE_PORT = range(30000, 32768)
 _UNSTEADY_KINDS = ("CustomResourceDefinition", "APIService", "Lease")
 """Kinds that controllers of the server itself write: their revisions are chance."""
+CONTROLLERS_MAP = "kube-root-ca.crt"
 _KEPT_HEADERS = ("retry-after", "location", "allow", "content-type")
 
 
@@ -72,7 +74,7 @@ class Normaliser:
         if isinstance(value, dict):
             return self._object(value)
         if isinstance(value, list):
-            return [self.value(each) for each in value if not _is_of_a_scenario(each)]
+            return [self.value(each) for each in value if not _is_of_others(each)]
         return self.text(value) if isinstance(value, str) else value
 
     def text(self, text: str) -> str:
@@ -126,12 +128,15 @@ def _cell(value: Any) -> Any:
     return "<age>" if isinstance(value, str) and _AGE.fullmatch(value) else value
 
 
-def _is_of_a_scenario(entry: Any) -> bool:
-    """In a list of groups: others may be there or not, by what is played at the same time."""
+def _is_of_others(entry: Any) -> bool:
+    """A group of a scenario, in a list of groups: it is there or not by what is played at the same
+    time. Or the map that a controller puts into every namespace, where there is one."""
     if not isinstance(entry, dict):
         return False
     metadata = entry.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else entry.get("name")
+    if name == CONTROLLERS_MAP:
+        return True
     grouped = "versions" in entry and ("preferredVersion" in entry or metadata is not None)
     return grouped and isinstance(name, str) and name.endswith(f".{GROUP_SUFFIX}")
 
@@ -172,7 +177,7 @@ def without_order(row: dict[str, Any]) -> dict[str, Any]:
         return row
     details = dict(failure.get("details") or {})
     causes = sorted(details.get("causes") or (), key=lambda one: json.dumps(one, sort_keys=True))
-    parts = sorted(re.split(r", |[][]", str(failure.get("message"))))
+    parts = sorted(re.split(r", |[][\n]", str(failure.get("message"))))
     return {
         **row,
         "failure": {

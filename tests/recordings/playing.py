@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 
 from instar.base.fast_dataclass import dataclass
 from tests.recordings.hooks import RecordingHook
-from tests.recordings.normalising import Normaliser, without_order
+from tests.recordings.normalising import CONTROLLERS_MAP, Normaliser, without_order
 from tests.recordings.scenarios import Ask, Scenario
 
 PATIENCE = 30.0
-_BREATH = 0.05
+_BREATH = 0.02
 _REFERENCE = re.compile(r"\{\{([^}]+)\}\}")
 _INITIALISING = 429
 Row = dict[str, Any]
@@ -82,6 +82,8 @@ class _Player:
         self._send(Ask("", "POST", spaces, {"metadata": {"name": name}}))
         account = {"metadata": {"name": "default"}}
         self._send(Ask("", "POST", f"{spaces}/{name}/serviceaccounts", account))
+        if not self._server.real:
+            self._wait(Ask("", "GET", f"{spaces}/{name}/configmaps/{CONTROLLERS_MAP}"))
 
     def _row(self, ask: Ask) -> Row | None:
         if ask.until_served:

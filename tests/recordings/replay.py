@@ -26,7 +26,7 @@ Compared = dict[str, list[str]]
 @contextmanager
 def played_server() -> Iterator[PlayedServer]:
     """An instar server in the state in which the recorder found kube-apiserver."""
-    with recorders_server(furniture=False) as server:
+    with recorders_server() as server:
         context = ssl.create_default_context(cadata=server.ca.decode())
         yield PlayedServer(server.url, context, {"Authorization": f"Bearer {TOKEN}"}, real=False)
 

@@ -12,6 +12,7 @@ from instar.kube.schema.generation.objects import objects, values
 from instar.kube.schema.structure.parse import structural
 from instar.tools.sdk.checking.definition import crd_in
 from tests.support.corpus import CORPUS
+from tests.support.shared import demand_shared
 
 SAMPLES = (
     "cert-manager/v1.5.0/crd-certificates.yaml",
@@ -49,8 +50,7 @@ def _invalid(compiled: CompiledSchema, obj: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_objects_of_real_crds_are_nearly_all_valid(name: str) -> None:
     path = CORPUS / name
-    if not path.exists():
-        pytest.skip(f"{path} is not here")
+    demand_shared(path)
     crd = crd_in(path.read_text(), name)
     version = crd.versions[0]
     compiled = compile_schema(version.schema)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-BUILTINS = Path(__file__).resolve().parents[3] / "shared" / "data" / "builtins"
+from tests.support.shared import SHARED, needs_shared
 
-needs_builtins = pytest.mark.skipif(
-    not BUILTINS.is_dir(), reason=f"no recorded facts about built-in kinds at {BUILTINS}"
-)
+BUILTINS = SHARED / "data" / "builtins"
+needs_builtins = needs_shared(BUILTINS)
 
 Line = dict[str, Any]
 

@@ -61,7 +61,9 @@ def _random(part: int) -> Scenario:
             manager, act = dice.choice(_MANAGERS), dice.randrange(10)
             body = scenario.object(name, spec=_spec(dice))
             if act < 6:
-                scenario.apply(path, body, manager, f"apply {manager}", force=act < 2)
+                scenario.apply(
+                    path, body, manager, f"apply {manager}", force=act < 2, unordered=True
+                )
             elif act < 8:
                 scenario.merge(
                     f"{path}?fieldManager={manager}", {"spec": _spec(dice)}, f"patch {manager}"
@@ -72,6 +74,7 @@ def _random(part: int) -> Scenario:
                     scenario.object(name, status={"s": dice.choice("12")}),
                     manager,
                     f"status {manager}",
+                    unordered=True,
                 )
             else:
                 scenario.put(

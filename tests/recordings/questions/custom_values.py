@@ -183,7 +183,7 @@ def _updates() -> Iterator[Scenario]:
                    {"spec": {"l": ["long", "longer", "x"]}}, {"spec": {"l": ["longer", "long"]}}, {"spec": {"l": ["long", "new and long"]}},
                    {"spec": {"m": {"b": "x"}}}, {"spec": {"m": {"c": "too long"}}}, {"spec": {"s": "abc"}}, {"spec": {"s": "abcd"}}):  # fmt: skip
         scenario.merge(path, change)
-    scenario.post(scenario.path("foos"), {**body, "metadata": {"name": "new"}})
+    scenario.post(scenario.path("foos"), {**body, "metadata": {"name": "new"}}, unordered=True)
     scenario.get(path)
     yield scenario
 
