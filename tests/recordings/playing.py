@@ -22,7 +22,8 @@ from tests.recordings.scenarios import Ask, Scenario
 PATIENCE = 30.0
 _BREATH = 0.02
 _REFERENCE = re.compile(r"\{\{([^}]+)\}\}")
-_INITIALISING = 429
+_NOT_READY = ((429, "initializ"), (503, "apiserver is shutting down"))
+"""Code and text of answers while kube-apiserver takes up a CRD: asked again."""
 Row = dict[str, Any]
 
 
@@ -129,7 +130,7 @@ class _Player:
         until = time.monotonic() + PATIENCE
         while True:
             answer = self._answered(ask, path, body, headers)
-            waits = answer.code == _INITIALISING and "initializ" in answer.text
+            waits = any(answer.code == code and text in answer.text for code, text in _NOT_READY)
             if not waits or time.monotonic() > until:
                 return answer
             time.sleep(_BREATH)
