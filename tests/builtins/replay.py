@@ -37,7 +37,7 @@ def recorded(name: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def recorders_server(furniture: bool = True) -> Iterator[LiveServer]:
+def recorders_server(furniture: bool = True, **more: Any) -> Iterator[LiveServer]:
     """As it was when the recordings were made: no controller acts, and its caller is ``admin``.
     Addresses are given out from the end, where none is recorded."""
     with TemporaryDirectory() as folder:
@@ -45,7 +45,7 @@ def recorders_server(furniture: bool = True) -> Iterator[LiveServer]:
         tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
         settings = {"storage": "memory:", "collect_garbage": False, "furniture": furniture}
         from_the_end = mock.patch.object(service_addresses, "shuffled", reversed)
-        with from_the_end, live_server(**settings, token_file=tokens) as server:
+        with from_the_end, live_server(**settings, **more, token_file=tokens) as server:
             server.run(server.running.machinery.namespaces.stop())
             for name in NAMESPACES:
                 server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})

@@ -18,7 +18,8 @@ _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 _TEXTS = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|\+00:00)"), "<microtime>"),
     (re.compile(r"\b20[23]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
-    (re.compile(r"(kube-api-access-|gen-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1<random>"),
+    (re.compile(r"(kube-api-access-)[a-z0-9]{5}\b"), r"\1<random>"),
+    (re.compile(r"(gen-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1<random>"),
     (re.compile(r"\b10\.0\.0\.\d+\b"), "<address>"),
     (re.compile(r"\b127\.0\.0\.1:\d+"), "127.0.0.1:<port>"),
     (re.compile(r'(resourceVersion(?:\\?")?:\s*\\?")\d+'), r"\1<rv>"),
@@ -98,6 +99,8 @@ class Normaliser:
             ]
             for row in out["rows"]:
                 row["cells"] = [_cell(each) for each in row.get("cells") or ()]
+        if "serverAddress" in value:
+            out["serverAddress"] = "<server>"
         if value.get("nodePort") in _NODE_PORT:
             out["nodePort"] = "<nodePort>"
         return out

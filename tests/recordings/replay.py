@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from instar.server.registry.admission.plugin_names import HERE
 from tests.builtins.replay import TOKEN, recorders_server
 from tests.recordings.comparing import row_differences
 from tests.recordings.corpus import ANSWERS, recorded
@@ -26,7 +27,8 @@ Compared = dict[str, list[str]]
 @contextmanager
 def played_server() -> Iterator[PlayedServer]:
     """An instar server in the state in which the recorder found kube-apiserver."""
-    with recorders_server() as server:
+    plugins = HERE | {"ServiceAccount"}
+    with recorders_server(admission_plugins=plugins) as server:
         context = ssl.create_default_context(cadata=server.ca.decode())
         yield PlayedServer(server.url, context, {"Authorization": f"Bearer {TOKEN}"}, real=False)
 
