@@ -25,7 +25,7 @@ def row_differences(recorded: Row, ours: Row) -> list[str]:
 def _without_advice(recorded: Row, ours: Row) -> Row:
     """What instar says besides upstream's text about a webhook that failed (docs/differences.md):
     causes of the reason ``Advice``, and CRD, versions and webhook of a failed conversion."""
-    failure = ours.get("failure")
+    failure: Any = ours.get("failure")
     details = failure.get("details") if isinstance(failure, dict) else None
     if ours["code"] < 500 or not isinstance(details, dict) or "failure" not in recorded:
         return ours

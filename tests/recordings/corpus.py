@@ -63,7 +63,7 @@ def as_text(value: Any) -> str:
 
 def _line(row: Row) -> str:
     """The question's keys first, then the answer's, each in a fixed order."""
-    first = {key: row[key] for key in ("scenario", "step", "ask", "of", "code") if key in row}
-    rest = {key: row[key] for key in sorted(row) if key not in first}
-    parts = [f"{json.dumps(key)}:{as_text(each)}" for key, each in {**first, **rest}.items()]
+    first: Row = {key: row[key] for key in ("scenario", "step", "ask", "of", "code") if key in row}
+    rest: Row = {key: row[key] for key in sorted(row) if key not in first}
+    parts = [f"{json.dumps(key)}:{as_text(row[key])}" for key in (*first, *rest)]
     return "{" + ",".join(parts) + "}"

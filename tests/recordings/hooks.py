@@ -20,7 +20,7 @@ from tests.support.webhook import Webhook, relabel
 
 def _renamed(obj: Object, api_version: str) -> Object:
     """v1 has ``spec.size``, v2 ``spec.replicas`` and a label with the old version."""
-    out = json.loads(json.dumps({**obj, "apiVersion": api_version}))
+    out: Object = json.loads(json.dumps({**obj, "apiVersion": api_version}))
     spec = out.get("spec")
     if isinstance(spec, dict):
         old, new = ("size", "replicas") if api_version.endswith("v2") else ("replicas", "size")

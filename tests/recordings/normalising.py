@@ -106,7 +106,7 @@ class Normaliser:
         return out
 
     def _metadata(self, metadata: dict[str, Any], of: dict[str, Any]) -> dict[str, Any]:
-        out = {}
+        out: dict[str, Any] = {}
         for key, each in metadata.items():
             if key == "managedFields" and isinstance(each, list):
                 if self._managed:

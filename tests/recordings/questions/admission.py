@@ -242,7 +242,7 @@ def _policies() -> Iterator[Scenario]:
                 if "params" in str(validation)
                 else {}
             )
-            chosen = {
+            chosen: Any = {
                 "matchConditions": [
                     {"name": "chosen", "expression": f"object.metadata.labels.hook == 'p{place}'"}
                 ]
@@ -310,7 +310,7 @@ def _mutating_policies() -> Iterator[Scenario]:
         "no reinvocation",
     )
     for place, mutation in enumerate(_MUTATIONS):
-        chosen = {
+        chosen: Any = {
             "matchConditions": [
                 {"name": "chosen", "expression": f"object.metadata.labels.hook == 'p{place}'"}
             ]

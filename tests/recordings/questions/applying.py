@@ -129,6 +129,7 @@ def _refusals() -> Scenario:
         f"{path}?fieldValidation=Strict", {**good, "spec": {"none": 1}}, "ann", "unknown field"
     )
     scenario.apply(path, {**good, "spec": {"none": 1}}, "ann", "unknown field warned")
+    spec: Any
     for spec in ({"n": "x"}, {"set": ["a", "a"]}, {"keyed": [{"v": "x"}]}, {"keyed": [{"k": "x"}, {"k": "x"}]}, {"a": None},
                  {"map": {"a": None}}, {"set": "x"}, {"keyed": {}}, {"deep": []}, {"atomic": [None]}, {"whole": "x"}, None, [], "x"):  # fmt: skip
         scenario.apply(path, {**good, "spec": spec}, "ann", "bad spec")

@@ -13,7 +13,7 @@ _STRING: Object = {"type": "string", "maxLength": 20}
 _UNBOUND: Object = {"type": "string"}
 
 
-def _array(items: Any, most: int | None = 10, **more: Any) -> Object:
+def _array(items: Any, most: Any = 10, **more: Any) -> Object:
     bound = {} if most is None else {"maxItems": most}
     return {"type": "array", "items": items, **bound, **more}
 

@@ -29,7 +29,7 @@ _SLOW = (
 
 def _with_hook(name: str, converter: str, storage: str = "v1") -> Scenario:
     scenario = Scenario(name)
-    status = {"subresources": {"status": {}}}
+    status: Object = {"subresources": {"status": {}}}
     column = [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]
     versions = [
         a_version("v1", _V1, storage=storage == "v1", additionalPrinterColumns=column, **status),

@@ -125,6 +125,7 @@ def _versions() -> Iterator[Scenario]:
         version = a_version("v1", _PLAIN)
         del version[part]
         send(version)
+    schema: Any
     for schema in (None, {}, {"openAPIV3Schema": None}, {"openAPIV3Schema": {}}, 5, "x",
                    {"openAPIV3Schema": {"type": "string"}}, {"openAPIV3Schema": {"type": "array"}},
                    {"openAPIV3Schema": {"type": "object", "properties": {"metadata": {"type": "string"}}}},
@@ -136,11 +137,12 @@ def _versions() -> Iterator[Scenario]:
     send(a_version("v2", _PLAIN, storage=False), a_version("v1", _PLAIN),
          a_version("v10", _PLAIN, storage=False), a_version("v1beta1", _PLAIN, storage=False),
          a_version("foo", _PLAIN, storage=False))  # fmt: skip
-    for version in ("v1", "v9", ""):
+    for name in ("v1", "v9", ""):
         document = scenario.crd(_PLAIN)
-        document["spec"]["version"] = version
+        document["spec"]["version"] = name
         scenario.post(_DRY, document)
         scenario.post(f"{_DRY}&fieldValidation=Strict", document)
+    status: Any
     for status in (
         {},
         {"storedVersions": ["v9"]},

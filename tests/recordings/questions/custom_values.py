@@ -122,10 +122,11 @@ def _formats() -> Iterator[Scenario]:
     kinds = {"int32": "integer", "int64": "integer", "float": "number", "double": "number"}
     schemas = {name: {"type": kind, "format": name} for name, kind in kinds.items()}
     numbers.make_crd(numbers.crd(with_spec(**schemas)))
+    many: tuple[Any, ...] = (1, 2**31, -(2**31) - 1, 2**63 - 1, 1.5, 1e39, 3.5e38, "1")
     for name in kinds:
-        for value in (1, 2**31, -(2**31) - 1, 2**63 - 1, 1.5, 1e39, 3.5e38, "1"):
+        for number in many:
             numbers.post(
-                f"{numbers.path('foos')}?dryRun=All", numbers.object("a", spec={name: value}), name
+                f"{numbers.path('foos')}?dryRun=All", numbers.object("a", spec={name: number}), name
             )
     yield scenario
     yield numbers

@@ -217,6 +217,7 @@ def _tables() -> Iterator[Scenario]:
 def _watches() -> Iterator[Scenario]:
     for name, builtin in (("watching", False), ("watching-maps", True)):
         scenario = Scenario(name)
+        body: Object
         if builtin:
             path, body = scenario.path("configmaps", group=""), {"data": {"a": "1"}}
         else:
