@@ -1,8 +1,11 @@
-"""A file of compressed JSON blocks with an index: one block is read without the others."""
+"""A text file of JSON blocks with an index: one block is read without the others.
+
+``scripts/make-facts`` writes the files of ``data/``, a line for each type, so that a diff shows
+what a release of Kubernetes changes. ``types.py`` and ``messages.py`` read them by it.
+"""
 
 from __future__ import annotations
 
-import zlib
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,6 @@ from typing import Any
 import orjson
 
 DATA = Path(__file__).parent / "data"
-_HEAD = 4
 
 
 class BlockFile:
@@ -21,17 +23,24 @@ class BlockFile:
         self._blocks: dict[str, dict[str, Any]] = {}
 
     @cached_property
-    def _index(self) -> tuple[int, dict[str, list[Any]]]:
+    def _index(self) -> dict[str, tuple[int, int, Any]]:
+        """Block → where it begins, its length, what is noted about it."""
         with self._path.open("rb") as file:
-            size = int.from_bytes(file.read(_HEAD), "big")
-            return _HEAD + size, orjson.loads(zlib.decompress(file.read(size)))
+            head = file.readline()
+            size = int(head)
+            listed: dict[str, tuple[int, Any]] = orjson.loads(file.read(size))
+        index, at = {}, len(head) + size
+        for name, (length, note) in listed.items():
+            index[name] = at, length, note
+            at += length
+        return index
 
     def names(self) -> list[str]:
-        return list(self._index[1])
+        return list(self._index)
 
     def note(self, block: str) -> Any:
         """What the index says about a block; None for one that is not here."""
-        found = self._index[1].get(block)
+        found = self._index.get(block)
         return None if found is None else found[2]
 
     def block(self, name: str) -> dict[str, Any]:
@@ -42,13 +51,12 @@ class BlockFile:
         return found
 
     def _read(self, name: str) -> dict[str, Any]:
-        start, index = self._index
-        if name not in index:
+        if name not in self._index:
             return {}
-        offset, size, _ = index[name]
+        offset, size, _ = self._index[name]
         with self._path.open("rb") as file:
-            file.seek(start + offset)
-            block: dict[str, Any] = orjson.loads(zlib.decompress(file.read(size)))
+            file.seek(offset)
+            block: dict[str, Any] = orjson.loads(file.read(size))
         return block
 
 

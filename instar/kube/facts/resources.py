@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from functools import cache
 
 import orjson
@@ -61,7 +60,7 @@ _FOREIGN_VERSION = "v1"
 @cache
 def resources() -> tuple[ResourceFacts, ...]:
     """In the order a server lists them: preferred versions of a group first."""
-    rows = orjson.loads(zlib.decompress((DATA / "resources.json.z").read_bytes()))
+    rows = orjson.loads((DATA / "resources.json").read_bytes())
     return tuple(
         ResourceFacts(
             group=group,
