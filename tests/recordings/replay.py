@@ -9,6 +9,7 @@ import argparse
 import ssl
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from tests.recordings.hooks import RecordingHook
 from tests.recordings.playing import PlayedServer, play
 from tests.recordings.questions import TOPICS, scenarios_of
 
+_AT_ONCE = 3
+"""Scenarios: some wait for the server, as a read of a revision that never comes."""
 Compared = dict[str, list[str]]
 """``SCENARIO STEP`` → what differs, of every recorded request."""
 
@@ -38,8 +41,11 @@ def compare(
 ) -> Compared:
     expected = recorded(topic, answers)
     found: Compared = {}
-    for scenario in scenarios_of(topic):
-        ours = {row["step"]: row for row in play(scenario, server, hook)}
+    scenarios = scenarios_of(topic)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        played = list(pool.map(lambda scenario: play(scenario, server, hook), scenarios))
+    for scenario, rows in zip(scenarios, played, strict=True):
+        ours = {row["step"]: row for row in rows}
         theirs = {row["step"]: row for row in expected.pop(scenario.name, ())}
         for step in sorted({*ours, *theirs}):
             line = f"{scenario.name} {step}"
