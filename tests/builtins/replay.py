@@ -46,7 +46,7 @@ def recorders_server(furniture: bool = True, **more: Any) -> Iterator[LiveServer
         settings = {"storage": "memory:", "collect_garbage": False, "furniture": furniture}
         from_the_end = mock.patch.object(service_addresses, "shuffled", reversed)
         with from_the_end, live_server(**settings, **more, token_file=tokens) as server:
-            server.run(server.running.machinery.namespaces.stop())
+            server.run(server.running.machinery.controllers.namespaces.stop())
             for name in NAMESPACES:
                 server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
             yield server

@@ -92,7 +92,7 @@ LATE = {
         "instar.server.access.oidc_setup",
     ): "only with issuers elsewhere",
     (
-        "instar/server/lifecycle/lifetime.py",
+        "instar/server/lifecycle/optional_parts.py",
         "instar.server.access.webhook_authorizer",
     ): "only with the mode Webhook",
     ("instar/server/access/peer_certificates.py", "cryptography"): "only with a front proxy",

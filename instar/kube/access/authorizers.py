@@ -114,9 +114,9 @@ class Authorizers:
     """One after the other: the first who allows or denies decides. Before all of them stands the
     rule no object can take away: ``system:masters`` may do everything."""
 
-    def __init__(self, several: Sequence[Authorizer]) -> None:
+    def __init__(self, several: Sequence[Authorizer], recorder: Recorder | None = None) -> None:
         self._several = tuple(several)
-        self.recorder: Recorder | None = None
+        self.recorder = recorder
 
     def used(self, asked: Attributes) -> None:
         if self.recorder is not None:

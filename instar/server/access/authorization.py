@@ -10,6 +10,7 @@ from instar.kube.access.authorizers import (
     Authorizer,
     Authorizers,
     DenyAllAuthorizer,
+    Recorder,
 )
 from instar.kube.access.rbac.authorizer import RbacAuthorizer
 from instar.kube.access.rbac.policy import RbacPolicy
@@ -30,7 +31,10 @@ def modes_of(text: str) -> tuple[str, ...]:
 
 
 def authorizer_of(
-    modes: tuple[str, ...], policy: Callable[[], RbacPolicy], webhook: Authorizer | None = None
+    modes: tuple[str, ...],
+    policy: Callable[[], RbacPolicy],
+    webhook: Authorizer | None = None,
+    recorder: Recorder | None = None,
 ) -> Authorizers:
     made: Mapping[str, Callable[[], Authorizer | None]] = {
         RBAC: lambda: RbacAuthorizer(policy),
@@ -40,4 +44,4 @@ def authorizer_of(
         "Webhook": lambda: webhook,
     }
     found = [made[mode]() for mode in modes]
-    return Authorizers([one for one in found if one is not None])
+    return Authorizers([one for one in found if one is not None], recorder)

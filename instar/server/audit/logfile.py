@@ -71,9 +71,10 @@ class LogFile:
         self._file = -1
 
     def check(self) -> None:
-        """Whether it can be written to at all; raises ``OSError``."""
+        """Whether it can be written to at all; raises ``OSError``. Leaves it closed."""
         with self._locked():
             pass
+        self.close()
 
     def write(self, lines: Sequence[bytes]) -> None:
         """All of them, rotating where they do not fit any more."""

@@ -79,7 +79,7 @@ class LogSink:
         self._overflow = Complaints("buffered", errors)
         self._truncation = Complaints("truncate", errors)
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
-        self._thread = Thread(target=self._work, name="audit-log", daemon=True)
+        self._thread: Thread | None = None
 
     @property
     def crowded(self) -> bool:
@@ -93,9 +93,12 @@ class LogSink:
         return True
 
     def start(self) -> None:
+        self._thread = Thread(target=self._work, name="audit-log", daemon=True)
         self._thread.start()
 
     async def stop(self) -> None:
+        if self._thread is None:
+            return
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join, _FAREWELL_SECONDS)
 

@@ -102,6 +102,7 @@ class Reception:
     ) -> None:
         self._doors = doors
         self._meeting = meeting
+        self._path = Path(meeting.getsockname())
         self.port = int(doors[0].getsockname()[1])
         own = _Seat(lambda taken: here.give(taken))
         here = _Here(make, own.parted)
@@ -112,12 +113,16 @@ class Reception:
 
     @classmethod
     async def open(cls, make: ProtocolFactory, host: str, port: int, folder: Path) -> Reception:
-        doors = await _bound(host, port)
-        meeting = socket.socket(socket.AF_UNIX)
-        meeting.bind(str(folder / SOCKET))
-        for each in (*doors, meeting):
-            each.setblocking(False)
-            each.listen(_BACKLOG)
+        doors, meeting = await _bound(host, port), socket.socket(socket.AF_UNIX)
+        try:
+            meeting.bind(str(folder / SOCKET))
+            for each in (*doors, meeting):
+                each.setblocking(False)
+                each.listen(_BACKLOG)
+        except OSError:
+            for each in (*doors, meeting):
+                each.close()
+            raise
         made = cls(doors, meeting, make)
         made._open()
         return made
@@ -132,6 +137,7 @@ class Reception:
             each.close()
         for worker in tuple(self._workers):
             worker.close()
+        self._path.unlink(missing_ok=True)
 
     def _open(self) -> None:
         _read(self._meeting, self._meet)
@@ -243,7 +249,11 @@ class Guest:
         line = socket.socket(socket.AF_UNIX)
         line.setblocking(False)
         loop = asyncio.get_running_loop()
-        await loop.sock_connect(line, str(self._path))
+        try:
+            await loop.sock_connect(line, str(self._path))
+        except BaseException:
+            line.close()
+            raise
         self._line = line
         _read(line, self._take)
 

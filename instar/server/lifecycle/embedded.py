@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -23,8 +24,9 @@ from instar.server.access.authentication import Anonymous
 from instar.server.access.authorization import ALWAYS_ALLOW
 from instar.server.access.identities import AccountSettings, Identities
 from instar.server.identity.issuer import KeyFiles
-from instar.server.lifecycle.composition import Machinery, build
-from instar.server.lifecycle.lifetime import conversion_services
+from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.loaded_settings import LoadedSettings
+from instar.server.lifecycle.parts import Part, start_parts
 from instar.server.registry.resources.resource import Resource
 from instar.server.rest.request import Request
 from instar.server.rest.responses import JSON_TYPE
@@ -34,7 +36,7 @@ from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Store, Write
 
 _ADMIN = User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))
-_NOBODY = Identities(
+_NO_CREDENTIALS = Identities(
     static={}, accounts=AccountSettings(), keys=KeyFiles(Path(os.devnull)), anonymous=Anonymous()
 )
 """Every request is the admin's, who shows no credential."""
@@ -193,22 +195,33 @@ async def embedded(
 ) -> AsyncIterator[Embedded]:
     """From ``async with`` to its end. Namespaces need not exist; nothing is collected. ``store``
     is one that holds something already; it is closed with the server."""
-    settings = Settings(converters=converters or {}, conversion_cache=False)
-    machinery = build(
-        MemoryStore() if store is None else store,
-        identities=_NOBODY,
-        authorization=(ALWAYS_ALLOW,),
-        strict_namespaces=False,
-        request_timeout=settings.request_timeout,
+    settings = Settings(
+        authorization=ALWAYS_ALLOW,
         collect_garbage=False,
-        service_network=IPv4Network(settings.service_cluster_ip_range),
-        furnish=False,
-        rescue_deletes=False,
-        make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
+        conversion_cache=False,
+        converters=converters or {},
+        furniture=False,
+        strict_namespaces=False,
     )
-    await machinery.backend.start()
+    loaded = LoadedSettings(
+        settings=settings,
+        identities=_NO_CREDENTIALS,
+        authorization=(ALWAYS_ALLOW,),
+        service_network=IPv4Network(settings.service_cluster_ip_range),
+    )
+    used = MemoryStore() if store is None else store
+    stack = contextlib.AsyncExitStack()
     try:
-        await machinery.start()
+        await start_parts([Part("store", stop=used.close)], stack)
+        machinery = Machinery(loaded, used)
+        await start_parts(
+            [
+                *machinery.reading_parts(),
+                *machinery.controller_parts(),
+                machinery.readiness_part(),
+            ],
+            stack,
+        )
         yield Embedded(machinery)
     finally:
-        await asyncio.shield(machinery.stop())
+        await asyncio.shield(stack.__aexit__(*sys.exc_info()))

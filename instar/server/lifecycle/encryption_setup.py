@@ -10,9 +10,8 @@ import hashlib
 import logging
 from pathlib import Path
 
-from instar.base.metrics import Counter, Measured
+from instar.base.metrics import Counter, Measured, Metric
 from instar.server.files.config_files import read_configuration
-from instar.server.lifecycle.composition import Extras
 from instar.server.settings import EncryptionSettings
 from instar.wire.storage.encryption.config import EncryptionConfigError, read
 from instar.wire.storage.encryption.kms import AGAIN_SECONDS, EVERY_SECONDS
@@ -47,17 +46,18 @@ class AtRest:
         self._store = sealed(store, self._vault)
         return self._store
 
-    def extras(self) -> Extras:
+    def trouble(self) -> str | None:
+        """For /readyz: which KMS plugin does not answer."""
+        return self._vault.trouble
+
+    def metrics(self) -> tuple[Metric, ...]:
         info = Measured(
             "apiserver_encryption_config_controller_automatic_reload_last_config_info",
             "The encryption configuration in use.",
             ("hash",),
             lambda: [((f"sha256:{self._digest}",), 1)],
         )
-        return Extras(
-            checks={"kms-providers": lambda: self._vault.trouble},
-            metrics=(self._operations, self._reloads, info),
-        )
+        return self._operations, self._reloads, info
 
     async def warm(self) -> None:
         """Before the store is read. Raises ``Unavailable`` while a plugin it needs is away."""

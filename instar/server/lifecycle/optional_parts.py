@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from instar.base.metrics import Metric
+from instar.server.access.authorization import modes_of
 from instar.server.files.certificates import Certificates, server_context
 from instar.server.http.tls import ReloadingContext, cipher_string, minimum_version
-from instar.server.lifecycle.composition import NOTHING_MORE, Extras
 from instar.server.registry.admission.plugins.event_rate_limit import NAME as EVENT_RATE_LIMIT
 from instar.server.registry.admission.plugins.event_rate_limit import EventLimit
 from instar.server.settings import Settings
 
 if TYPE_CHECKING:
+    from instar.server.access.webhook_authorizer import WebhookAuthorizer
     from instar.server.audit.auditor import Auditor
     from instar.server.lifecycle.encryption_setup import AtRest
 
@@ -73,6 +74,17 @@ def at_rest_of(settings: Settings) -> AtRest | None:
     return AtRest.load(settings.encryption)
 
 
+def webhook_authorizer_of(settings: Settings) -> WebhookAuthorizer | None:
+    if "Webhook" not in modes_of(settings.authorization):
+        return None
+    # Only here: few servers let a webhook authorise requests.
+    from instar.server.access.webhook_authorizer import WebhookAuthorizer
+
+    return WebhookAuthorizer.of(
+        settings.authorization_webhook, settings.authorization_webhook_seconds
+    )
+
+
 def audit_of(settings: Settings) -> tuple[Auditor | None, Sequence[Metric]]:
     if settings.audit is None:
         return None, ()
@@ -81,8 +93,3 @@ def audit_of(settings: Settings) -> tuple[Auditor | None, Sequence[Metric]]:
 
     auditor, metrics = auditor_of(settings.audit)
     return auditor, metrics.all()
-
-
-def extras_of(at_rest: AtRest | None, counted: Sequence[Metric]) -> Extras:
-    found = NOTHING_MORE if at_rest is None else at_rest.extras()
-    return replace(found, metrics=(*found.metrics, *counted))

@@ -7,7 +7,7 @@ that is imported when the kind is first asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -33,16 +33,18 @@ from instar.server.registry.kinds.crds import CrdConverter
 from instar.server.registry.kinds.events import CORE, EventConverter, SecondEventStrategy
 from instar.server.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.server.registry.kinds.migrations import PLURAL as MIGRATIONS
-from instar.server.registry.kinds.migrations import MigrationStrategy
+from instar.server.registry.kinds.migrations import MigrationPrinter, MigrationStrategy
 from instar.server.registry.kinds.printing.printer import printer_for
 from instar.server.registry.kinds.strategy_flags import MANNERS
 from instar.server.registry.kinds.strategy_table import RULES
+from instar.server.registry.resources.columns import TablePrinter
 from instar.server.registry.resources.serving import Serving, build_serving
 from instar.server.registry.resources.strategy import Strategy
 from instar.wire.conversion.caching import SharedConverter
 from instar.wire.conversion.converter import NoneConverter, VersionConverter
 from instar.wire.storage.keys import collection_prefix
 
+ExtendPrinter = Callable[[TablePrinter], TablePrinter]
 _STABLE = re.compile(r"v[0-9]+")
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _SECOND_EVENTS = ("events.k8s.io", "events")
@@ -97,19 +99,24 @@ _FURTHER: Mapping[tuple[str, str], Mapping[str, Selectable]] = {
 }
 
 
-def builtin_servings(crd_strategy: Strategy, crds_stored_as: str = "v1") -> list[Serving]:
-    """``crds_stored_as``: beside a kube-apiserver CRDs lie in the form it keeps them in."""
-    return [*_from_facts(crd_strategy, crds_stored_as), _migrations()]
+def builtin_servings(
+    crd_strategy: Strategy, crds_stored_as: str = "v1", show_crds: ExtendPrinter | None = None
+) -> list[Serving]:
+    """``crds_stored_as``: beside a kube-apiserver CRDs lie in the form it keeps them in.
+    ``show_crds`` adds columns to their table."""
+    return [*_from_facts(crd_strategy, crds_stored_as, show_crds), _migrations()]
 
 
-def _from_facts(crd_strategy: Strategy, crds_stored_as: str) -> Iterator[Serving]:
+def _from_facts(
+    crd_strategy: Strategy, crds_stored_as: str, show_crds: ExtendPrinter | None
+) -> Iterator[Serving]:
     found: dict[tuple[str, str], list[ResourceFacts]] = {}
     for facts in resources():
         if _STABLE.fullmatch(facts.version):
             found.setdefault((facts.group, facts.plural), []).append(facts)
     for place, versions in found.items():
         if place == _CRDS:
-            yield crd_serving(crd_strategy, crds_stored_as)
+            yield crd_serving(crd_strategy, crds_stored_as, show_crds)
         elif place == _SECOND_EVENTS:
             yield _second_events(versions)
         else:
@@ -180,7 +187,9 @@ def _second_events(versions: list[ResourceFacts]) -> Serving:
     )
 
 
-def crd_serving(strategy: Strategy, stored_as: str = "v1") -> Serving:
+def crd_serving(
+    strategy: Strategy, stored_as: str = "v1", show: ExtendPrinter | None = None
+) -> Serving:
     """CustomResourceDefinitions themselves: v1 and v1beta1 are views of the same."""
     [facts] = [item for item in resources() if (item.group, item.plural) == _CRDS]
     crd = _describe(_CRDS, [facts])
@@ -189,13 +198,18 @@ def crd_serving(strategy: Strategy, stored_as: str = "v1") -> Serving:
         replace(v1, storage=stored_as == "v1"),
         replace(v1, name="v1beta1", storage=stored_as == "v1beta1", schema=CRD_V1BETA1),
     )
+
+    def printer() -> TablePrinter:
+        plain = printer_for(facts)
+        return plain if show is None else show(plain)
+
     return build_serving(
         replace(crd, versions=versions, stored_versions=(stored_as,)),
         converter=SharedConverter(CrdConverter()),
         strategy=lambda: strategy,
         compile_rules=lambda _: None,
         builtin=True,
-        printer=partial(printer_for, facts),
+        printer=printer,
     )
 
 
@@ -219,6 +233,7 @@ def _migrations() -> Serving:
         strategy=MigrationStrategy,
         compile_rules=lambda _: None,
         builtin=True,
+        printer=MigrationPrinter,
     )
 
 

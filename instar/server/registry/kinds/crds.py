@@ -70,15 +70,18 @@ class CrdStrategy(Strategy):
         review: ReviewChange | None = None,
         deny: bool = False,
         converted_here: Collection[str] = (),
+        after_write: Callable[[str], Awaitable[None]] | None = None,
+        store_new: Callable[[InMemoryEntry, Object], Awaitable[CacheEntry]] | None = None,
     ) -> None:
-        """``converted_here``: CRDs this process has a converter for."""
+        """``converted_here``: CRDs this process has a converter for. The last two are how the CRD
+        controller takes part in a write."""
         self._check_rules = check_rules
         self._review = review
         self._deny = deny
         self._converted_here = converted_here
         self._known: _Known | None = None
-        self.after_write: Callable[[str], Awaitable[None]] | None = None
-        self.store_new: Callable[[InMemoryEntry, Object], Awaitable[CacheEntry]] | None = None
+        self.after_write = after_write
+        self.store_new = store_new
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         self.refuse_other_kinds(obj, version)

@@ -1,0 +1,111 @@
+"""Controllers of a server: everything that writes to the store without a request.
+
+``composition.py`` makes them once and starts them after the store is read. What each of them does
+is in ``registry/controllers`` and ``registry/insight``.
+"""
+
+from __future__ import annotations
+
+from instar.base.fast_dataclass import dataclass
+from instar.server.access.authorization import RBAC
+from instar.server.lifecycle.loaded_settings import LoadedSettings
+from instar.server.lifecycle.parts import Part, Startable
+from instar.server.registry.controllers.bootstrap.controller import Furniture
+from instar.server.registry.controllers.conversion_prefetch import AheadOfReaders
+from instar.server.registry.controllers.crds import CrdController
+from instar.server.registry.controllers.event_ttl import Expiry
+from instar.server.registry.controllers.garbage.collector import GarbageCollector
+from instar.server.registry.controllers.leadership import Company, Leadership
+from instar.server.registry.controllers.migrations import MigrationController
+from instar.server.registry.controllers.namespaces import NamespaceController
+from instar.server.registry.controllers.policies import PolicyController
+from instar.server.registry.controllers.quotas import QuotaController
+from instar.server.registry.controllers.roles.controller import RoleKeeper
+from instar.server.registry.insight.census import ServerCensus
+from instar.server.registry.insight.usage import UsageKeeper, UsageRecorder
+from instar.server.registry.kinds.migrations import GROUP as MIGRATION_GROUP
+from instar.server.registry.kinds.migrations import PLURAL as MIGRATIONS
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.context import Context
+from instar.wire.storage.store import Local, Near, Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Controllers:
+    crds: CrdController
+    namespaces: NamespaceController
+    usage: UsageKeeper
+    migrations: MigrationController
+    garbage: GarbageCollector | None
+    quotas: QuotaController
+    policies: PolicyController
+    expiry: Expiry
+    prefetch: AheadOfReaders | None
+    roles: RoleKeeper | None
+    leadership: Leadership
+    bootstrap: Furniture | None
+    """Started apart from the others: it writes the server's address."""
+
+    def parts(self) -> list[Part]:
+        """In the order of their start: those that wait for being elected come before the
+        leadership, which is competed for last."""
+        named: dict[str, Startable | None] = {
+            "namespace controller": self.namespaces,
+            "CRD controller": self.crds,
+            "usage counts": self.usage,
+            "storage version migrations": self.migrations,
+            "garbage collector": self.garbage,
+            "quota controller": self.quotas,
+            "policy type checks": self.policies,
+            "event expiry": self.expiry,
+            "conversion ahead of reads": self.prefetch,
+            "default roles": self.roles,
+            "leadership": self.leadership,
+        }
+        return [Part(name, each.start, each.stop) for name, each in named.items() if each is not None]
+
+    def read_only_parts(self) -> list[Part]:
+        """No controller writes; counts of former processes are shown."""
+        return [Part("usage counts", self.usage.load)]
+
+
+def make_controllers(
+    loaded: LoadedSettings,
+    context: Context,
+    catalog: Catalog,
+    census: ServerCensus,
+    usage: UsageRecorder,
+) -> Controllers:
+    settings, store = loaded.settings, context.backend.store
+    leadership = Leadership(
+        context,
+        catalog.builtin("coordination.k8s.io", "leases"),
+        f"instar-{context.new_uid()}",
+        company=company_of(store),
+    )
+    collects, furnishes = settings.collect_garbage, settings.furniture
+    prefetches = settings.convert_ahead and settings.conversion_cache
+    crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
+    migrations = catalog.builtin(MIGRATION_GROUP, MIGRATIONS)
+    has_roles = RBAC in loaded.authorization
+    return Controllers(
+        crds=CrdController(context, catalog, crds),
+        namespaces=NamespaceController(context, catalog, catalog.builtin("", "namespaces")),
+        usage=UsageKeeper(usage, store),
+        migrations=MigrationController(context, catalog, census, migrations),
+        garbage=GarbageCollector(context, catalog, leadership) if collects else None,
+        quotas=QuotaController(context, catalog, leadership),
+        policies=PolicyController(context, catalog, leadership),
+        expiry=Expiry(context, catalog.builtin("", "events"), leadership),
+        prefetch=AheadOfReaders(catalog) if prefetches else None,
+        roles=RoleKeeper(context, catalog, leadership) if has_roles else None,
+        leadership=leadership,
+        bootstrap=Furniture(context, catalog, leadership) if furnishes else None,
+    )
+
+
+def company_of(store: Store) -> Company:
+    """Which other processes write to the store."""
+    if isinstance(store, Near):
+        return Company.LENDER
+    return Company.ALONE if isinstance(store, Local) else Company.EQUALS

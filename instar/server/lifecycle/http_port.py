@@ -1,0 +1,76 @@
+"""HTTP port of a server: opened before the store is read, so that health is answered meanwhile.
+
+``lifetime.py`` makes one per server and starts it as two parts: the port, and the requests that
+are waited for when the server stops. Connections and HTTP are in ``server/http``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from instar.server.http.connection_balancer import (
+    Alone,
+    Guest,
+    Listening,
+    ProtocolFactory,
+    Reception,
+)
+from instar.server.http.http1 import Connections
+from instar.server.lifecycle.parts import Part
+from instar.server.settings import Settings
+
+
+class HttpPort:
+    def __init__(
+        self,
+        settings: Settings,
+        connections: Connections,
+        make_protocol: ProtocolFactory,
+        end_watches: Callable[[], None],
+    ) -> None:
+        """``make_protocol`` puts TLS before ``connections``."""
+        self._settings = settings
+        self._connections = connections
+        self._make_protocol = make_protocol
+        self._end_watches = end_watches
+        self._listening: Listening | None = None
+        self.number = settings.port
+
+    def port_part(self) -> Part:
+        return Part("port", self._open, self._close)
+
+    def requests_part(self) -> Part:
+        """Started when everything that answers requests is there, so stopped before all of it."""
+        return Part("requests", self._serve, self._close)
+
+    @property
+    def url(self) -> str:
+        host = self._settings.host
+        reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        shown = f"[{reachable}]" if ":" in reachable else reachable
+        return f"https://{shown}:{self.number}"
+
+    async def _open(self) -> None:
+        self._listening = await self._listen()
+        self.number = self._listening.port
+
+    async def _listen(self) -> Listening:
+        host, port, folder = self._settings.host, self._settings.port, self._settings.shared_port
+        if folder is None:
+            return await Alone.open(self._make_protocol, host, port)
+        if self._settings.worker:
+            return Guest(self._make_protocol, port, folder)
+        return await Reception.open(self._make_protocol, host, port, folder)
+
+    async def _serve(self) -> None:
+        assert self._listening is not None
+        await self._listening.start_serving()
+
+    async def _close(self) -> None:
+        """Take no more connections, and let those that are open finish what they are doing."""
+        listening, self._listening = self._listening, None
+        if listening is None:
+            return
+        listening.close()
+        self._end_watches()
+        await self._connections.close(self._settings.grace_seconds)

@@ -1,0 +1,98 @@
+"""Settings of a server together with what their files contain, read and checked.
+
+``lifetime.py`` loads them before it opens the store, so that a wrong setting is reported before
+anything is served; ``composition.py`` builds a server from them. Nothing is started here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.metrics import Metric
+from instar.server.access.authorization import modes_of
+from instar.server.access.identities import Identities
+from instar.server.endpoints.health import Check
+from instar.server.http.fair_queue import Flow
+from instar.server.lifecycle.optional_parts import (
+    at_rest_of,
+    audit_of,
+    event_limits_of,
+    webhook_authorizer_of,
+)
+from instar.server.lifecycle.parts import Part, background_task
+from instar.server.registry.admission.plugins.event_rate_limit import EventLimit
+from instar.server.settings import Settings
+
+if TYPE_CHECKING:
+    from instar.server.access.webhook_authorizer import WebhookAuthorizer
+    from instar.server.audit.auditor import Auditor
+    from instar.server.lifecycle.encryption_setup import AtRest
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedSettings:
+    settings: Settings
+    identities: Identities
+    authorization: tuple[str, ...]
+    """Authorization modes, in the order in which they decide."""
+    service_network: IPv4Network
+    flow: Flow | None = None
+    """Limits requests in flight; None: any number."""
+    webhook_authorizer: WebhookAuthorizer | None = None
+    encryption: AtRest | None = None
+    auditor: Auditor | None = None
+    audit_metrics: Sequence[Metric] = ()
+    event_limits: Sequence[EventLimit] = ()
+
+    def checks(self) -> dict[str, Check]:
+        """Lines of /readyz for what few servers have."""
+        return {} if self.encryption is None else {"kms-providers": self.encryption.trouble}
+
+    def metrics(self) -> Sequence[Metric]:
+        sealed = () if self.encryption is None else self.encryption.metrics()
+        return (*sealed, *self.audit_metrics)
+
+    def request_parts(self) -> list[Part]:
+        """What requests need besides the stored objects; started before the store is read."""
+        trusted, webhook, auditor = self.identities.trusted, self.webhook_authorizer, self.auditor
+        found: list[Part] = []
+        if trusted is not None:
+            found.append(Part("token issuers", trusted.start, trusted.stop))
+        if webhook is not None:
+            found.append(Part("authorization webhook", stop=webhook.close))
+        if auditor is not None:
+            found.append(Part("audit", auditor.start, auditor.stop))
+        return found
+
+    def background_parts(self) -> list[Part]:
+        if self.encryption is None:
+            return []
+        return [background_task("encryption at rest", self.encryption.run)]
+
+
+def load_settings(settings: Settings, identities: Identities) -> LoadedSettings:
+    """Read the files that settings name. Raises ``ValueError`` with a line for the operator."""
+    auditor, audit_metrics = audit_of(settings)
+    wait = settings.request_timeout / 4
+    return LoadedSettings(
+        settings=settings,
+        identities=identities,
+        authorization=modes_of(settings.authorization),
+        service_network=_service_network(settings.service_cluster_ip_range),
+        flow=Flow(settings.reads_at_once, settings.writes_at_once, wait),
+        webhook_authorizer=webhook_authorizer_of(settings),
+        encryption=at_rest_of(settings),
+        auditor=auditor,
+        audit_metrics=audit_metrics,
+        event_limits=event_limits_of(settings),
+    )
+
+
+def _service_network(text: str) -> IPv4Network:
+    try:
+        return IPv4Network(text)
+    except ValueError as error:
+        raise ValueError(f"service cluster IP range {text}: {error}") from error
