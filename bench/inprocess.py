@@ -14,8 +14,8 @@ import time
 from typing import Any
 
 from bench.fixtures import BASE, CRDS, OTHER, crd, thing
+from instar.server.http.messages import Request
 from instar.server.lifecycle.lifetime import RunningServer, running
-from instar.server.rest.request import Request
 from instar.server.settings import Settings
 
 VERBS = ("create", "get", "other", "patch", "list")

@@ -28,6 +28,7 @@ from instar.server.endpoints.metrics import Metrics
 from instar.server.endpoints.objects import ObjectPages
 from instar.server.http.compress import compress
 from instar.server.http.fair_queue import Flow, FlowRefusal
+from instar.server.http.messages import Request, Response
 from instar.server.identity.issuer import Issuer
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
@@ -45,8 +46,8 @@ from instar.server.rest.error_responses import (
 )
 from instar.server.rest.negotiate import ACCEPTED
 from instar.server.rest.read_only import refusal
-from instar.server.rest.request import Request, ResourcePath
-from instar.server.rest.responses import Response, typed_response
+from instar.server.rest.request_attributes import ResourcePath
+from instar.server.rest.responses import typed_response
 from instar.server.rest.routing import KnownPath, Routes
 from instar.server.rest.scaling import do_scale
 from instar.server.rest.subresource_call import SubresourceCall

@@ -15,9 +15,9 @@ from instar.server.access.identities import (
     JwtSettings,
     NewUser,
 )
+from instar.server.http.handler_types import Front
 from instar.server.registry.admission.plugin_names import HERE
 from instar.server.registry.admission.webhooks.in_process import LocalConfiguration
-from instar.server.rest.handler_types import Front
 from instar.wire.conversion.in_process import ConvertFunction
 from instar.wire.storage.open import StorageOptions
 from instar.wire.storage.store import Store

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from instar.server.http.messages import Request
 from instar.server.registry.admission.webhooks.configured import Hooks
-from instar.server.rest.request import Request
 from tests.admission.conftest import widget_crd
 from tests.admission.support import FAILED, asked, create, failed
 from tests.rest.support import Collection

@@ -11,7 +11,7 @@ import pytest
 
 from instar.base.errors import NotFound
 from instar.server.http.compress import compress
-from instar.server.rest.request import Request
+from instar.server.http.messages import Request
 from instar.tools.console.assets import Assets, is_hashed
 from tests.console.support import Browser
 from tests.support.server import LiveServer, live_server

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from instar.kube.access.attributes import User
+from instar.server.http.handler_types import Handler, Secret
+from instar.server.http.messages import Request, Response
 from instar.server.registry.resources.context import utc_now
 from instar.server.rest.error_responses import page_not_found
-from instar.server.rest.handler_types import Handler, Secret
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response
 from instar.tools.console.views.convert import convert
 from instar.tools.console.views.objects import object_everywhere
 from instar.tools.console.views.overview import overview

@@ -11,9 +11,8 @@ import pytest
 from instar.base import offload
 from instar.base.errors import Invalid, TooManyRequests
 from instar.server.http import compress
+from instar.server.http.messages import Request, Response
 from instar.server.rest import error_responses
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response
 from tests.robust.conftest import CRDS, GROUP
 from tests.robust.victim import Victim
 from tests.support import crds

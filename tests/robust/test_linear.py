@@ -134,7 +134,7 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.kube.schema.metadata.types:_RFC3339": ("2001-01-01T00:00:00.|1|x",),
     "instar.kube.schema.metadata.types:_time_text()": (),
     "instar.server.rest.deadlines:_PART": ("|1|", "|.|", "|a|"),
-    "instar.server.rest.request:_INTEGER": ("|1|x",),
+    "instar.server.http.messages:_INTEGER": ("|1|x",),
     "instar.server.rest.warnings:_CONTROL": ("|a|",),
     "instar.kube.typed.scalars:_MICRO_TIME": ("2001-01-01T00:00:00.|1|x",),
     "instar.kube.typed.scalars:_micro_sentence()": (),

@@ -10,8 +10,7 @@ import pytest
 
 from instar.kube.access.attributes import User
 from instar.server.http.http1 import Connections, Http1Connection
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response
+from instar.server.http.messages import Request, Response
 
 GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from instar.server.endpoints.health import Check, Health
-from instar.server.rest.request import Request, parse_query
+from instar.server.http.messages import Request, parse_query
 from tests.support.server import LiveServer
 
 SUITES_LOOK_FOR = (

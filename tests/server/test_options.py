@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from instar.server.http.messages import Request
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.verbs.delete_options import UNREADABLE
 from instar.server.rest.options import delete_options
-from instar.server.rest.request import Request
 
 SERVING = cast(Serving, SimpleNamespace(group="ex.io"))
 ESCAPED = "\\u0069" + UNREADABLE[1:]

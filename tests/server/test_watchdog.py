@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from instar.server.http.messages import Request
 from instar.server.lifecycle import watchdog as watching
 from instar.server.lifecycle.watchdog import Watchdog
-from instar.server.rest.request import Request
 
 pytestmark = pytest.mark.anyio
 

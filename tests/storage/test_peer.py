@@ -12,9 +12,9 @@ import pytest
 
 from instar.base.errors import ServiceUnavailable
 from instar.server.http.connection_balancer import SOCKET
+from instar.server.http.messages import Request
 from instar.server.lifecycle.lifetime import running
 from instar.server.registry.stored.backend import Backend
-from instar.server.rest.request import Request
 from instar.server.settings import Settings
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Event, Page, Record, StoreError, StoreLost, Unavailable, Write

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from instar.kube.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
+from instar.server.http.messages import Request
 from instar.server.lifecycle.composition import Machinery
-from instar.server.rest.request import Request
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ADMIN = User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))

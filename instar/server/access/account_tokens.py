@@ -10,6 +10,7 @@ from instar.base.field_errors import invalid
 from instar.base.json_values import Object
 from instar.kube.api.encoding.json_text import encode
 from instar.kube.api.names import GroupVersionKind
+from instar.server.http.messages import Request, Response
 from instar.server.identity.issuer import Issuer
 from instar.server.identity.jwt import text_of
 from instar.server.identity.service_accounts import BOUND, BoundObject, TokenRequestSpec
@@ -19,8 +20,7 @@ from instar.server.registry.verbs.subresource_admission import admit_question
 from instar.server.rest.bodies import typed_body
 from instar.server.rest.negotiate import Offer, response_form
 from instar.server.rest.options import write_options
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response, typed_response
+from instar.server.rest.responses import typed_response
 from instar.server.rest.subresource_call import SubresourceCall
 
 _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"

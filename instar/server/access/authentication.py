@@ -12,8 +12,8 @@ from instar.base import errors
 from instar.base.fast_dataclass import dataclass
 from instar.kube.access.attributes import ANONYMOUS, AUTHENTICATED, User
 from instar.server.access.front_proxy import FrontProxy, Proxy
+from instar.server.http.messages import Request
 from instar.server.identity.tokens import TokenRejected, Tokens
-from instar.server.rest.request import Request
 
 log = logging.getLogger("instar.access")
 _EXTRA_SPACE = (

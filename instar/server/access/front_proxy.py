@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from instar.base.fast_dataclass import dataclass
 from instar.kube.access.attributes import User
+from instar.server.http.messages import Request
 from instar.server.identity.client_certificates import with_authenticated
-from instar.server.rest.request import Request
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from instar.base.field_errors import go_quote
 from instar.kube.access.attributes import Attributes, User
 from instar.kube.access.authorizers import Authorizer, AuthzDecision, AuthzVerdict, refused
 from instar.kube.access.impersonation import Check, Mode, modes, resulting
-from instar.server.rest.request import Request
+from instar.server.http.messages import Request
 
 _PREFIX = b"impersonate-"
 _USER, _UID, _GROUP = b"impersonate-user", b"impersonate-uid", b"impersonate-group"

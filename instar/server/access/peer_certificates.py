@@ -8,25 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from instar.kube.access.attributes import User
 from instar.kube.api.encoding.pem import blocks
 from instar.server.access.front_proxy import Proxy
+from instar.server.http.handler_types import TlsPeer
 from instar.server.identity.client_certificates import user_of_certificate
 
 Signed = Callable[[bytes], bool]
 """Whether a certificate (DER) is of an authority."""
 
 
-class Tls(Protocol):
-    def getpeercert(self, binary_form: bool = False) -> object: ...
-
-
-PeerOf = Callable[[Tls], User | None]
-
-
-def plain_peer(tls: Tls) -> User | None:
+def plain_peer(tls: TlsPeer) -> User | None:
     shown, der = tls.getpeercert(), tls.getpeercert(True)
     return user_of_certificate(
         shown if isinstance(shown, dict) else None, der if isinstance(der, bytes) else None
@@ -40,7 +33,7 @@ class ProxiedPeers:
         """``allowed`` names of proxies; none: all that their authority has signed."""
         self._clients, self._proxies, self._allowed = clients, proxies, allowed
 
-    def __call__(self, tls: Tls) -> User | None:
+    def __call__(self, tls: TlsPeer) -> User | None:
         der = tls.getpeercert(True)
         user = plain_peer(tls)
         if not isinstance(der, bytes):

@@ -26,8 +26,8 @@ from instar.server.audit.request_record import (
     source_addresses,
 )
 from instar.server.audit.sinks import Sink
-from instar.server.rest.request import Request, ResourcePath, attributes_of, parse_resource_path
-from instar.server.rest.responses import Feed, Outlet, Response
+from instar.server.http.messages import Feed, Outlet, Request, Response
+from instar.server.rest.request_attributes import ResourcePath, attributes_of, parse_resource_path
 
 _NOBODY = User("")
 _STATUS = b'{"kind":"Status"'
@@ -115,7 +115,7 @@ class Auditor:
         self, request: Request, response: Response, failure: BaseException | None, id: str
     ) -> None:
         """The answer is ready to be sent, and not compressed yet."""
-        trail = request.trail
+        trail: Trail | None = request.trail
         if trail is None:
             self._unknown(request, response, failure, id)
             return

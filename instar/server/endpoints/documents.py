@@ -18,6 +18,7 @@ from instar.kube.api.encoding.json_text import encode, encode_pretty
 from instar.kube.api.names import GroupVersion
 from instar.server.endpoints.groups import GroupPart, Groups, Piece
 from instar.server.endpoints.single_flight import Making
+from instar.server.http.messages import JSON_TYPE, Header, Request, Response
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.rest.negotiate import (
     ACCEPTED,
@@ -29,15 +30,7 @@ from instar.server.rest.negotiate import (
     response_form,
     unacceptable,
 )
-from instar.server.rest.request import Request
-from instar.server.rest.responses import (
-    JSON_TYPE,
-    Header,
-    Response,
-    encoded_response,
-    to_protobuf,
-    to_yaml,
-)
+from instar.server.rest.responses import encoded_response, to_protobuf, to_yaml
 
 if TYPE_CHECKING:
     from instar.server.endpoints.openapi import OpenApi

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 
 from instar.base.errors import NotAcceptable
 from instar.server.endpoints.groups import SERVER_VERSION
+from instar.server.http.messages import Request, Response, text_response
 from instar.server.rest.negotiate import JSON, clauses
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response, json_response, text_response
+from instar.server.rest.responses import json_response
 
 _PATHS = ("/healthz", "/livez", "/readyz")
 Check = Callable[[], str | None]

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from instar.base import limits
 from instar.base.errors import BadRequest, MethodNotAllowed
+from instar.server.http.messages import Request, Response
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Resource, Target
 from instar.server.registry.verbs.history import last_deletion, object_at, writes_of
-from instar.server.rest.request import Request, ResourcePath
-from instar.server.rest.responses import Response, json_response, plain_response
+from instar.server.rest.request_attributes import ResourcePath
+from instar.server.rest.responses import json_response, plain_response
 
 _PREFIX = "/instar/history"
 _OBJECTS = (f"{_PREFIX}/api/", f"{_PREFIX}/apis/")

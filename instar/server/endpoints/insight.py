@@ -14,14 +14,14 @@ from typing import Any
 
 from instar.base.json_values import Object
 from instar.kube.access.attributes import Attributes
+from instar.server.http.messages import Request, Response
 from instar.server.registry.insight.access import AccessRecord
 from instar.server.registry.insight.census import ServerCensus
 from instar.server.registry.insight.encryption_keys import seals_document
 from instar.server.registry.insight.usage import UsageRecorder
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response, json_response
+from instar.server.rest.responses import json_response
 from instar.wire.webhooks.call_log import CallLog
 from instar.wire.webhooks.transport import TransportPool
 

@@ -16,7 +16,7 @@ from instar.base.metrics import (
     Metric,
     written,
 )
-from instar.server.rest.responses import Response
+from instar.server.http.messages import Response
 
 _LINE_BYTES = 100
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

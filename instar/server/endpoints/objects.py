@@ -16,10 +16,10 @@ import orjson
 from instar.base import errors
 from instar.base.json_values import Object
 from instar.kube.access.attributes import Attributes, User
+from instar.server.http.messages import Request, Response
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.resource import Resource
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response, json_response
+from instar.server.rest.responses import json_response
 
 _STORED, _CONVERT = "/instar/stored/", "/instar/convert/"
 PATHS = {

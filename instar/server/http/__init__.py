@@ -1,1 +1,1 @@
-"""Connections: TLS, HTTP/1.1 and whose turn it is. Knows no path and no object."""
+"""HTTP server: connections, TLS, HTTP/1.1, messages and fairness between users. Bytes only."""

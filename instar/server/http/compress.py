@@ -1,4 +1,8 @@
-"""gzip for answers large enough that the network costs more than the processor."""
+"""gzip compression of large responses.
+
+``server/app.py`` calls it after a handler has answered. Small responses stay as they are: for them
+the network costs less than the processor.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,17 @@ from collections.abc import Iterable
 
 from instar.base import offload
 from instar.base.errors import TooManyRequests
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response
+from instar.server.http.messages import Request, Response
 
 LEAST = 128 << 10
 MOST = 128 << 20
-"""What is packed lies in memory until it is sent; what is not is made while it is sent."""
+"""A compressed response is held in memory until it is sent; a larger one is sent as it is made."""
 _LEVEL = 1
 _GZIP = 16 + zlib.MAX_WBITS
 
 
 async def compress(request: Request, response: Response) -> None:
-    """Compress a large answer, in place, where the client can read it; in a thread."""
+    """Compress a large response, in place and in a thread, if the client accepts gzip."""
     if response.stream is not None or not LEAST < response.length <= MOST:
         return
     if not _reads_gzip(request.header(b"accept-encoding")):
@@ -30,17 +33,17 @@ async def compress(request: Request, response: Response) -> None:
     try:
         packed = await offload.apart(lambda: _packed(chunks))
     except TooManyRequests:
-        return  # there is an answer already, only larger
+        return  # every thread is busy: the response is sent uncompressed
     except asyncio.CancelledError:
         if not request.expired:
             raise
-        return  # it is late enough
+        return  # the deadline has passed: the response is sent uncompressed
     response.chunks, response.length, response.held = (packed,), len(packed), len(packed)
     response.headers += ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 
 
 def _packed(chunks: Iterable[bytes]) -> bytes:
-    """Piece by piece: the whole may be made while it is read."""
+    """Compress piece by piece: the chunks may be made while they are read."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
     return b"".join([*map(packer.compress, chunks), packer.flush()])
 

@@ -1,9 +1,9 @@
-"""One port, several processes: connections are taken in one place and shared out evenly.
+"""Connection balancer: shares the connections of one port evenly between processes.
 
-Left to the kernel, each connection goes to whichever process its address is hashed to, and of a few
-dozen that live long one process may get most. Here the first process takes them and hands each to
-who has the fewest; TLS and all that follows is done there. A process that ends just is not given
-any more. Knows sockets, no bytes that are sent on them.
+``lifecycle/http_port.py`` opens the port with it. Left to the kernel, a connection goes to the
+process its address hashes to, and of a few dozen long-lived ones a single process may get most.
+Here the first process accepts all of them and passes each socket to the process with the fewest;
+TLS and HTTP happen there. A process that ends gets no more. Only sockets are handled here.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ log = logging.getLogger(__name__)
 SOCKET = "port.sock"
 _BACKLOG = 1024
 _AT_ONCE = 64
-"""Connections taken in one turn of the event loop."""
+"""Connections accepted in one turn of the event loop."""
 _SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _PAUSE_SECONDS = 1.0
 _NEWS = 4096
 _GIVEN, _TAKEN, _ENDED = b"*", b"+", b"-"
-"""What is said with a connection, and of it."""
+"""Messages on the line to a worker: here is a connection; it was taken; it has ended."""
 _STUCK_SECONDS = 1.0
-"""Who has not taken what it was given before is not given more."""
+"""A worker that has not taken earlier connections for so long gets no more."""
 
 
 class ProtocolFactory(Protocol):
-    """Makes the protocol of a connection, and tells when one has ended."""
+    """Makes the protocol of a connection, and calls ``parted`` when one has ended."""
 
     parted: Callable[[], None]
 
@@ -42,7 +42,7 @@ class ProtocolFactory(Protocol):
 
 
 class Listening(Protocol):
-    """A port that is listened on, whoever takes its connections."""
+    """A port that is listened on, by this process or by the first of several."""
 
     port: int
 
@@ -52,7 +52,7 @@ class Listening(Protocol):
 
 
 class Alone:
-    """By the event loop, where there is one process."""
+    """The port of a single process: the event loop accepts its connections."""
 
     def __init__(self, server: asyncio.Server) -> None:
         self._server = server
@@ -64,14 +64,14 @@ class Alone:
         return cls(await loop.create_server(make, host, port, backlog=_BACKLOG))
 
     async def start_serving(self) -> None:
-        """From the beginning."""
+        """Nothing to do: the port serves from its opening on."""
 
     def close(self) -> None:
         self._server.close()
 
 
 class _Here:
-    """Connections that this process serves, whoever took them."""
+    """Serves accepted sockets in this process."""
 
     def __init__(self, make: ProtocolFactory, parted: Callable[[], None]) -> None:
         self._make = make
@@ -88,14 +88,14 @@ class _Here:
         try:
             loop = asyncio.get_running_loop()
             await loop.connect_accepted_socket(self._make, taken)
-        except OSError as error:  # it has hung up already
+        except OSError as error:  # the client has hung up already
             log.debug("a connection could not be served: %s", error)
             taken.close()
             self._parted()
 
 
 class Reception:
-    """In the first process."""
+    """The port in the first of several processes: accepts connections and distributes them."""
 
     def __init__(
         self, doors: list[socket.socket], meeting: socket.socket, make: ProtocolFactory
@@ -128,7 +128,7 @@ class Reception:
         return made
 
     async def start_serving(self) -> None:
-        """From the beginning: what can be told before all is read is told."""
+        """Nothing to do: the port serves from its opening on, health while the store is read."""
 
     def close(self) -> None:
         loop = asyncio.get_running_loop()
@@ -163,7 +163,7 @@ class Reception:
             self._hand_on(taken)
 
     def _hand_on(self, taken: socket.socket) -> None:
-        """To who has the fewest; of several, to who has waited longest."""
+        """Pass the socket to the process with the fewest; of several, to each in turn."""
         for seat in sorted(self._seats, key=lambda seat: (seat.taken, seat.turn)):
             if seat.give(taken):
                 seat.taken += 1
@@ -172,12 +172,12 @@ class Reception:
 
 
 class _Seat:
-    """A process that serves."""
+    """A process that serves, and how many connections it has."""
 
     def __init__(self, give: Callable[[socket.socket], bool]) -> None:
         self.give = give
         self.taken = 0
-        """Connections it has."""
+        """Number of its connections."""
         self.turn = 0
 
     def parted(self) -> None:
@@ -185,7 +185,7 @@ class _Seat:
 
 
 class _Worker:
-    """The line to another process: sockets go there, and word of those that have ended comes."""
+    """The line to a worker process: sockets go out, and messages about them come back."""
 
     def __init__(self, line: socket.socket, left: Callable[[_Worker], None]) -> None:
         self._line = line
@@ -193,7 +193,7 @@ class _Worker:
         self.seat = _Seat(self._give)
         self._on_their_way = 0
         self._sign = 0.0
-        """When it had last taken all, or some, that were on their way."""
+        """When the worker last took a socket that was sent to it, or had taken all of them."""
         asyncio.get_running_loop().add_reader(line, self._hear)
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ class _Worker:
         except ConnectionError:
             self.close()
             return False
-        except OSError:  # it does not take those it was given, or too many are on their way
+        except OSError:  # its line is full: it does not take what was sent before
             return False
         taken.close()
         self._on_their_way += 1
@@ -235,7 +235,7 @@ class _Worker:
 
 
 class Guest:
-    """In a worker: serves what it is given, once it is ready."""
+    """The port in a worker: serves the sockets the first process sends, once it is ready."""
 
     def __init__(self, make: ProtocolFactory, port: int, folder: Path) -> None:
         self.port = port
@@ -245,7 +245,7 @@ class Guest:
         self._news = b""
 
     async def start_serving(self) -> None:
-        """Raises ``OSError`` where nobody hands on connections."""
+        """Raises ``OSError`` where no first process distributes connections."""
         line = socket.socket(socket.AF_UNIX)
         line.setblocking(False)
         loop = asyncio.get_running_loop()
@@ -264,8 +264,8 @@ class Guest:
             line.close()
 
     def _take(self) -> None:
-        """Raises ``OSError`` while there is no room for one more: what is sent to who has none is
-        lost, what is not taken yet waits."""
+        """Receive a socket. Raises ``OSError`` while there is no free file descriptor: a socket
+        received then would be lost, one that is not received yet waits."""
         assert self._line is not None
         os.close(os.dup(self._line.fileno()))
         try:
@@ -278,7 +278,7 @@ class Guest:
             self.close()
             return
         self._say(_TAKEN)
-        if not files:  # lost nevertheless
+        if not files:  # the kernel dropped the socket
             self._parted()
         for file in files:
             os.set_inheritable(file, False)
@@ -290,7 +290,7 @@ class Guest:
         self._say(_ENDED)
 
     def _say(self, word: bytes) -> None:
-        """All that happens in one turn is told at once."""
+        """Send the messages of one turn of the event loop together."""
         if not self._news:
             asyncio.get_running_loop().call_soon(self._tell)
         self._news += word
@@ -301,13 +301,13 @@ class Guest:
         try:
             self._news = self._news[self._line.send(self._news) :]
         except OSError as error:
-            log.debug("nobody hears which connections were taken and have ended: %s", error)
+            log.debug("the first process does not read which connections have ended: %s", error)
         if self._news:
             asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._tell)
 
 
 def _read(door: socket.socket, take: Callable[[], None]) -> None:
-    """Whenever something has come, but for a while after there was no room for it."""
+    """Call ``take`` when the socket is readable, with a pause after file descriptors ran out."""
 
     def taking() -> None:
         try:
@@ -315,7 +315,7 @@ def _read(door: socket.socket, take: Callable[[], None]) -> None:
         except OSError as error:
             if error.errno not in _SCARCE:
                 raise
-            log.error("no more connections can be taken for now: %s", error)
+            log.error("no connection is accepted for a second: %s", error)
             loop.remove_reader(door)
             loop.call_later(_PAUSE_SECONDS, again)
 
@@ -337,7 +337,7 @@ def _accepted(door: socket.socket) -> socket.socket | None:
 
 
 async def _bound(host: str, port: int) -> list[socket.socket]:
-    """As the event loop does it. Raises ``OSError``."""
+    """Bind a socket to each address of the host, as the event loop does. Raises ``OSError``."""
     found = await asyncio.get_running_loop().getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )

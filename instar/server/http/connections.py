@@ -1,5 +1,8 @@
-"""All open connections of a server together: what they may hold in memory, which of them have
-stalled, and how they end. Knows no HTTP and no Kubernetes."""
+"""The set of open connections: limits on memory, stalled clients, closing all of them.
+
+``http1.py`` registers each connection; ``lifecycle/http_port.py`` closes the set when the server
+stops. What is sent on a connection does not matter here.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ from instar.base import limits
 log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 5.0
 _GOODBYE_SECONDS = 0.02
-"""For clients with nothing running to say goodbye in; most need a millisecond."""
+"""Given to idle clients to close their end; most need a millisecond."""
 _HEAD_START = 1.0
-"""Seconds before a reader can be called slow."""
+"""Seconds before a client can count as slow."""
 
 
 class TrackedConnection(Protocol):
-    """A connection, as far as this file is concerned."""
+    """What the set needs of a connection."""
 
     def close_when_idle(self) -> bool:
-        """Close it unless it is busy; whether it was idle."""
+        """Close the connection unless it is busy. Returns whether it was idle."""
         ...
 
     def close_if_stalled(self, now: float) -> None: ...
@@ -35,7 +38,7 @@ class TrackedConnection(Protocol):
 
 
 class _Answer:
-    """A large answer on its way to a client."""
+    """A large response that is being sent."""
 
     __slots__ = ("began", "sent", "size")
 
@@ -56,7 +59,7 @@ class ConnectionSet:
     ) -> None:
         self.closing = False
         self.answering = 0
-        """Bytes of large answers that are being read."""
+        """Bytes of the large responses that are being sent."""
         self._most_answers = most_answers
         self._most_bodies = most_bodies
         self._open: set[TrackedConnection] = set()
@@ -82,7 +85,7 @@ class ConnectionSet:
     # --- memory --------------------------------------------------------------------------
 
     def answers(self, connection: TrackedConnection, size: int) -> bool:
-        """Whether so large an answer may be begun; the slowest readers may have to go for it."""
+        """Whether so large a response may be begun. The slowest clients may be cut off for it."""
         if size <= self._most_answers < self.answering + size:
             self._cut_off_slowest(size)
         if self.answering + size > self._most_answers and self._answers:
@@ -102,7 +105,7 @@ class ConnectionSet:
             self.answering -= answer.size
 
     def receives(self, connection: TrackedConnection, size: int) -> bool:
-        """Whether more of a large body may be taken in."""
+        """Whether more of a large request body may be held."""
         if self._receiving + size > self._most_bodies:
             return False
         self._bodies[connection] = self._bodies.get(connection, 0) + size
@@ -110,7 +113,7 @@ class ConnectionSet:
         return True
 
     def received(self, connection: TrackedConnection) -> None:
-        """The body is no longer held."""
+        """The request body is no longer held."""
         self._receiving -= self._bodies.pop(connection, 0)
 
     def _cut_off_slowest(self, needed: int) -> None:
@@ -120,8 +123,8 @@ class ConnectionSet:
             if self.answering + needed <= self._most_answers:
                 return
             log.warning(
-                "a reader of %d bytes is cut off: it took %d of them in %.0f s, and others wait",
-                *(answer.size, answer.sent, now - answer.began),
+                "a client is cut off: it read %d of %d bytes in %.0f s, and other responses wait",
+                *(answer.sent, answer.size, now - answer.began),
             )
             self.answered(connection)
             connection.abort()
@@ -129,7 +132,7 @@ class ConnectionSet:
     # --- time ----------------------------------------------------------------------------
 
     async def close(self, grace: float) -> None:
-        """Idle connections go at once; busy ones may finish what they are doing."""
+        """Close idle connections at once; busy ones have ``grace`` seconds to finish."""
         self.closing = True
         if self._sweeper is not None:
             self._sweeper.cancel()
@@ -159,7 +162,7 @@ class ConnectionSet:
         self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._open else None
 
     def _cut_off_longest(self) -> None:
-        """Answers without an end are not counted when they begin, but they wait as well."""
+        """Cut off the streams with most unsent bytes: streams are not counted when they begin."""
         waiting = {connection: connection.backlog() for connection in self._open}
         excess = sum(waiting.values()) - self._most_answers
         for connection in sorted(waiting, key=lambda item: -waiting[item]):

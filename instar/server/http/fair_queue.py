@@ -1,11 +1,11 @@
-"""How many requests are worked on at once, and whose turn it is: one who floods slows nobody else.
+"""Fair queues for requests: a user that sends very many does not slow the others down.
 
-Two things are shared out. *Seats*: so many requests, reading and writing counted apart, may be
-unfinished; who finds none waits in a queue of their own, and freed seats go round among users.
-*Turns*: most requests are answered without waiting for anything, so that no number of them is ever
-unfinished, and yet a thousand of them keep the event loop busy. While several users are about,
-each has only so many requests begun in one turn of the loop; the others' come first in the next.
-Whoever is alone is not held back. Knows no HTTP and no resource.
+``server/app.py`` enters each request that is not an administrator's. *Seats* limit unfinished
+requests, reads and writes apart; a request without a seat waits in its user's queue, and freed
+seats go round among the users. *Turns*: most requests finish without waiting, so they never occupy
+a seat for long, and yet a thousand of them keep the event loop busy. While several users are
+active, each may begin only so many requests in one turn of the loop. A single active user is not
+held back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.metrics import Across, Counter, Measured, Metric
 
 _ABOUT_SECONDS = 0.5
-"""A user who has asked within this time, or twice it, is about."""
+"""A user with a request within this time, or twice it, is active."""
 _SWEEP_SECONDS = 1.0
 _READ_ONLY = ("get", "list", "watch", "head", "options")
 Key = tuple[str, str]
@@ -29,20 +29,20 @@ Key = tuple[str, str]
 
 class FlowRefusal(Enum):
     FULL = auto()
-    """So many wait already that it would only be late."""
+    """So many requests wait already that this one would be late."""
     LATE = auto()
-    """It has waited too long."""
+    """The request has waited too long."""
 
 
 @dataclass(slots=True, eq=False)
 class Seat:
-    """One request's, from ``Flow.enter`` to ``Flow.leave``."""
+    """The place of one request, from ``Flow.enter`` to ``Flow.leave``."""
 
     user: str
     pool: Pool
     waiting: asyncio.Future[FlowRefusal | None] | None = None
     late: float = 0.0
-    """When it has waited too long."""
+    """The time at which it has waited too long."""
     held: bool = False
 
     @property
@@ -75,7 +75,7 @@ class Flow:
         self._held: dict[str, int] = {}
         self._queues: dict[Key, deque[Seat]] = {}
         self._alone = ""
-        """The only user about; empty while there are several."""
+        """The only active user; empty while there are several."""
         self._about: set[str] = set()
         self._before: set[str] = set()
         self._until = 0.0
@@ -103,13 +103,13 @@ class Flow:
         return (taken, waiting, self._rejected)
 
     def notice(self, user: str) -> None:
-        """Somebody is about who need not wait."""
+        """An administrator is active, whose requests need no seat."""
         if user != self._alone:
             self._meet(user)
 
     def begin(self, user: str, verb: str) -> Pool | None:
-        """At once, for whoever is alone and finds a seat; to be ended with ``end``. This is every
-        request of most servers, so it makes nothing and asks for no time."""
+        """A seat at once, if the user is the only active one and a seat is free; ``end`` gives it
+        back. Most requests come here, so nothing is allocated and no clock is read."""
         if user != self._alone:
             return None
         pool = self._pools[verb in _READ_ONLY]
@@ -124,8 +124,8 @@ class Flow:
             self._tick()
 
     def enter(self, user: str, verb: str) -> Seat | FlowRefusal:
-        """A seat. Where ``waiting`` is set, it is had when that is done, unless it says otherwise;
-        in any case it must be left."""
+        """A seat, or a refusal. If ``waiting`` is set, await it first; its result may be a refusal.
+        Call ``leave`` in any case."""
         self.notice(user)
         pool = self._pools[verb in _READ_ONLY]
         seat = Seat(user, pool)
@@ -156,10 +156,10 @@ class Flow:
         self.end(seat.pool)
 
     def _may_begin(self, seat: Seat) -> bool:
-        """Whether it is within the user's share of the seats and of this turn."""
+        """Whether the request is within its user's share of the seats and of this turn."""
         key, pool = seat.key, seat.pool
         if key in self._queues:
-            return False  # who came first goes first
+            return False  # earlier requests of the user wait already
         share = max(1, pool.seats // len(self._about | self._before))
         if pool.seats and self._held.get(seat.user, 0) >= share:
             return False
@@ -176,7 +176,7 @@ class Flow:
         self._held[seat.user] = self._held.get(seat.user, 0) + 1
 
     def _meet(self, user: str) -> None:
-        """Who was alone until now has not been looked at since, and may still be about."""
+        """A second user is active: the first one counts as active from now on, too."""
         now = monotonic()
         if now > self._until:
             self._before = self._about if now < self._until + _ABOUT_SECONDS else set()
@@ -189,7 +189,7 @@ class Flow:
         self._alone = user if len(everybody) == 1 else ""
 
     def _tick(self) -> None:
-        """See to the queues in the next turn of the loop, after what has come in meanwhile."""
+        """Serve the queues in the next turn of the loop, after the requests it brings."""
         if not self._ticking:
             self._ticking = True
             asyncio.get_running_loop().call_soon(self._turn)
@@ -203,7 +203,7 @@ class Flow:
             self._tick()
 
     def _serve(self, key: Key, queue: deque[Seat]) -> None:
-        """The user's share of one turn; the next turn begins with whoever had none."""
+        """Begin the user's share of one turn; the next turn starts with users that had none."""
         begun = 0
         while queue and begun < limits.BEGUN_PER_TURN and not queue[0].pool.full:
             seat = queue.popleft()
@@ -224,7 +224,7 @@ class Flow:
             asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)
 
     def _sweep(self) -> None:
-        """Who came first is late first."""
+        """Refuse requests that have waited too long; the first in a queue is late first."""
         self._sweeping = False
         now = monotonic()
         for key, queue in list(self._queues.items()):
@@ -239,7 +239,7 @@ class Flow:
             self._sweep_later()
 
     def _give_up(self, seat: Seat) -> None:
-        """The client has left, or was told to come again."""
+        """The client has left, or its request was refused."""
         queue = self._queues.get(seat.key)
         if queue is not None and seat in queue:
             queue.remove(seat)

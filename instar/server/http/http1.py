@@ -1,8 +1,9 @@
-"""A connection that speaks HTTP/1.1: serves requests, writes answers, knows nothing of Kubernetes.
+"""HTTP/1.1 connection: parses requests, calls the handler, writes responses and streams.
 
-Hand-written because it is the hot path (docs/performance.md has the comparison): answers that
-need no waiting are written in the same turn of the event loop, and a client that goes away
-cancels what it asked for.
+``lifecycle/lifetime.py`` makes ``Connections`` for the API, ``tools/console`` for the console; the
+event loop calls the rest. Hand-written because it is the hot path (docs/performance.md has the
+comparison): a response that needs no waiting is written in the same turn of the event loop, and a
+client that disconnects cancels its request.
 """
 
 from __future__ import annotations
@@ -16,16 +17,14 @@ from typing import Any, cast
 from instar.base import limits
 from instar.base.eager_tasks import Parked, start
 from instar.kube.access.attributes import User
-from instar.server.access.peer_certificates import PeerOf, plain_peer
 from instar.server.http.connections import ConnectionSet
+from instar.server.http.handler_types import Handler, PeerOf, no_peer
 from instar.server.http.http1_request import RequestReader
 from instar.server.http.http_head import head, header_lines, sized_head
 from instar.server.http.loop_budget import Turns
+from instar.server.http.messages import TEXT_TYPE, Feed, Header, Request, Response
 from instar.server.http.request_queue import RequestQueue
 from instar.server.http.write_batching import together
-from instar.server.rest.handler_types import Handler
-from instar.server.rest.request import Request
-from instar.server.rest.responses import TEXT_TYPE, Feed, Header, Response
 
 log = logging.getLogger(__name__)
 
@@ -37,30 +36,30 @@ _LINGER_SECONDS = 1.0
 
 
 class Connections(ConnectionSet):
-    """Makes a connection for whoever calls, and hands its requests on."""
+    """Makes a connection for each client; all of them share the handler and the limits."""
 
     def __init__(
         self,
         handler: Handler,
         refused: Callable[[Request], Response] | None = None,
         every_answer: Iterable[Header] = (),
-        peer_of: PeerOf = plain_peer,
+        peer_of: PeerOf = no_peer,
     ) -> None:
         super().__init__()
         self.turns = Turns()
         self.handler = handler
         self.peer_of = peer_of
-        """Whose certificate is at the other end."""
+        """The user of the client certificate."""
         self.always = header_lines(every_answer)
         self.refused = refused or (lambda request: Response(503))
-        """The answer to a request whose own answer would be one too many."""
+        """Answers a request whose own response would exceed the memory limit."""
         self._chunk_of = self._chunk = b""
 
     def __call__(self) -> Http1Connection:
         return Http1Connection(self)
 
     def chunk(self, data: bytes) -> bytes:
-        """As a part of an answer without a length; made once where many are sent the same."""
+        """The data as an HTTP chunk; made once where many connections send the same."""
         if data is not self._chunk_of:
             self._chunk_of, self._chunk = data, b"%x\r\n%b\r\n" % (len(data), data)
         return self._chunk
@@ -134,10 +133,10 @@ class Http1Connection(asyncio.Protocol):
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
 
-    # --- whose turn it is ----------------------------------------------------------------
+    # --- turns of the event loop ---------------------------------------------------------
 
     def _read(self, data: bytes) -> None:
-        """The first request in it is served at once; others came ahead of its answer."""
+        """Serve the first request in the data at once; later ones wait for its response."""
         self._may_serve = True
         rest = self._reader.feed(data)
         self._may_serve = False
@@ -202,17 +201,17 @@ class Http1Connection(asyncio.Protocol):
     def refuse(self, status: int, text: bytes) -> None:
         if self._transport is None:
             return
-        # A client that goes on sending would be listened to until it says goodbye.
+        # Without a limit a client that goes on sending would be read until it closes.
         self._transport.pause_reading()
         if self._busy or self._ahead:
-            self._last_answer = True  # an answer in the middle of another would be part of it
+            self._last_answer = True  # written into another response it would become part of that
             return
         response = Response(status, (text,), [TEXT_TYPE])
         self._transport.write(sized_head(response, False) + text)
         self._part()
 
     def _part(self) -> None:
-        """Close, and do not wait for the client to do so, too."""
+        """Close without waiting for the client to close."""
         if self._transport is not None:
             self._transport.close()
             asyncio.get_running_loop().call_later(_LINGER_SECONDS, self.abort)
@@ -230,11 +229,11 @@ class Http1Connection(asyncio.Protocol):
             self._timer = loop.call_later(request.patience, request.expire, started)
 
     async def _exchange(self, request: Request, keep_alive: bool) -> None:
-        """The answer is written in the step in which it is found, not in a callback after it."""
+        """Write the response in the step that made it, not in a callback after it."""
         try:
             response = await self._connections.handler(request, self._peer)
         except (Exception, asyncio.CancelledError) as failure:
-            # Where it was not the client who left, it would wait for an answer for ever.
+            # Unless the client left, it waits for a response: close instead.
             if self._transport is not None:
                 log.error("%s %s got no answer", request.method, request.path, exc_info=failure)
             self.abort()
@@ -269,7 +268,7 @@ class Http1Connection(asyncio.Protocol):
         self._task = asyncio.get_running_loop().create_task(writing)
 
     async def _wait_for_reader(self) -> None:
-        """Who sends requests without reading answers gets no more of them."""
+        """Wait until a client that sends requests without reading responses has read some."""
         try:
             await self._drain()
         except ConnectionError:
@@ -289,7 +288,7 @@ class Http1Connection(asyncio.Protocol):
         asyncio.get_running_loop().call_soon(self._reader.rest)
 
     def send(self, data: bytes) -> bool:
-        if data and self._transport is not None:  # an empty chunk would be the end of the answer
+        if data and self._transport is not None:  # an empty chunk would end the response
             self._transport.write(self._connections.chunk(data))
         return not self._paused
 
@@ -307,7 +306,7 @@ class Http1Connection(asyncio.Protocol):
     async def _write_large(self, request: Request, response: Response, keep_alive: bool) -> None:
         try:
             await self._write_body(request, response, keep_alive)
-        except Exception as failure:  # its reader would wait for the rest for ever
+        except Exception as failure:  # the client would wait for the rest for ever
             if not isinstance(failure, ConnectionError):
                 log.error("%s %s was broken off", request.method, request.path, exc_info=failure)
             self.abort()
@@ -325,7 +324,7 @@ class Http1Connection(asyncio.Protocol):
             await self._drain()
             self._connections.sent(self, len(part))
             sent += len(part)
-            if sent > _TURN:  # however fast this client takes it, others want their turn
+            if sent > _TURN:  # other connections get their turn, however fast this client reads
                 sent = 0
                 await asyncio.sleep(0)
         self._finish(keep_alive)
@@ -360,7 +359,7 @@ class Http1Connection(asyncio.Protocol):
 
     def _next(self) -> None:
         if self._transport is not None and not self._ahead.empty:
-            # Not here: as many calls would stand upon each other as a client sends at once.
+            # Not here: pipelined requests would nest as deeply as there are many.
             self._stand_in_line(new=False)
             return
         self._busy = False
@@ -379,7 +378,7 @@ class Http1Connection(asyncio.Protocol):
         return True
 
     def close_if_stalled(self, now: float) -> None:
-        """A request has a deadline, so that a drop now and then does not hold a connection."""
+        """Close if the request exceeds its deadline: single bytes must not hold it open."""
         if self._busy:
             if self._takes_nothing(now):
                 self.abort()
@@ -389,7 +388,7 @@ class Http1Connection(asyncio.Protocol):
             self.abort()
 
     def _takes_nothing(self, now: float) -> bool:
-        """Whether the client has stopped reading an answer, which is held in memory for it."""
+        """Whether the client has stopped reading a response, which is held in memory."""
         unsent = self.backlog()
         if unsent != self._unsent:
             self._unsent, self._unsent_since = unsent, now

@@ -1,4 +1,8 @@
-"""Reads requests out of bytes, within limits. Knows no sockets, and not who answers."""
+"""Request reader: parses HTTP/1.1 requests out of bytes, within limits of size and time.
+
+Each ``http1.py`` connection has one and gets its requests through ``RequestReceiver``. Parsing is
+httptools'; sockets and handlers are the connection's.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +14,44 @@ import httptools
 
 from instar.base import limits
 from instar.server.http.http_head import target
-from instar.server.rest.request import Request, parse_query
+from instar.server.http.messages import Request, parse_query
 
 _METERED = 16 << 10
-"""Bytes of bodies looked at together where they are counted."""
+"""Bytes of a body that are parsed together while their number is checked."""
 _AT_ONCE = 4 << 10
-"""Bytes looked at together where they may be many requests."""
+"""Bytes parsed together where they may contain many requests."""
 _LARGE = 64 << 10
-"""Bodies above this are counted together with all others."""
+"""Bodies above this size count towards the limit of all connections together."""
 
 
 class RequestReceiver(Protocol):
-    """The connection's side."""
+    """The connection that a reader belongs to."""
 
     def requested(self, request: Request, keep_alive: bool) -> None: ...
 
     def full(self) -> bool:
-        """Whether it has enough to answer: what else came is left for later."""
+        """Whether enough requests wait: the rest of the data is parsed later."""
         ...
 
     def refuse(self, status: int, text: bytes) -> None:
-        """Answer so and close: what follows cannot be told from what was sent."""
+        """Respond with this error and close: the following bytes cannot be parsed reliably."""
         ...
 
     def encourage(self) -> None:
-        """The client waits to be told that its body is welcome."""
+        """Send ``100 Continue``: the client waits for it before it sends the body."""
         ...
 
     def takes(self, size: int) -> bool:
-        """Whether there is room for so much more of a large body."""
+        """Whether so many more bytes of a large body may be held."""
         ...
 
     def drops(self) -> None:
-        """The body taken so far is not kept."""
+        """The body received so far was thrown away."""
         ...
 
 
 class RequestReader:
-    """One connection's requests, one after the other. The ``on_`` methods are httptools'."""
+    """Parses the requests of one connection. httptools calls the ``on_`` methods."""
 
     __slots__ = (
         "_body",
@@ -69,10 +73,10 @@ class RequestReader:
         self.reading = False
         """Whether a request has begun and not ended."""
         self.deadline = inf
-        """By when what is being read must have come."""
+        """The time by which the request must be complete."""
         self._body_allowed_for = False
         self.over = False
-        """Whatever comes is not read any more."""
+        """Whether further data is ignored."""
         self._owner = owner
         self._parser: httptools.HttpRequestParser | None = None
         self._expect_next()
@@ -89,7 +93,7 @@ class RequestReader:
         self._size = 0
 
     def feed(self, data: bytes) -> bytes:
-        """What is left of it: the owner has enough for now."""
+        """Parse data. Returns the rest that is left because the connection has enough requests."""
         rest = b""
         if self.reading or len(data) > _AT_ONCE:
             rest = self._feed_metered(data)
@@ -100,7 +104,7 @@ class RequestReader:
         return rest
 
     def _keep_time(self) -> None:
-        """Most requests come whole, and need no deadline."""
+        """Set a deadline; most requests arrive in one piece and need none."""
         if self.deadline == inf:
             self.deadline = monotonic() + limits.HEAD_SECONDS
             self._body_allowed_for = False
@@ -109,8 +113,8 @@ class RequestReader:
             self._body_allowed_for = True
 
     def _feed_metered(self, data: bytes) -> bytes:
-        """Counts what comes without being content: heads, trailers and chunk sizes have no end
-        of their own, and the parser tells of them only when they are whole."""
+        """Parse in pieces and limit what is not content: heads, trailers and chunk sizes may be
+        endless, and the parser reports them only when they are complete."""
         begin = 0
         while begin < len(data) and not self.over:
             if self._owner.full():
@@ -132,7 +136,7 @@ class RequestReader:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            # The request is served as if it had not asked; what follows is HTTP as before.
+            # The upgrade is ignored: the request is served, and HTTP/1.1 goes on.
             self._parser = None
             rest = data[upgrade.args[0] :]
             if rest:
@@ -146,13 +150,13 @@ class RequestReader:
             self._owner.refuse(status, text)
 
     def rest(self) -> None:
-        """Not much is expected for a while: the parser is a kilobyte, and made again if need be."""
+        """Free the parser of an idle connection, a kilobyte; it is made again if needed."""
         if not self.reading and not self.over:
             self._parser = None
 
     def end(self) -> None:
-        """Nothing more comes. The parser and the owner hold this as it holds them: so many
-        connections would wait for the collector."""
+        """The connection has closed. Break the reference cycles with parser and connection, so that
+        no garbage collection is needed."""
         self.over = True
         del self._owner, self._parser
 
@@ -165,7 +169,7 @@ class RequestReader:
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # what comes behind the body is nobody's credential
+        if self._in_head:  # trailers are ignored: they could hold a credential
             name = name.lower()
             if self._headers.setdefault(name, value) is not value:
                 if self._repeated is None:
@@ -179,7 +183,7 @@ class RequestReader:
         if self._parser.should_upgrade() and (
             b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
         ):
-            # The parser would take the body for the next request.
+            # The parser would parse the body as the next request.
             self._refuse(400, b"400 Bad Request: an upgrade has no body\n")
         elif b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
             self._owner.encourage()

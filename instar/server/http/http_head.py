@@ -1,4 +1,7 @@
-"""The heads of HTTP/1.1: what a request's target names, and how an answer begins."""
+"""HTTP/1.1 heads: the path in a request line, and the status line and headers of a response.
+
+``http1_request.py`` and ``http1.py`` call these functions.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterable
 from email.utils import formatdate
 from time import time
 
-from instar.server.rest.responses import Header, Response
+from instar.server.http.messages import Header, Response
 
 _REASONS = {
     200: b"OK",
@@ -38,7 +41,7 @@ _STATUS_LINES = {
 
 
 def head(response: Response, keep_alive: bool, framing: bytes, always: bytes = b"") -> bytes:
-    """``always`` are header lines as they are sent."""
+    """Status line and headers. ``always`` are header lines that are ready to be sent."""
     status = response.status
     return b"".join(
         (
@@ -53,7 +56,7 @@ def head(response: Response, keep_alive: bool, framing: bytes, always: bytes = b
 
 
 def sized_head(response: Response, keep_alive: bool, always: bytes = b"") -> bytes:
-    """Of an answer whose length is known."""
+    """The head of a response whose length is known."""
     return head(response, keep_alive, b"content-length: %d\r\n" % response.length, always)
 
 
@@ -66,7 +69,7 @@ def _status_line(status: int) -> bytes:
 
 
 def target(url: bytes) -> bytes:
-    """Path and query. A client may name the whole address, as it must to a proxy."""
+    """Path and query of a request target, which may be a whole URL, as for a proxy."""
     if url[:1] == b"/":
         return url
     scheme, found, rest = url.partition(b"://")

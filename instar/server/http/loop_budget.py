@@ -1,10 +1,9 @@
-"""How much of one turn of the event loop goes to requests, and who is next.
+"""Budget of the event loop: how much of one turn is spent on requests, and which come next.
 
-What needs no waiting is answered where it is read. Many connections that send many requests at once
-would so keep the loop from looking at anybody else: all of a turn's connections are served before
-it listens again. So requests have a budget in each turn, and what goes beyond stands in line: first
-those who wait with nothing answered yet, then those who sent several requests at once. Knows no
-HTTP.
+``http1.py`` asks it before it serves what a connection has received. A request that needs no
+waiting is answered as soon as it is read, and all readable connections are served before the loop
+polls again, so many requests at once would keep it from everything else. What exceeds the budget
+waits for the next turn: first connections with no response yet, then those that pipeline.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from instar.base import limits
 
 
 class Waiting(Protocol):
-    """A connection with something to read or to answer."""
+    """A connection with data to parse or requests to serve."""
 
     def take_turn(self) -> None: ...
 
@@ -35,14 +34,14 @@ class Turns:
         self._more: deque[Waiting] = deque()
 
     def admit(self, now: float) -> bool:
-        """Whether what has just come can be looked at in this turn."""
+        """Whether data that was just received may be served in this turn."""
         if self._announced:
             return now < self._until and not self._new
         self._announce(now)
         return True
 
     def wait(self, connection: Waiting, *, new: bool) -> None:
-        """Until it is called. ``new``: nothing it sent together with this was answered before."""
+        """Queue the connection for a later turn. ``new``: none of its requests was answered yet."""
         (self._new if new else self._more).append(connection)
         if not self._announced:
             self._announce(self._clock())
@@ -57,7 +56,7 @@ class Turns:
         if not self._new and not self._more:
             return
         self._announce(self._clock())
-        if self._more:  # each turn one at least: new ones may come for ever
+        if self._more:  # at least one in each turn: new connections may keep coming
             self._more.popleft().take_turn()
         while (self._new or self._more) and self._clock() < self._until:
             (self._new or self._more).popleft().take_turn()

@@ -1,9 +1,12 @@
-"""What a client has sent ahead of the answers to it, within limits. Knows no sockets."""
+"""Queue of pipelined requests: what a client has sent before earlier requests were answered.
+
+Each ``http1.py`` connection has one, of limited size.
+"""
 
 from __future__ import annotations
 
 from instar.base import limits
-from instar.server.rest.request import Request
+from instar.server.http.messages import Request
 
 
 class RequestQueue:
@@ -11,12 +14,12 @@ class RequestQueue:
 
     def __init__(self) -> None:
         self.unread = b""
-        """Came, and was not looked at yet."""
+        """Data that was received and not parsed yet."""
         self._requests: list[tuple[Request, bool]] = []
         self._bytes = 0
 
     def __len__(self) -> int:
-        """Requests that wait for the answer to an earlier one."""
+        """Number of requests that wait for the response to an earlier one."""
         return len(self._requests)
 
     @property
@@ -29,7 +32,7 @@ class RequestQueue:
 
     @property
     def listens(self) -> bool:
-        """Whether more may come."""
+        """Whether more data may be received."""
         return not self.unread and not self.full
 
     def add(self, request: Request, keep_alive: bool) -> None:

@@ -1,7 +1,7 @@
-"""The server's end of TLS: versions and ciphers as flags name them, files read again when changed.
+"""TLS settings of the port: versions and ciphers by flag, certificate files reloaded on change.
 
-A certificate lives shorter than a server. New handshakes use what lies in the files now; open
-connections go on; a pair that does not fit together changes nothing.
+``lifecycle/optional_parts.py`` makes the context from settings. New handshakes use the current
+files; open connections go on; a certificate that does not fit its key changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VERSIONS = {
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
 _FIXED = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
-"""Of TLS 1.3, which has no others: named or not, they are offered."""
+"""Ciphers of TLS 1.3: always offered, whether they are named or not."""
 _BULK = {
     "AES_128_CBC_SHA": "AES128-SHA",
     "AES_256_CBC_SHA": "AES256-SHA",
@@ -37,15 +37,15 @@ _EXCHANGES = {"ECDHE_ECDSA": "ECDHE-ECDSA-", "ECDHE_RSA": "ECDHE-RSA-", "RSA": "
 
 
 def minimum_version(name: str) -> ssl.TLSVersion:
-    """Raises ``ValueError`` in upstream's words."""
+    """Raises ``ValueError`` with kube-apiserver's message."""
     if name not in VERSIONS:
         raise ValueError(f'unknown tls version "{name}"')
     return VERSIONS[name]
 
 
 def cipher_string(names: Sequence[str]) -> str:
-    """IANA's names as OpenSSL has them; empty where only those of TLS 1.3 are named. Raises
-    ``ValueError`` in upstream's words."""
+    """IANA names as an OpenSSL cipher list; empty where only ciphers of TLS 1.3 are named. Raises
+    ``ValueError`` with kube-apiserver's message."""
     found = []
     for name in names:
         if name in _FIXED:
@@ -60,7 +60,7 @@ def cipher_string(names: Sequence[str]) -> str:
 
 
 class ReloadingContext:
-    """A context that is made anew when one of its files has changed."""
+    """A TLS context that is made anew when one of its files has changed."""
 
     def __init__(self, make: Callable[[], ssl.SSLContext], files: Sequence[Path]) -> None:
         """Raises what ``make`` raises."""
@@ -69,7 +69,7 @@ class ReloadingContext:
         self._current = make()
 
     def context(self) -> ssl.SSLContext:
-        """For a connection that comes now."""
+        """The context for a new connection."""
         return self._current
 
     async def run(self) -> None:
@@ -78,7 +78,7 @@ class ReloadingContext:
             await asyncio.to_thread(self.look)
 
     def look(self) -> bool:
-        """Whether other files are in use now."""
+        """Reload if files have changed. Returns whether a new context is in use."""
         digest = _digest(self._files)
         if digest == self._seen or not digest:
             return False
@@ -93,7 +93,7 @@ class ReloadingContext:
 
 
 def _digest(files: Sequence[Path]) -> str:
-    """Empty while one of them is missing: somebody is about to put another in its place."""
+    """A digest of the files; empty while one is missing because it is being replaced."""
     digest = hashlib.sha256()
     try:
         for file in files:

@@ -1,10 +1,9 @@
-"""TLS between a TCP transport and the protocol above it: a connection is little more than its keys.
+"""TLS transport: sits between a TCP transport and the HTTP protocol, with buffers shared by all.
 
-The event loop's own TLS keeps two buffers and a page to read into for each connection, which is
-most of what an idle watch holds (docs/performance.md). Here all connections of a listener share one
-of each: OpenSSL takes whatever is in the incoming buffer into a call and leaves what it wants to
-send in the outgoing one, so both are empty between calls, and that they are is seen to after each.
-Knows no HTTP.
+``lifecycle/lifetime.py`` puts a ``TlsListener`` before the HTTP connections. asyncio's own TLS
+keeps two buffers and a page for each connection, which is most of what an idle watch costs
+(docs/performance.md). Here all connections of a listener share them: OpenSSL consumes the incoming
+buffer and fills the outgoing one within a call, so both are empty between calls.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from instar.base import limits
 log = logging.getLogger(__name__)
 _ROOM = 256 << 10
 _MOST = 16 << 10
-"""Bytes in one record of TLS."""
+"""Bytes of one TLS record at most."""
 _GOODBYE_SECONDS = 30.0
 
 
@@ -30,13 +29,13 @@ def _nothing() -> None:
 
 
 class TlsListener:
-    """Makes a connection for whoever calls: given to ``create_server`` in place of a context."""
+    """Makes a TLS transport for each connection; passed to ``create_server`` without a context."""
 
     def __init__(
         self, context: Callable[[], ssl.SSLContext], above: Callable[[], asyncio.Protocol]
     ) -> None:
         self.context = context
-        """That of the moment: certificates change while a server runs."""
+        """Returns the current context: certificates change while a server runs."""
         self.above = above
         self.parted: Callable[[], None] = _nothing
         """Called when a connection has ended."""
@@ -49,7 +48,7 @@ class TlsListener:
 
 
 class TlsTransport(asyncio.BufferedProtocol):
-    """To TCP the protocol, to the protocol above the transport."""
+    """The protocol of a TCP transport, and the transport of the HTTP protocol above it."""
 
     __slots__ = ("_above", "_closing", "_listener", "_outgoing", "_tcp", "_timer", "_tls")
 
@@ -57,7 +56,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._listener = listener
         self._outgoing = listener.outgoing
         self._above: asyncio.Protocol | None = None
-        """Who is served, once the handshake is done."""
+        """The HTTP protocol, once the handshake is done."""
         self._closing = False
         self._timer: asyncio.TimerHandle | None = None
         self._tls = listener.context().wrap_bio(
@@ -77,7 +76,7 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._closing:
-            return  # nothing is read any more, but their goodbye is waited for
+            return  # only the client's close alert is waited for
         listener = self._listener
         incoming = listener.incoming
         incoming.write(listener.room[:nbytes])
@@ -98,7 +97,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             self.close()
 
     def eof_received(self) -> None:
-        """TCP closes itself then."""
+        """Returns None, so that TCP closes the connection."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
@@ -125,13 +124,13 @@ class TlsTransport(asyncio.BufferedProtocol):
         except ssl.SSLWantReadError:
             return False
         self._stop_timer()
-        self._send()  # before anything that is said above
+        self._send()  # the handshake goes out before data of the protocol above
         self._above = self._listener.above()
         self._above.connection_made(cast(asyncio.BaseTransport, self))
         return True
 
     def _received(self, incoming: ssl.MemoryBIO) -> tuple[bytes, bool]:
-        """What came, and whether it was the last. Raises ``SSLError``."""
+        """Decrypted data, and whether it was the last. Raises ``SSLError``."""
         tls = self._tls
         pieces: list[bytes] = []
         try:
@@ -149,7 +148,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._tcp.write(self._outgoing.read())
 
     def _failed(self, error: ssl.SSLError) -> None:
-        """What OpenSSL has to say to the other end has been sent."""
+        """Close after an error of TLS; the alert of OpenSSL has been sent already."""
         log.debug("TLS with a client failed: %s", error)
         self._closing = True
         self._tcp.close()
@@ -168,12 +167,12 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._tcp.write(self._outgoing.read())
 
     def close(self) -> None:
-        """What was written is sent, and goodbye; then theirs is waited for: what they sent and
-        nobody read would make the kernel take back what they have not read."""
+        """Send what was written and a close alert, then wait for the client's: closing a socket
+        with unread data makes the kernel discard what the client has not read yet."""
         if self._closing:
             return
         self._closing = True
-        with contextlib.suppress(ssl.SSLError):  # theirs has not come
+        with contextlib.suppress(ssl.SSLError):  # the client's alert has not arrived
             self._tls.unwrap()
         self._send()
         if self._tcp.is_closing():

@@ -1,4 +1,7 @@
-"""Which pieces of an answer go out in one write. Knows nothing of connections."""
+"""Write batching: joins small pieces of a response into larger writes.
+
+``http1.py`` calls it for responses of several chunks.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ from collections.abc import Iterable, Iterator
 
 
 def together(opening: bytes, pieces: Iterable[bytes], enough: int) -> Iterator[bytes]:
-    """What is small goes out with what is large: a write costs more than a few bytes. Parts of at
-    least ``enough`` bytes but for the last. Joined here: where a transport is given several at once
-    (``writelines``), some releases of Python 3.12 and 3.13 never tell that it is full."""
+    """Join pieces to at least ``enough`` bytes, but for the last: a write costs more than copying
+    a few bytes. Joined here, as ``writelines`` of some releases of Python 3.12 and 3.13 never
+    reports that the transport is full."""
     part, size = [opening], len(opening)
     for piece in pieces:
         part.append(piece)

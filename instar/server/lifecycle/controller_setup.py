@@ -62,7 +62,9 @@ class Controllers:
             "default roles": self.roles,
             "leadership": self.leadership,
         }
-        return [Part(name, each.start, each.stop) for name, each in named.items() if each is not None]
+        return [
+            Part(name, each.start, each.stop) for name, each in named.items() if each is not None
+        ]
 
     def read_only_parts(self) -> list[Part]:
         """No controller writes; counts of former processes are shown."""

@@ -23,13 +23,12 @@ from instar.kube.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.server.access.authentication import Anonymous
 from instar.server.access.authorization import ALWAYS_ALLOW
 from instar.server.access.identities import AccountSettings, Identities
+from instar.server.http.messages import JSON_TYPE, Request
 from instar.server.identity.issuer import KeyFiles
 from instar.server.lifecycle.composition import Machinery
 from instar.server.lifecycle.loaded_settings import LoadedSettings
 from instar.server.lifecycle.parts import Part, start_parts
 from instar.server.registry.resources.resource import Resource
-from instar.server.rest.request import Request
-from instar.server.rest.responses import JSON_TYPE
 from instar.server.settings import Settings
 from instar.wire.conversion.in_process import ConvertFunction
 from instar.wire.storage.memory import MemoryStore

@@ -14,10 +14,12 @@ from typing import Any
 
 from instar.base.errors import TooManyRequests
 from instar.base.fast_dataclass import dataclass
-from instar.server.access.peer_certificates import PeerOf, ProxiedPeers, plain_peer, signed_by
+from instar.server.access.peer_certificates import ProxiedPeers, plain_peer, signed_by
 from instar.server.app import EVERY_ANSWER
 from instar.server.files.temp_folder import temporary_folder
+from instar.server.http.handler_types import Handler, PeerOf
 from instar.server.http.http1 import Connections
+from instar.server.http.messages import Request, Response
 from instar.server.http.tls_transport import TlsListener
 from instar.server.lifecycle.composition import Machinery
 from instar.server.lifecycle.credentials import ServerCredentials, load_credentials
@@ -28,9 +30,6 @@ from instar.server.lifecycle.parts import Part, background_task, start_parts
 from instar.server.lifecycle.storage_start import opened_store, values_of
 from instar.server.registry.controllers.bootstrap.controller import House
 from instar.server.rest.error_responses import problem
-from instar.server.rest.handler_types import Handler
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response
 from instar.server.settings import Settings
 
 

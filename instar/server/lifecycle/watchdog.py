@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from instar.base import limits
 from instar.base.metrics import Histogram, Measured, Metric
-from instar.server.rest.request import Request
+from instar.server.http.messages import Request
 
 log = logging.getLogger(__name__)
 METRIC = "instar_loop_lag_seconds"

@@ -20,8 +20,8 @@ from instar.kube.schema.metadata.types import MetaError
 from instar.kube.schema.pipeline import decode_metadata
 from instar.kube.typed.reading import TypedError
 from instar.kube.typed.reading import read_object as read_typed
+from instar.server.http.messages import Request
 from instar.server.rest.negotiate import PROTOBUF, YAML, body_media, unknown_format
-from instar.server.rest.request import Request
 
 __all__ = [
     "Body",

@@ -7,10 +7,11 @@ import orjson
 
 from instar.base import errors
 from instar.base.json_values import Object
+from instar.server.http.messages import Response
 from instar.server.registry.stored.views import Views
 from instar.server.registry.verbs.read import Listing
 from instar.server.rest.negotiate import Offer, response_form
-from instar.server.rest.responses import Response, check_include, list_response, object_response
+from instar.server.rest.responses import check_include, list_response, object_response
 from instar.server.rest.subresource_call import SubresourceCall
 
 _ABSENT = {"controller-manager": 10257, "scheduler": 10259}

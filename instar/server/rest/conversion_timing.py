@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from instar.base.errors import BadRequest
+from instar.server.http.messages import Request
 from instar.server.registry.resources.resource import Target
-from instar.server.rest.request import Request
 from instar.wire.conversion.instrumented import ConversionMetrics, request_clock
 
 CACHE_HEADER = b"x-instar-conversion-cache"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from instar.base.errors import BadRequest, Timeout
-from instar.server.rest.request import Request
+from instar.server.http.messages import Request
 
 _WRITE_SECONDS = 34.0
 """One object's write may take this long, so that it ends before the client gives up."""

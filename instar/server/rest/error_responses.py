@@ -6,9 +6,9 @@ import logging
 
 from instar.base import offload
 from instar.base.errors import AccessDenied, ApiError, Internal, TooManyRequests
+from instar.server.http.messages import Header, Request, Response, text_response
 from instar.server.rest.negotiate import error_form
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Header, Response, text_response, typed_response
+from instar.server.rest.responses import typed_response
 
 log = logging.getLogger(__name__)
 

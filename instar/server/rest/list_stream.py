@@ -11,10 +11,11 @@ from contextlib import aclosing
 
 from instar.base import limits
 from instar.base.errors import ApiError
+from instar.server.http.messages import JSON_TYPE, Outlet, Response
 from instar.server.registry.resources.serving import VersionServing
 from instar.server.registry.stored.views import Views
 from instar.server.registry.verbs.read import Listing, Parts
-from instar.server.rest.responses import JSON_TYPE, Outlet, Response, list_closing
+from instar.server.rest.responses import list_closing
 
 log = logging.getLogger(__name__)
 _PIECE = 96 << 10

@@ -8,7 +8,7 @@ from functools import lru_cache
 from instar.base.errors import NotAcceptable, UnsupportedMediaType
 from instar.base.fast_dataclass import dataclass
 from instar.kube.api.patch_types import PatchType
-from instar.server.rest.request import Request
+from instar.server.http.messages import Request
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 ACCEPTED = f"{JSON}, {YAML}, {PROTOBUF}"

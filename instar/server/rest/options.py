@@ -21,6 +21,7 @@ from instar.kube.api.encoding.go_json_errors import go_type
 from instar.kube.api.selectors import parse_field_selector, parse_label_selector
 from instar.kube.apply.managed_fields import manager_from_user_agent
 from instar.kube.facts.messages import group_versions
+from instar.server.http.messages import Request
 from instar.server.registry.resources.context import WriteOptions
 from instar.server.registry.resources.serving import Serving, VersionServing
 from instar.server.registry.verbs.delete_options import UNREADABLE, DeleteOptions
@@ -28,7 +29,6 @@ from instar.server.registry.verbs.metadata import parse_revision
 from instar.server.registry.verbs.read import ListOptions
 from instar.server.rest.bodies import MalformedObject, parse
 from instar.server.rest.negotiate import body_media
-from instar.server.rest.request import Request
 
 _MAX_MANAGER = 128
 _LONGEST_KEPT = 256

@@ -11,6 +11,7 @@ import orjson
 
 from instar.base import errors
 from instar.base.json_values import Object
+from instar.server.http.messages import Request, Response
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
 from instar.server.registry.verbs.binding import bind_pod
@@ -21,8 +22,7 @@ from instar.server.registry.verbs.subresource_admission import admit_connection
 from instar.server.rest.bodies import typed_body
 from instar.server.rest.negotiate import response_form
 from instar.server.rest.options import delete_options_of, write_options
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response, typed_response
+from instar.server.rest.responses import typed_response
 
 Reach = Callable[[Context, Request, Target, Resource], Awaitable[Response]]
 _DONE = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

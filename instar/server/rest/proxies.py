@@ -7,10 +7,10 @@ import orjson
 
 from instar.base import errors
 from instar.base.json_values import Object
+from instar.server.http.messages import Response
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.verbs.read import get
-from instar.server.rest.responses import Response
 from instar.server.rest.subresource_call import SubresourceCall
 
 _SCHEMES = ("", "http", "https")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from instar.base.errors import Forbidden, forbidden
+from instar.server.http.messages import Request
 from instar.server.registry.resources.resource import Target
-from instar.server.rest.request import Request
 
 _READS = ("get", "list", "watch")
 _WHY = "this server is read-only: nothing can be written, except as a dry run"

@@ -1,99 +1,32 @@
-"""Answers as values: status, headers, bytes or a stream; and objects in the form asked for."""
+"""Responses with objects: an object or a list as JSON, YAML, protobuf, a Table or partial metadata.
+
+The verbs (``verbs.py``) and the endpoints call it with bytes the registry returned. HTTP responses
+themselves are in ``http/messages.py``; which form a client wants is in ``negotiate.py``.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
 from instar.base import offload
 from instar.base.errors import ApiError, BadRequest, NotAcceptable, Unclassified
-from instar.base.fast_dataclass import dataclass
 from instar.kube.api.encoding.json_text import encode, encode_pretty, encode_sorted
 from instar.kube.protobuf.envelope import encode_list, encode_message, encode_object
+from instar.server.http.messages import JSON_TYPE, Header, Response
 from instar.server.registry.resources.columns import TablePrinter, utc_now
 from instar.server.registry.resources.serving import VersionServing
 from instar.server.registry.verbs.read import Listing
 from instar.server.rest.negotiate import PROTOBUF, YAML, ResponseFormat
 
-Header = tuple[bytes, bytes]
-JSON_TYPE: Header = (b"content-type", b"application/json")
 PROTOBUF_TYPE: Header = (b"content-type", PROTOBUF.encode())
 YAML_TYPE: Header = (b"content-type", b"application/yaml")
-TEXT_TYPE: Header = (b"content-type", b"text/plain; charset=utf-8")
 log = logging.getLogger(__name__)
 _CHUNK = 96 << 10
-
-
-class Outlet(Protocol):
-    """The connection's side of a stream."""
-
-    def send(self, data: bytes) -> bool:
-        """Whether the client keeps up; where it does not, ``backlog`` tells by how much."""
-        ...
-
-    def backlog(self) -> int:
-        """Bytes the client has not taken yet."""
-        ...
-
-    def finish(self) -> None:
-        """Nothing more will be sent."""
-        ...
-
-    def abort(self) -> None: ...
-
-
-class Feed(Protocol):
-    """An answer without an end of its own: it is opened once and sends when it likes."""
-
-    def open(self, outlet: Outlet) -> None: ...
-
-    def resume(self) -> None:
-        """The outlet's backlog has gone down."""
-        ...
-
-    def close(self) -> None:
-        """The client has left; also called after ``finish``."""
-        ...
-
-
-@dataclass(slots=True)
-class Response:
-    status: int
-    chunks: Iterable[bytes] = ()
-    headers: list[Header] = field(default_factory=list)
-    stream: Feed | None = None
-    length: int = -1
-    """Of all chunks; needed where they are not made yet."""
-    bare: bool = False
-    """Whether the headers that every answer carries are left out: it says itself how long it may
-    be kept."""
-
-    held: int = -1
-    """Bytes that stay in memory until it is sent; all of it where nobody says otherwise."""
-
-    def __post_init__(self) -> None:
-        if self.length < 0:
-            self.length = sum(map(len, self.chunks))
-        if self.held < 0:
-            self.held = self.length
-
-    def pieces(self, size: int) -> Iterator[bytes]:
-        """Of about this size: what is kept of an answer until it is sent is never the whole."""
-        for chunk in self.chunks:
-            if len(chunk) <= 2 * size:
-                yield chunk
-            else:
-                for begin in range(0, len(chunk), size):
-                    yield chunk[begin : begin + size]
-
-
-def text_response(status: int, text: str) -> Response:
-    return Response(status, (text.encode(),), [TEXT_TYPE])
 
 
 def json_response(status: int, value: Any) -> Response:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from instar.base.fast_dataclass import dataclass
 from instar.kube.access.attributes import Attributes, User
+from instar.server.http.messages import Request
 from instar.server.registry.resources.catalog import Catalog, is_served
 from instar.server.registry.resources.resource import Resource, Target
-from instar.server.rest.request import Request, ResourcePath, attributes_of, parse_resource_path
+from instar.server.rest.request_attributes import ResourcePath, attributes_of, parse_resource_path
 
 _MOST_KEPT = 4096
 _LONGEST_KEPT = 512

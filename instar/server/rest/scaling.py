@@ -10,6 +10,7 @@ from instar.kube.api.crd import PrinterColumn, ScalePaths
 from instar.kube.api.patch_types import PatchType
 from instar.kube.patches.documents import read_patch
 from instar.kube.schema.metadata.object_meta import MetaError
+from instar.server.http.messages import Request, Response
 from instar.server.registry.resources.columns import AGE_DESCRIPTION, TablePrinter, utc_now
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
@@ -27,8 +28,7 @@ from instar.server.rest.negotiate import (
     response_form,
 )
 from instar.server.rest.options import exact_revision, write_options
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response, partial, typed_response
+from instar.server.rest.responses import partial, typed_response
 
 _HANDLED = 'Scale in version "v1" cannot be handled as a Scale: '
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from instar.base.fast_dataclass import dataclass
+from instar.server.http.messages import Request
 from instar.server.identity.issuer import Issuer
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
-from instar.server.rest.request import Request
 
 
 @dataclass(frozen=True, slots=True)

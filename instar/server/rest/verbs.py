@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from instar.base import errors, offload
 from instar.base.json_values import Object
 from instar.kube.api.encoding.object_text import Repeated
 from instar.kube.api.patch_types import PatchType
 from instar.kube.patches.documents import read_patch
+from instar.server.http.messages import JSON_TYPE, Header, Request, Response
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.verbs.apply import apply_configuration
@@ -36,11 +38,7 @@ from instar.server.rest.negotiate import (
     watch_form,
 )
 from instar.server.rest.options import delete_options, exact_revision, list_options, write_options
-from instar.server.rest.request import Request
 from instar.server.rest.responses import (
-    JSON_TYPE,
-    Header,
-    Response,
     check_include,
     is_plain,
     list_response,
@@ -48,6 +46,9 @@ from instar.server.rest.responses import (
     plain_response,
 )
 from instar.server.rest.watch_stream import WatchFeed, watch_renderer
+
+if TYPE_CHECKING:
+    from instar.server.audit.request_record import Trail
 
 
 async def do_get(context: Context, request: Request, target: Target) -> Response:
@@ -189,7 +190,7 @@ async def _delete_options(request: Request, target: Target) -> DeleteOptions:
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
     decoded = partial(_decoded, request, target, media, options)
     obj = decoded() if offload.is_small(options.size) else await offload.apart(decoded)
-    trail = request.trail
+    trail: Trail | None = request.trail
     if trail is not None:
         await offload.run(options.size, lambda: trail.decoded(obj))
     return obj

@@ -13,12 +13,13 @@ import orjson
 
 from instar.kube.api.encoding.json_text import encode
 from instar.kube.protobuf.watch import watch_frame
+from instar.server.http.messages import Outlet
 from instar.server.registry.resources.serving import VersionServing
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.watchers import MAX_PENDING, MAX_TOGETHER
 from instar.server.registry.verbs.watch import Render, WatchStream, plain_event
 from instar.server.rest.negotiate import PROTOBUF, ResponseFormat
-from instar.server.rest.responses import Outlet, partial, table, table_row, to_protobuf
+from instar.server.rest.responses import partial, table, table_row, to_protobuf
 
 BOOKMARK_SECONDS = 60.0
 _LAST_BOOKMARK_SECONDS = 2.0

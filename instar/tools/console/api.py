@@ -9,8 +9,7 @@ from urllib.parse import unquote
 
 from instar.base import offload
 from instar.base.errors import BadRequest, MethodNotAllowed, NotFound
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response
+from instar.server.http.messages import Request, Response
 from instar.tools.console.jobs.supervisor import Jobs
 from instar.tools.console.json_body import body_of
 from instar.tools.console.local_migrations import LocalMigrations

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from instar.base.errors import NotFound
 from instar.base.fast_dataclass import dataclass
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Header, Response
+from instar.server.http.messages import Header, Request, Response
 
 FOLDER = Path(__file__).parent / "assets"
 INDEX = "index.html"

@@ -11,7 +11,7 @@ from typing import Literal
 from instar.base.errors import RequestTooLarge, Unauthorized
 from instar.base.fast_dataclass import dataclass
 from instar.kube.access.attributes import User
-from instar.server.rest.request import Request
+from instar.server.http.messages import Request
 from instar.tools.console import cookies
 from instar.tools.console.origin_checks import check_origin, may_show_cookie
 from instar.tools.console.sessions import Ended, NoSession, Session, Sessions

@@ -6,7 +6,7 @@ import orjson
 
 from instar.base.errors import BadRequest, UnsupportedMediaType
 from instar.base.json_values import Object
-from instar.server.rest.request import Request
+from instar.server.http.messages import Request
 
 
 def body_of(request: Request) -> Object:

@@ -18,10 +18,10 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from instar.server.http.messages import Request
 from instar.server.identity import jwt
 from instar.server.identity.oidc.http_fetch import fetcher, poster
 from instar.server.identity.oidc.issuer import FetchTrouble
-from instar.server.rest.request import Request
 from instar.tools.console.cookies import joined, read_cookies, set_cookies
 from instar.tools.console.sessions import Ended, NoSession, Sealer, Session, session_of
 from instar.tools.console.settings import OidcSettings

@@ -7,7 +7,7 @@ origin can add, what the browser says about where the request comes from, and th
 from __future__ import annotations
 
 from instar.base.errors import Forbidden
-from instar.server.rest.request import Request
+from instar.server.http.messages import Request
 from instar.tools.console.routing import HEADER, is_followed_link
 
 

@@ -13,10 +13,9 @@ from instar.base.errors import ApiError, MethodNotAllowed, NotFound, Unauthorize
 from instar.base.json_values import Object
 from instar.kube.access.attributes import User
 from instar.server.http.compress import compress
+from instar.server.http.messages import Request, Response
 from instar.server.rest.deadlines import too_late
 from instar.server.rest.error_responses import problem, told, unexpected
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response
 from instar.tools.console.assets import Assets
 from instar.tools.console.authentication import NotSignedIn, Visitor, Visitors
 from instar.tools.console.hosts.host import Host

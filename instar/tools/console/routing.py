@@ -10,9 +10,8 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from instar.kube.access.attributes import User
-from instar.server.rest.handler_types import Handler
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response
+from instar.server.http.handler_types import Handler
+from instar.server.http.messages import Request, Response
 from instar.tools.console.lazy_future import Later
 
 if TYPE_CHECKING:

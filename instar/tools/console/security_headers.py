@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from instar.kube.api.encoding.json_text import encode
-from instar.server.rest.responses import JSON_TYPE, Header, Response
+from instar.server.http.messages import JSON_TYPE, Header, Response
 
 POLICY = "; ".join(
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from instar.server.rest.handler_types import Front, Handler, Secret
+from instar.server.http.handler_types import Front, Handler, Secret
 from instar.tools.console.routing import Door
 from instar.tools.console.settings import OidcSettings
 

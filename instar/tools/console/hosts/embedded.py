@@ -11,9 +11,8 @@ from instar.base.errors import BadRequest
 from instar.base.json_values import Object
 from instar.kube.access.attributes import User
 from instar.kube.api.user_agents import CONSOLE
-from instar.server.rest.handler_types import Handler
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response
+from instar.server.http.handler_types import Handler
+from instar.server.http.messages import Request, Response
 from instar.tools.console.authentication import NotSignedIn, Visitor
 from instar.tools.console.sessions import Session, session_of
 from instar.wire.client.client import Client

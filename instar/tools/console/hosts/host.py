@@ -6,8 +6,7 @@ from typing import Any, Protocol
 
 from instar.base.json_values import Object
 from instar.kube.access.attributes import User
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Response
+from instar.server.http.messages import Request, Response
 from instar.tools.console.authentication import Visitor
 from instar.tools.console.sessions import Session
 from instar.wire.client.client import Client

@@ -11,8 +11,7 @@ from typing import Any
 from instar.base.errors import BadRequest, ServiceUnavailable
 from instar.base.json_values import Object
 from instar.kube.access.attributes import User
-from instar.server.rest.request import Request
-from instar.server.rest.responses import Header, Response
+from instar.server.http.messages import Header, Request, Response
 from instar.tools.console.authentication import NotSignedIn, Visitor
 from instar.tools.console.hosts.proxy_stream import PassedOn
 from instar.tools.console.sessions import LONGEST_SECONDS, Session

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from instar.base import limits
-from instar.server.rest.responses import Outlet
+from instar.server.http.messages import Outlet
 from instar.wire.client.http import OpenedResponse
 from instar.wire.client.transport import ConnectionLost
 
