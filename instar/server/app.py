@@ -1,4 +1,9 @@
-"""From request to response: who asks, what is asked, who answers. Every error ends here."""
+"""The application: takes each HTTP request through authentication, authorization and its handler.
+
+``http/http1.py`` calls it for requests from the port, ``lifecycle/embedded.py`` for calls in this
+process. Verbs on objects are in ``rest/verbs.py``, other paths in ``endpoints``. Every error
+becomes a response here.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +45,7 @@ from instar.server.rest.deadlines import check_timeout, limit, too_late
 from instar.server.rest.error_responses import (
     page_not_found,
     problem,
-    told,
+    render_error,
     too_many_requests,
     unexpected,
 )
@@ -66,13 +71,13 @@ EVERY_ANSWER = (
     (b"x-kubernetes-pf-flowschema-uid", b"8b0d6f6c-6f0c-5c8e-9d0f-5a1f0b8f3c11"),
     (b"x-kubernetes-pf-prioritylevel-uid", b"3f1a7c52-0d2b-5d4e-8c77-2f6b9e0a4d22"),
 )
-"""Clients may look for the last two; there is one level of priority, and everyone is in it."""
+"""Clients may look for the last two; there is a single priority level for all requests."""
 _AUDIT_PREFIX = str(uuid.uuid4()).encode()[:24]
 _audit_numbers = itertools.count(secrets.randbits(40))
 
 
 class App:
-    """Handles one request at a time per call; holds no state of any request."""
+    """Handles one request per call, and keeps no state of requests."""
 
     def __init__(
         self,
@@ -90,7 +95,7 @@ class App:
         flow: Flow | None = None,
         read_only: bool = False,
     ) -> None:
-        """Without ``flow`` any number of requests is worked on at once."""
+        """Without ``flow`` any number of requests may be in flight."""
         self._read_only = read_only
         self._auditor = auditor
         self._flow = flow
@@ -110,13 +115,12 @@ class App:
         self.issuer_documents = IssuerDocuments(issuer)
         self._routes = Routes(catalog)
         self.reads = False
-        """Whether enough of the storage has been read to know what is served, and to whom; until
-        then only health is answered."""
+        """Whether CRDs and RBAC objects have been read; until then only health is answered."""
         self._ready = asyncio.Event()
 
     @property
     def ready(self) -> bool:
-        """Whether all of the storage has been read, and writes may come."""
+        """Whether all of the storage has been read, so that writes are served."""
         return self._ready.is_set()
 
     def open(self) -> None:
@@ -131,7 +135,7 @@ class App:
                 response = await self._answer(request, peer)
             except ApiError as error:
                 failure = error
-                response = await told(error, request)
+                response = await render_error(error, request)
         except asyncio.CancelledError:
             if not request.expired:
                 if self._auditor is not None:
@@ -160,7 +164,7 @@ class App:
         past = past_path(request.path)
         route = self._routes.of(past or request.path)
         if route.path is None and not self.ready:
-            # Who may ask is in the storage; that it is waited for, everybody may know.
+            # RBAC objects are not read yet, and health is public.
             public = self._health.respond(request)
             if public is not None:
                 return public
@@ -192,7 +196,7 @@ class App:
             self._flow.end(pool)
 
     async def _there(self, request: Request) -> None:
-        """What has been read can be read; all else waits for the rest."""
+        """Before all of the storage is read: serve reads of what is there, let others wait."""
         if not self.reads:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1
@@ -276,7 +280,7 @@ class App:
             return await self._verb(request, path, target)
 
     async def _late_target(self, route: KnownPath, verb: str) -> Target | None:
-        """A CRD may have been written through another replica a moment ago."""
+        """Look again: another replica may have written the CRD a moment ago."""
         await self._context.backend.consistent()
         return self._routes.target(route, verb)
 
@@ -320,7 +324,7 @@ class App:
             return await verbs.do_get(self._context, request, target)
         handler = {"update": verbs.do_update, "patch": verbs.do_patch}.get(verb)
         if handler is None:
-            # Offered by discovery, and nobody here does it yet: serviceaccounts/token.
+            # Listed by discovery and not implemented here: serviceaccounts/token.
             raise errors.NotFound("the server could not find the requested resource", details={})
         return await handler(self._context, request, target, path.subresource)
 
@@ -333,7 +337,7 @@ class App:
 
 
 def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
-    """Built-ins answer through upstream's router, which has words of its own."""
+    """Built-in kinds have the message of kube-apiserver's router, custom resources another."""
     if serving.builtin:
         text = "the server does not allow this method on the requested resource"
         return errors.MethodNotAllowed(text, details={})
@@ -341,7 +345,7 @@ def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
 
 
 def _log_access(request: Request, response: Response, seconds: float) -> None:
-    """One line for people; the same in fields for programs. Never what was sent or answered."""
+    """Log one line, and the same in fields for programs; never a body."""
     fields = {
         "method": request.method,
         "path": request.path,
@@ -354,10 +358,10 @@ def _log_access(request: Request, response: Response, seconds: float) -> None:
 
 
 def _known_audit_id(request: Request) -> str:
-    """The request's own, or one that it has from now on."""
+    """The audit ID that the client sent, or a new one."""
     return request.headers.setdefault(b"audit-id", _audit_id()).decode("latin-1")
 
 
 def _audit_id() -> bytes:
-    """Unique, not secret: this process's own beginning and a number."""
+    """A unique ID: a prefix of this process and a number. Not secret."""
     return b"%b%012x" % (_AUDIT_PREFIX, next(_audit_numbers))

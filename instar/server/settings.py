@@ -1,4 +1,8 @@
-"""Everything an operator can set about a server, as one frozen value."""
+"""Settings of a server: everything an operator can set, as one frozen value.
+
+``instar serve`` fills it from flags, ``instar.testing`` from keywords; ``lifecycle/lifetime.py``
+starts a server with it. Files it names are read by ``lifecycle/loaded_settings.py``.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +30,17 @@ from instar.wire.storage.workers.arena_reclaim import Loans
 
 @dataclass(frozen=True, kw_only=True)
 class EncryptionSettings:
-    """How values lie in the store."""
+    """Encryption of stored values."""
 
     config: Path
     """An ``EncryptionConfiguration``."""
     reload: bool = False
-    """Whether the file is looked at again and again."""
+    """Whether the file is reloaded when it changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditLogSettings:
-    """Upstream's defaults; 0 is no limit."""
+    """The audit log, with kube-apiserver's defaults; 0 is no limit."""
 
     path: str
     """``-`` is standard output."""
@@ -48,7 +52,7 @@ class AuditLogSettings:
     compress: bool = False
     room: int = 10_000
     longest: int = 0
-    """Bytes of an event, beyond which its objects are left out."""
+    """Bytes of an event; a larger one is written without its objects."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +71,7 @@ class AuditWebhookSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSettings:
-    """Who did what: recorded where a policy says so."""
+    """Which requests are recorded, and where."""
 
     policy: Path
     log: AuditLogSettings | None = None
@@ -77,98 +81,99 @@ class AuditSettings:
 @dataclass(frozen=True, kw_only=True)
 class TlsSettings:
     cert: Path | None = None
-    """A serving certificate that is not of our own making, with ``key``."""
+    """A given serving certificate, with ``key``; None: one signed by the server's own CA."""
     key: Path | None = None
     minimum: str = "VersionTLS12"
     ciphers: tuple[str, ...] = ()
-    """IANA's names; none: OpenSSL's own choice."""
+    """IANA names; none: OpenSSL's default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 6443
-    """0 picks a free one."""
+    """0 picks a free port."""
     shared_port: Path | None = None
-    """The folder where processes of ours meet that serve one port together."""
+    """The folder with the sockets of processes that serve one port together."""
     worker: bool = False
-    """Whether another of them takes the connections, and hands them on to who is ready."""
+    """Whether this is one of these processes to which the first passes connections."""
     loans: Loans | None = None
-    """Shared memory that those others read objects from, which this process puts there."""
+    """Shared memory where this process puts objects for those workers to read."""
     storage: str = "memory:"
     storage_options: StorageOptions = field(default_factory=StorageOptions)
     """Credentials and certificates for an etcd cluster."""
     fill: Callable[[Store], Awaitable[None]] | None = None
-    """Puts something into the store before the server starts on it."""
+    """Writes objects to the store before the server reads it."""
     values: str = "memory"
-    """Where the bytes of objects are kept: there, or on ``disk``, in the store's file."""
+    """Where objects are kept: in ``memory``, or on ``disk`` in the store's file."""
     read_only: bool = False
-    """Whether every write is refused, and no controller does one either."""
+    """Whether writes are refused and controllers are off."""
     encryption: EncryptionSettings | None = None
     audit: AuditSettings | None = None
     tls: TlsSettings = TlsSettings()
     reads_at_once: int = READS_AT_ONCE
-    """Unfinished requests that read, of all who are no administrators; 0 is any number."""
+    """Reads in flight of all users that are no administrators; 0 is no limit."""
     writes_at_once: int = WRITES_AT_ONCE
     kubeconfig: Path | None = None
     """Written, mode 0600, when the server is ready."""
     cert_dir: Path | None = None
-    """Where CA and certificates are kept; None: made anew, kept in memory and a private folder."""
+    """Where CA and certificates are kept; None: made anew, in a temporary folder."""
     token_file: Path | None = None
     """Kubernetes CSV: token,user,uid[,"group1,group2"]."""
     client_ca: Path | None = None
-    """Who else may sign client certificates, besides our own CA."""
+    """Another CA for client certificates, besides the server's own."""
     authorization: str = "RBAC"
-    """Modes in the order in which they are asked, with commas."""
+    """Modes with commas, in the order in which they decide."""
     authorization_webhook: Path | None = None
-    """Kubeconfig of the server that the mode Webhook asks."""
+    """Kubeconfig of the server that the mode Webhook calls."""
     authorization_webhook_seconds: tuple[float, float] = (300.0, 30.0)
-    """How long its yes and its no are believed."""
+    """How long its answers are cached: allowed, denied."""
     anonymous: bool | None = None
-    """Whether who shows no credential is ``system:anonymous``; never where all is allowed."""
+    """Whether requests without credentials are ``system:anonymous``; never with AlwaysAllow."""
     accounts: AccountSettings = field(default_factory=AccountSettings)
     """Tokens of ServiceAccounts."""
     tokens_of_others: JwtSettings = field(default_factory=JwtSettings)
     front_proxy: FrontProxySettings | None = None
     users: tuple[NewUser, ...] = ()
-    """Who gets a kubeconfig besides the admin."""
+    """Users that get a kubeconfig, besides the administrator."""
     strict_namespaces: bool = True
     collect_garbage: bool = True
     service_cluster_ip_range: str = "10.0.0.0/24"
     furniture: bool = True
-    """Whether there is from the start what every cluster has."""
+    """Whether the bootstrap objects of every cluster are created."""
     rescue_deletes: bool = False
     history_seconds: float = 300.0
-    history_bytes: int = HISTORY_BYTES
     """How long past revisions stay readable."""
+    history_bytes: int = HISTORY_BYTES
+    """How many bytes of past revisions stay readable."""
     request_timeout: float = 60.0
     grace_seconds: float = 5.0
-    """For requests that are being answered when the server stops."""
+    """Time for requests in flight when the server stops."""
     services: tuple[str, ...] = ()
     """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
     converters: Mapping[str, ConvertFunction] = field(default_factory=dict)
     """By CRD name: functions run in this process instead of calling the CRD's webhook."""
     admission_plugins: frozenset[str] = HERE
+    """Names of the enabled plugins."""
     admission_config: Path | None = None
     """An ``AdmissionConfiguration``, for plugins that need one."""
-    """Names of those that are on."""
     admissions: tuple[LocalConfiguration, ...] = ()
-    """Admission webhooks that are functions of this process."""
+    """Admission webhooks that are Python functions in this process."""
     webhook_client_cert: Path | None = None
     webhook_client_key: Path | None = None
     webhook_timeout: float = 30.0
     webhook_timeouts: tuple[str, ...] = ()
-    """``CRD_NAME=SECONDS``, before ``webhook_timeout``."""
+    """``CRD_NAME=SECONDS``, instead of ``webhook_timeout``."""
     webhook_calls: int = 32
-    """Calls of one webhook at once; as many as ``webhook_queue`` more may wait, others get 429."""
+    """Calls of one webhook at once; ``webhook_queue`` more may wait, others get 429."""
     webhook_queue: int = 512
     conversion_cache: bool = True
     convert_ahead: bool = True
-    """Whether what was written is converted, for versions somebody reads, before it is read."""
+    """Whether written objects are converted ahead of reads, for versions that clients read."""
     review: Callable[[dict[str, Any], dict[str, Any]], list[str]] | None = None
-    """Judges CRD updates: its texts become ``Warning`` headers, or a refusal."""
+    """Reviews CRD updates: its texts become ``Warning`` headers, or a refusal."""
     deny_breaking: bool = False
     front: Front | None = None
-    """What stands before the API: the console."""
+    """The console, which answers some requests before the API."""
     extra_names: tuple[str, ...] = field(default=())
     """More host names or addresses for the server certificate."""

@@ -201,7 +201,7 @@ async def _serves(settings: Settings) -> None:
 
 
 def _other_tasks() -> set[asyncio.Task[Any]]:
-    return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
+    return asyncio.all_tasks() - {asyncio.current_task()}
 
 
 def test_the_parts_of_a_server_are_these_and_start_in_this_order(

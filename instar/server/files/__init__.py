@@ -1,1 +1,1 @@
-"""Files of a server: its certificates, configurations, kubeconfigs, and a folder for its time."""
+"""Files of a server: certificates, configuration files, kubeconfigs, temporary folders."""

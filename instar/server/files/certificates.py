@@ -1,4 +1,7 @@
-"""The server's CA and certificates in a folder, made once and kept: TLS without asking anybody."""
+"""CA and certificates of a server in a folder: made at the first start, renewed when needed.
+
+``lifecycle/credentials.py`` calls it at the start. X.509 itself is in ``base/certificates.py``.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +60,10 @@ def server_context(
     minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
     ciphers: str = "",
 ) -> ssl.SSLContext:
-    """``client_cas``: who else may sign certificates of clients, besides our own authority."""
+    """TLS context of the port. ``client_cas`` are CAs of clients besides the server's own."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with warnings.catch_warnings():
-        # Python warns of TLS 1.0 and 1.1; who asks for them has been warned by upstream already.
+        # Python warns of TLS 1.0 and 1.1, which the operator has chosen.
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = minimum
     if ciphers:
@@ -76,7 +79,7 @@ def server_context(
         except (ssl.SSLError, OSError) as error:
             raise ValueError(f"client CA {path}: {error}") from error
     context.verify_mode = ssl.CERT_OPTIONAL
-    # As Go: who is named as an authority is one, also without the one that signed it.
+    # As in Go: a given CA is trusted also without the CA that signed it.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.set_alpn_protocols(["http/1.1"])
     # One, as Go gives: each is a tenth of a handshake, and hardly a client resumes. With none
@@ -88,7 +91,7 @@ def server_context(
 
 def user_certificate(folder: Path, user: str, groups: Sequence[str]) -> tuple[bytes, bytes]:
     """Certificate and key of a client, signed by the authority in ``folder``."""
-    # Only here: few servers make certificates for others.
+    # Imported here: few servers make certificates for users.
     from instar.base.certificates import Authority, KeyPair
 
     authority = Authority(
@@ -98,8 +101,8 @@ def user_certificate(folder: Path, user: str, groups: Sequence[str]) -> tuple[by
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Atomically, readable by the owner only."""
-    # Nobody can have made it before us: the name is random, and an existing file is not opened.
+    """Write a file atomically, readable by its owner only."""
+    # The name is random and an existing file is not opened, so no other process can have made it.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -111,13 +114,13 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def _valid_for_long(path: Path) -> bool:
-    """By the file's own age: certificates here always live a year."""
+    """Judged by the age of the file: certificates made here are valid for a year."""
     made = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     return datetime.now(UTC) < made + _VALID - _RENEW
 
 
 def _make(folder: Path, found: Certificates, names: Sequence[str]) -> None:
-    # Only here: a restart that finds everything does not wait for ``cryptography``.
+    # Imported here: a restart that finds its certificates does not need ``cryptography``.
     from instar.base.certificates import Authority, KeyPair
 
     key = folder / "ca.key"
@@ -133,7 +136,7 @@ def _make(folder: Path, found: Certificates, names: Sequence[str]) -> None:
     admin = authority.client("kubernetes-admin", ("system:masters",), _VALID)
     for path, pem in (
         (found.server_key, server.key),
-        # With its authority: OpenSSL would look that up anew for every client.
+        # With the CA appended: OpenSSL would look it up for every client.
         (found.server_cert, server.cert + authority.pem.cert),
         (found.admin_key, admin.key),
         (found.admin_cert, admin.cert),

@@ -1,6 +1,7 @@
-"""Configuration files of a server: YAML or JSON, one document; what is wrong is one line.
+"""Reader of configuration files: one YAML or JSON document; errors are one line for the operator.
 
-Loaded by the parts that have such a file, and only then: YAML is slow to import.
+Audit, encryption, authentication and admission configurations are read with it. Imported only
+where such a file is given: YAML is slow to import.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class ConfigurationFile(NamedTuple):
 
 
 def read_configuration(path: Path, what: str) -> ConfigurationFile:
-    """Raises ``ValueError`` with one line for the operator. A file may hold secrets: of one that
-    cannot be parsed only that is told."""
+    """Raises ``ValueError`` with one line for the operator. The file may contain secrets, so the
+    message of a parse error does not quote it."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -1,4 +1,7 @@
-"""Writes the kubeconfig that makes kubectl use this server."""
+"""Kubeconfig writer: files that point kubectl at this server.
+
+``lifecycle/credentials.py`` calls it when the address is known.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from instar.server.files.certificates import write_private
 
 
 def kubeconfig(server: str, ca: bytes, user: str, credential: dict[str, str]) -> bytes:
-    """JSON is YAML: every kubeconfig reader takes it, and nothing has to be imported."""
+    """The text of a kubeconfig, as JSON, which is valid YAML and needs no import."""
     document = {
         "apiVersion": "v1",
         "kind": "Config",

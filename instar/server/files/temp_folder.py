@@ -1,4 +1,8 @@
-"""A folder for the time of a process. Killed processes leave theirs; the next one clears up."""
+"""Temporary folders of a process, removed at its end; those of killed processes are removed later.
+
+``lifecycle/lifetime.py`` keeps certificates in one where no folder is given, ``instar serve
+--workers`` the sockets between processes.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,14 @@ from pathlib import Path
 PREFIX = "instar-"
 _LOCK = ".lock-of-owner"
 _YOUNG_SECONDS = 60.0
-"""A folder is made first and locked then."""
+"""A younger folder may be made and not locked yet."""
 _cleared: set[Path] = set()
 
 
 @contextlib.contextmanager
 def temporary_folder(kind: str = "") -> Iterator[Path]:
     among = Path(tempfile.gettempdir())
-    if among not in _cleared:  # a process may make many: who is killed meanwhile can wait
+    if among not in _cleared:  # once per process is enough
         _cleared.add(among)
         clear_abandoned(among)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX + kind))
@@ -35,7 +39,7 @@ def temporary_folder(kind: str = "") -> Iterator[Path]:
 
 
 def clear_abandoned(among: Path) -> None:
-    """Remove what belongs to us and to no living process. The lock goes with its process."""
+    """Remove our folders whose process has ended: its lock ended with it."""
     with contextlib.suppress(OSError):
         for folder in among.glob(f"{PREFIX}*"):
             with contextlib.suppress(OSError):

@@ -1,1 +1,1 @@
-"""What a server is made of, how it starts and how it ends."""
+"""Lifecycle of a server: composition from settings, start, stop, watchdog."""

@@ -1,6 +1,7 @@
-"""``--admission-control-config-file``: an ``AdmissionConfiguration`` names a document for a plugin.
+"""Reader of ``--admission-control-config-file``, an ``AdmissionConfiguration``.
 
-Loaded only where a plugin that needs one is on.
+``optional_parts.py`` loads it only where a plugin that needs a configuration is on, which is
+EventRateLimit. The rules of the plugin are in ``registry/admission/plugins``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SHAPE: Any = {
 
 
 def event_limits(path: Path | None) -> tuple[EventLimit, ...]:
-    """Raises ``ValueError`` with one line for the operator."""
+    """The limits of EventRateLimit. Raises ``ValueError`` with one line for the operator."""
     if path is None:
         raise ValueError(f"no {NAME} config specified: --admission-control-config-file names it")
     file = read_configuration(path, "admission configuration")

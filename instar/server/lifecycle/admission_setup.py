@@ -1,4 +1,8 @@
-"""Which admission plugins a server has, in upstream's order and under upstream's names."""
+"""The admission chain of a server: its plugins, in kube-apiserver's order and by its names.
+
+``composition.py`` makes it once; every write goes through the chain. The plugins are in
+``registry/admission``.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +53,12 @@ _GROUP = "admissionregistration.k8s.io"
 _CERTIFICATES = frozenset(
     {"CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction"}
 )
-"""They are one here, and go together."""
+"""One plugin here: it is on if any of these is enabled."""
 
 
 @dataclass(frozen=True)
 class Admissions:
-    """What plugins are made of."""
+    """Makes the plugins, from the components they need."""
 
     backend: Backend
     authorizer: Authorizer
@@ -62,9 +66,9 @@ class Admissions:
     of_kind: KindOf
     strict_namespaces: bool = True
     local: Sequence[LocalConfiguration] = ()
-    """Webhooks that are functions of this process."""
+    """Admission webhooks that are Python functions in this process."""
     enabled: frozenset[str] = HERE
-    """Names of plugins."""
+    """Names of the enabled plugins."""
     event_limits: Sequence[EventLimit] = ()
     pod_security: PodSecurityConfiguration = field(default_factory=PodSecurityConfiguration)
     metrics: AdmissionWebhookMetrics = field(default_factory=AdmissionWebhookMetrics)
@@ -75,7 +79,8 @@ class Admissions:
         return (*self.metrics.all(), *self.policy_metrics.all())
 
     def plugins(self) -> list[AdmissionChain]:
-        """In upstream's order; of those that are several in one, each can be off."""
+        """Enabled plugins in kube-apiserver's order. Some contain several of its plugins, each of
+        which can be disabled."""
         backend, on, off = self.backend, self.enabled, HERE - self.enabled
         listed: list[tuple[bool, AdmissionChain]] = [
             (
@@ -128,7 +133,7 @@ class Admissions:
         local = list(_of_kind(self.local, plural))
 
         def make() -> AdmissionChain:
-            # Only here: most servers never store a configuration.
+            # Imported here: most servers never store a webhook configuration.
             from instar.server.registry.admission.webhooks.configured import Hooks
             from instar.server.registry.admission.webhooks.mutating import MutatingWebhooks
             from instar.server.registry.admission.webhooks.validating import ValidatingWebhooks
@@ -142,14 +147,14 @@ class Admissions:
 
     @cached_property
     def subjects(self) -> Subjects:
-        # Only here: for whoever is asked about operations, see above.
+        # Imported here: only webhooks and policies need it.
         from instar.server.registry.admission.request_view import Subjects
 
         return Subjects(self.backend, self.authorizer, strict=self.strict_namespaces)
 
     @cached_property
     def _caller(self) -> WebhookCaller:
-        # Only here: see above.
+        # Imported here: only servers with webhook configurations need it.
         from instar.server.registry.admission.webhooks.call import WebhookCaller
         from instar.server.registry.admission.webhooks.in_process_call import LocalReviews
 
@@ -161,7 +166,7 @@ def _named(beginning: str) -> str:
 
 
 class Partly:
-    """One of the two parts of a plugin; the other is off."""
+    """The mutating or the validating part of a plugin whose other part is disabled."""
 
     def __init__(self, plugin: Policies, part: Interest) -> None:
         self._part = part

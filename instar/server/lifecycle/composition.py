@@ -72,7 +72,7 @@ class Machinery:
         self.conversion_metrics = PrometheusConversionMetrics(self.call_log)
         self.app = self._make_app()
 
-    # --- what requests and controllers work with ------------------------------------------
+    # --- shared by requests and controllers -----------------------------------------------
 
     @cached_property
     def conversion(self) -> ConversionServices:
@@ -227,7 +227,7 @@ class Machinery:
         return self.controllers.parts()
 
     def readiness_part(self) -> Part:
-        """From its start on writes are answered, too."""
+        """Opens the application for writes and for large collections."""
         return Part("readiness", self.app.open)
 
     async def begin(self) -> None:

@@ -38,9 +38,9 @@ from instar.server.settings import Settings
 @dataclass(frozen=True, kw_only=True)
 class ServerCredentials:
     ca: Path
-    """Our own authority's certificate."""
+    """The certificate of the server's own CA."""
     tls: ReloadingContext
-    """Of the port."""
+    """TLS of the port."""
     token: str
     """The admin's."""
     identities: Identities

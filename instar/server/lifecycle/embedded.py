@@ -1,7 +1,8 @@
-"""The whole server without its door: no port, no TLS, no file; a request is a call.
+"""Embedded server: the whole API server in this process, without port, TLS and files.
 
-For tools that want a server's answer and nobody else to hear it. What comes out is what a client
-would get, byte for byte, because everything behind the door is the same.
+The validator, suites and rehearsals call it for the answers a cluster would give: requests are
+method calls, and responses are those of a served API byte for byte. ``lifetime.py`` is the same
+behind a port.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ _ADMIN = User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))
 _NO_CREDENTIALS = Identities(
     static={}, accounts=AccountSettings(), keys=KeyFiles(Path(os.devnull)), anonymous=Anonymous()
 )
-"""Every request is the admin's, who shows no credential."""
+"""No credential is checked: every request is the administrator's."""
 _JSON = "application/json"
 
 
 class EmbeddedReply(NamedTuple):
     status: int
     document: Any
-    """A text where nothing is served at the path: Go's router answers that."""
+    """Text instead of JSON where nothing is served at the path."""
     warnings: list[str]
 
     @property
@@ -62,7 +63,7 @@ class RawResponse(NamedTuple):
 
 
 class ServedKind:
-    """A kind of object, as far as somebody who asks about one must know it."""
+    """A served kind: its versions, scope and paths."""
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
@@ -78,12 +79,12 @@ class ServedKind:
 
     @property
     def versions(self) -> list[str]:
-        """The served ones."""
+        """Names of the served versions."""
         versions = self.resource.serving.versions
         return [name for name, each in versions.items() if each.served]
 
     def has_status(self, version: str) -> bool:
-        """Whether a status is written through an endpoint of its own."""
+        """Whether the version has the status subresource."""
         return self.resource.serving.versions[version].has_status
 
     def path(self, version: str, namespace: str = "", name: str = "") -> str:
@@ -93,8 +94,8 @@ class ServedKind:
         return f"{front}{place}/{serving.plural}" + (f"/{name}" if name else "")
 
     def unknown_fields(self, obj: Object, version: str) -> list[str]:
-        """Paths that the version's schema does not have; none where the object cannot even be
-        decoded, which ``ask`` tells better."""
+        """Paths that are not in the version's schema; none where the object cannot be decoded, as
+        ``ask`` returns a better error for that."""
         serving = self.resource.serving
         try:
             return serving.strategy.decode(copy_json(obj), serving.versions[version])
@@ -103,7 +104,7 @@ class ServedKind:
 
 
 class Embedded:
-    """One server in this process, for whoever holds it."""
+    """Client of an embedded server."""
 
     def __init__(self, machinery: Machinery) -> None:
         self._machinery = machinery
@@ -142,9 +143,9 @@ class Embedded:
         headers: dict[bytes, bytes],
         body: bytes = b"",
     ) -> RawResponse:
-        """One request as a connection would bring it, and its answer as it would be sent."""
+        """Send a request as a connection reads it; returns the response as it would be sent."""
         request = Request(method, path, query, headers, body)
-        await asyncio.sleep(0)  # most answers wait for nothing: others want their turn, too
+        await asyncio.sleep(0)  # most requests never wait: let other tasks run in between
         response = await self._machinery.app(request, _ADMIN)
         if response.stream is not None:
             response.stream.close()
@@ -153,13 +154,13 @@ class Embedded:
         )
 
     def kind(self, group: str, kind: str) -> ServedKind | None:
-        """None where nobody serves it."""
+        """None for a kind that is not served."""
         found = self._machinery.catalog.of_kind(group, kind)
         return None if found is None else ServedKind(found)
 
     async def place(self, kind: ServedKind, namespace: str, name: str, obj: Object) -> int:
-        """Store an object as it is, whatever anybody would say to it: it may have been written
-        under another schema. Replaces what is there; tells how many bytes it is."""
+        """Store an object without validation or admission, as if it had been written under another
+        schema. Replaces an object of that name. Returns its size in bytes."""
         backend, resource = self._machinery.backend, kind.resource
         suffix = f"{namespace}/{name}" if namespace else name
         current = resource.objects.entries.get(suffix)
@@ -172,8 +173,8 @@ class Embedded:
         return len(value)
 
     async def copied_store(self, wanted: Callable[[str], bool] = lambda key: True) -> MemoryStore:
-        """What another server needs to begin as this one is now, or with some of its keys. The
-        bytes are shared, so that a copy costs little."""
+        """A copy of the store, or of some of its keys, for another server to start on. The bytes
+        are shared, so a copy costs little."""
         page = await self._machinery.backend.store.range("")
         copy = MemoryStore()
         for record in page.records:
@@ -182,7 +183,7 @@ class Embedded:
         return copy
 
     async def clear(self, kind: ServedKind) -> None:
-        """Take away every object of a kind, whatever holds it."""
+        """Remove every object of a kind, also those with finalizers."""
         objects = kind.resource.objects
         for suffix, entry in list(objects.entries.items()):
             await self._machinery.backend.remove(objects, suffix, entry.revision)
@@ -192,8 +193,8 @@ class Embedded:
 async def embedded(
     converters: Mapping[str, ConvertFunction] | None = None, store: Store | None = None
 ) -> AsyncIterator[Embedded]:
-    """From ``async with`` to its end. Namespaces need not exist; nothing is collected. ``store``
-    is one that holds something already; it is closed with the server."""
+    """An embedded server from ``async with`` to its end. Namespaces need not exist, and there is
+    no garbage collection. ``store`` may contain objects; it is closed with the server."""
     settings = Settings(
         authorization=ALWAYS_ALLOW,
         collect_garbage=False,

@@ -1,6 +1,7 @@
-"""Encryption at rest, the edge: the configuration's file, plugins asked in time, what is told.
+"""Encryption at rest: loads the EncryptionConfiguration, reloads it, and polls KMS plugins.
 
-What is sealed how is ``storage/encryption``'s. Loaded only where a configuration was given.
+``optional_parts.py`` loads it only where a configuration was given; ``storage_start.py`` wraps the
+store with it. Ciphers and envelopes are in ``wire/storage/encryption``.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class AtRest:
         return self._operations, self._reloads, info
 
     async def warm(self) -> None:
-        """Before the store is read. Raises ``Unavailable`` while a plugin it needs is away."""
+        """Fetch the keys to read the store with. Raises ``Unavailable`` while a plugin is down."""
         await self._vault.refresh()
         if isinstance(self._store, SealedLocal):
             await self._store.warm()
@@ -84,11 +85,11 @@ class AtRest:
             self._store.reopen("a KMS plugin is back")
 
     async def _look(self) -> None:
-        """Use what is in the file now, if it can be used; else go on as before."""
+        """Use the file if it has changed and is valid; otherwise keep the former configuration."""
         try:
             digest = await asyncio.to_thread(_digest_of, self._settings.config)
         except OSError:
-            return  # being replaced; a file that stays away changes nothing
+            return  # the file is being replaced; a missing file changes nothing
         if digest == self._seen:
             return
         self._seen = digest
@@ -100,15 +101,15 @@ class AtRest:
                 raise ValueError(vault.trouble)
         except ValueError as error:
             self._reloads.add(("failure",))
-            log.error("the encryption configuration stays as it was: %s", error)
+            log.error("the changed encryption configuration is not used: %s", error)
             return
         await self._use(vault, digest)
 
     async def _use(self, vault: Vault, digest: str) -> None:
         former, self._vault, self._digest = self._vault, vault, digest
-        vault.operations = self._operations  # one count, whatever the configuration
+        vault.operations = self._operations  # counted together, across configurations
         self._reloads.add(("success",))
-        log.info("a changed encryption configuration is in use")
+        log.info("the changed encryption configuration is in use")
         assert self._store is not None
         self._store.use(vault)
         if self._store.unopened:
@@ -117,7 +118,7 @@ class AtRest:
 
 
 def load_vault(path: Path) -> tuple[Vault, str]:
-    """With the digest of what was read. Raises ``ValueError`` with one line."""
+    """The providers of a file, and its digest. Raises ``ValueError`` with one line."""
     file = read_configuration(path, "encryption provider configuration")
     try:
         rules = read(file.document)

@@ -1,8 +1,8 @@
-"""Memory that is free in this process, and only looks taken, is given back to the system.
+"""Heap trimmer: gives free memory back to the operating system once a minute.
 
-What large requests leave behind lies scattered among what stays, and the C library keeps it for the
-next: a server would seem as large for ever as in its busiest moment. glibc gives back whole pages
-when it is asked to, in a few milliseconds; other C libraries are not asked. Knows no requests.
+``lifetime.py`` starts it as a background task. After large requests the C library keeps freed
+memory in scattered pages, so a process would stay as large as in its busiest moment. glibc returns
+such pages on request, in a few milliseconds; with other C libraries nothing is done.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ EVERY_SECONDS = 60.0
 
 
 def trimmer() -> Callable[[], object] | None:
-    """What gives memory back; None where nobody can."""
+    """A function that trims the heap; None where the C library has none."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):
@@ -25,7 +25,7 @@ def trimmer() -> Callable[[], object] | None:
 
 
 async def trim_heap_periodically(every: float = EVERY_SECONDS) -> None:
-    """Now and then, in a thread, until cancelled."""
+    """Trim in a thread every so many seconds, until cancelled."""
     trim = trimmer()
     while trim is not None:
         await asyncio.sleep(every)

@@ -1,8 +1,9 @@
-"""The numbers of every process behind one port, added up, whichever of them is asked.
+"""Metrics of all processes behind one port, merged: /metrics is the same in each of them.
 
-The first process asks the others when somebody wants to know, and now and then besides: of one that
-is killed it keeps what it heard last, so that nothing it counted is ever taken back. Knows who
-counts, not what.
+``instar serve --workers`` enters ``gathered`` in the first process and ``share_worker_metrics`` in
+each worker. The first process asks the workers over a socket for each scrape and every few
+seconds; of a worker that is killed it keeps the last counts, so that no counter goes back. Which
+metrics there are does not matter here.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from instar.wire.storage.workers.frames import FrameReader, Head, frame
 
 SOCKET = "numbers.sock"
 _PATIENCE = 1.0
-"""Seconds a worker has to tell its numbers; then those it told before must do."""
+"""Seconds to wait for the counts of a worker; after that its last ones are used."""
 _LONGER = 3.0
-"""What the first process has: it may wait for another worker."""
+"""Seconds to wait for the first process, which may itself wait for another worker."""
 _EVERY = 5.0
 Numbers = Callable[[], Awaitable[list[Family]]]
 
 
 @contextlib.asynccontextmanager
 async def gathered(metrics: Metrics, folder: Path) -> AsyncIterator[None]:
-    """In the first process: from here on its page is everybody's."""
+    """In the first process: its /metrics shows all processes until the end of the block."""
     gathering = Gathering(metrics)
     loop = asyncio.get_running_loop()
     server = await loop.create_unix_server(gathering.meet, str(folder / SOCKET))
@@ -49,19 +50,19 @@ async def gathered(metrics: Metrics, folder: Path) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def share_worker_metrics(metrics: Metrics, folder: Path) -> AsyncIterator[None]:
-    """The same in a worker. Raises ``OSError`` where nobody gathers."""
+    """The same in a worker. Raises ``OSError`` where the first process does not listen."""
 
-    async def everybodys() -> list[Family]:
+    async def families_of_all() -> list[Family]:
         if not await line.ask(_LONGER):
-            text = "the process that adds up the numbers of all does not answer"
+            text = "the process that merges the metrics of all does not answer"
             raise ServiceUnavailable(text, retry_after=1)
         return line.heard
 
     line = _Line(metrics.counted, lambda: None)
     loop = asyncio.get_running_loop()
     await loop.create_unix_connection(lambda: line.frames, str(folder / SOCKET))
-    await line.ask(_LONGER)  # who is asked from now on counts us in
-    metrics.of_all = everybodys
+    await line.ask(_LONGER)  # from the answer on this process is included
+    metrics.of_all = families_of_all
     try:
         yield
     finally:
@@ -75,7 +76,7 @@ class Gathering:
         self._own = metrics.counted
         self._lines: set[_Line] = set()
         self._gone: list[Family] = []
-        """What those counted that are no more."""
+        """Last counts of workers that have ended."""
 
     def meet(self) -> FrameReader:
         def part() -> None:
@@ -106,11 +107,11 @@ class Gathering:
 
 
 class _Line:
-    """Between the first process and a worker; either end may ask the other for its numbers."""
+    """The connection between the first process and a worker; either end may ask for metrics."""
 
     def __init__(self, numbers: Numbers, parted: Callable[[], None]) -> None:
         self.heard: list[Family] = []
-        """What the other end has told last."""
+        """The last metrics received from the other end."""
         self.frames = FrameReader(self._received, self._lost)
         self._numbers = numbers
         self._parted = parted
@@ -119,7 +120,7 @@ class _Line:
         self._answering: set[asyncio.Task[None]] = set()
 
     async def ask(self, within: float) -> bool:
-        """Whether ``heard`` is newer than the question."""
+        """Ask for metrics. Returns whether ``heard`` is the answer."""
         if self.frames.transport is None:
             return False
         question = next(self._questions)
@@ -127,7 +128,7 @@ class _Line:
         self._asked[question] = answered
         self.frames.send(frame([question, "ask"]))
         try:
-            await asyncio.wait([answered], timeout=within)  # who asks may be in no task
+            await asyncio.wait([answered], timeout=within)  # works outside a task, unlike wait_for
             return answered.done() and answered.result()
         finally:
             del self._asked[question]
@@ -143,9 +144,7 @@ class _Line:
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
             return
-        self.heard = [
-            Family.of_plain(share_worker_metrics) for share_worker_metrics in orjson.loads(body)
-        ]
+        self.heard = [Family.of_plain(family) for family in orjson.loads(body)]
         self._settle(question, True)
 
     async def _answer(self, question: int) -> None:

@@ -1,6 +1,7 @@
-"""What few servers have, made from settings: TLS of one's own, encryption at rest, audit, limits.
+"""Optional components, from settings: TLS options, encryption, audit, webhook authorizer, limits.
 
-Each is loaded only where it was asked for. Raises ``ValueError`` with one line for the operator.
+``loaded_settings.py`` and ``credentials.py`` call it at the start. A component's code is imported
+only where it is configured. Raises ``ValueError`` with one line for the operator.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def client_authorities(settings: Settings) -> list[Path]:
-    """Besides our own."""
+    """CAs of client certificates, besides the server's own."""
     proxy = settings.front_proxy
     if proxy is not None and proxy.ca == settings.client_ca and not proxy.names:
         raise ValueError(
@@ -39,7 +40,7 @@ def client_authorities(settings: Settings) -> list[Path]:
 def event_limits_of(settings: Settings) -> tuple[EventLimit, ...]:
     if EVENT_RATE_LIMIT not in settings.admission_plugins:
         return ()
-    # Only here: the plugin is off unless it is asked for.
+    # Imported here: the plugin is off by default.
     from instar.server.lifecycle.admission_config import event_limits
 
     return event_limits(settings.admission_config)
@@ -61,14 +62,14 @@ def tls_of(settings: Settings, ours: Certificates) -> ReloadingContext:
 
 
 def foreign_certificate(settings: Settings) -> bytes:
-    """What our own kubeconfig must trust besides our authority."""
+    """A given serving certificate, which kubeconfigs must trust besides the server's own CA."""
     return b"" if settings.tls.cert is None else settings.tls.cert.read_bytes()
 
 
 def at_rest_of(settings: Settings) -> AtRest | None:
     if settings.encryption is None:
         return None
-    # Only here: a server without one loads no cipher.
+    # Imported here: without a configuration no cipher is needed.
     from instar.server.lifecycle.encryption_setup import AtRest
 
     return AtRest.load(settings.encryption)
@@ -77,7 +78,7 @@ def at_rest_of(settings: Settings) -> AtRest | None:
 def webhook_authorizer_of(settings: Settings) -> WebhookAuthorizer | None:
     if "Webhook" not in modes_of(settings.authorization):
         return None
-    # Only here: few servers let a webhook authorise requests.
+    # Imported here: few servers authorise by webhook.
     from instar.server.access.webhook_authorizer import WebhookAuthorizer
 
     return WebhookAuthorizer.of(
@@ -88,7 +89,7 @@ def webhook_authorizer_of(settings: Settings) -> WebhookAuthorizer | None:
 def audit_of(settings: Settings) -> tuple[Auditor | None, Sequence[Metric]]:
     if settings.audit is None:
         return None, ()
-    # Only here: a server without a policy has nothing to record.
+    # Imported here: without a policy nothing is recorded.
     from instar.server.audit.setup import auditor_of
 
     auditor, metrics = auditor_of(settings.audit)

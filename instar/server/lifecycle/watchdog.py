@@ -1,8 +1,8 @@
-"""Watches the event loop from a thread: how late it is, and who held it.
+"""Watchdog of the event loop: measures how late it is and names the request that blocks it.
 
-Everything is served by one loop, so a step that takes long makes everybody wait. Lateness is a
-metric. Processor time that a single step took is a mistake of ours (a machine that is busy with
-something else is not), and the log names the request it was taken for.
+``composition.py`` starts it with every server; a thread samples the loop. One loop serves all
+requests, so a long step delays them all. Lateness is a metric. A step that uses much processor
+time is a defect of ours (a busy machine is not), and the log names its request and function.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _REMEMBERED = 100
 
 class LoopStall(NamedTuple):
     seconds: float
-    """Of processor time."""
+    """Processor time, not wall time."""
     by: str
 
 
 class Watchdog:
     def __init__(self, threshold: float = limits.LOOP_HELD_SECONDS) -> None:
         self.held: list[LoopStall] = []
-        """The latest holds, for tests and for whoever asks."""
+        """The latest stalls, for tests."""
         self._threshold = threshold
         self._lag = Histogram(METRIC, "How late the event loop is.", (), _BUCKETS)
         self._worst = 0.0
@@ -51,9 +51,9 @@ class Watchdog:
         self._clock: int | None = None
 
     def start(self) -> None:
-        """In the loop that is to be watched."""
+        """Call in the loop to watch."""
         self._watched = threading.get_ident()
-        if hasattr(time, "pthread_getcpuclockid"):  # not on macOS: there nobody is named
+        if hasattr(time, "pthread_getcpuclockid"):  # missing on macOS: no request is named there
             self._clock = time.pthread_getcpuclockid(self._watched)
         self._spent = time.thread_time()
         self._schedule()
@@ -86,7 +86,8 @@ class Watchdog:
         self._schedule()
 
     def _watch(self) -> None:
-        """Between two beats one step may have run or many: who is seen twice is one."""
+        """Sample the loop. Several steps may run between two beats, but a beat that is missing in
+        two samples means a single step."""
         seen = -1
         while not self._ended.wait(_LOOK_SECONDS):
             beats = self._beats
@@ -109,7 +110,7 @@ class Watchdog:
 
 
 def _described(frame: FrameType | None) -> str:
-    """The request being worked on, if any, and the function of ours that is at it."""
+    """The request that is being served, if any, and the innermost function of instar."""
     request, place = "", ""
     while frame is not None:
         module = frame.f_globals.get("__name__", "")

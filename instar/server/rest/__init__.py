@@ -1,1 +1,1 @@
-"""Requests for objects: what is asked, in which form, and the answer's bytes."""
+"""REST layer: requests for objects, from options and bodies to the bytes of the response."""

@@ -1,4 +1,8 @@
-"""Request bodies → plain objects, in whichever form they came."""
+"""Request bodies: JSON, YAML or protobuf decoded to plain objects.
+
+``verbs.py``, ``scaling.py`` and other handlers call it. Whether an object is valid is for the
+registry.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +39,14 @@ __all__ = [
 
 
 class NotYaml(MalformedObject):
-    """It could not even be made JSON."""
+    """The text is not YAML."""
 
 
 def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     """The object of a create or update. ``kind`` is what the endpoint expects.
 
-    ``typed_as`` is the apiVersion of a built-in kind: its endpoint knows what an object without
-    a type must be, where a custom resource has to say.
+    ``typed_as`` is the apiVersion of a built-in kind: there an object without apiVersion and kind
+    is accepted; a custom resource must state them.
     """
     if media == PROTOBUF:
         return _read_protobuf_object(body, kind, typed_as)
@@ -67,7 +71,7 @@ def _unrecognised(body: bytes, kind: str, why: str) -> BadRequest:
 
 
 def read_applied(body: bytes) -> Body:
-    """The configuration of an apply: YAML, whatever it begins with."""
+    """The applied configuration of a server-side apply: always read as YAML."""
     try:
         return parse(body, YAML)
     except NotYaml as error:
@@ -89,7 +93,7 @@ def parse(body: bytes, media: str) -> Body:
 def in_order_of_reading(
     body: bytes, media: str, duplicates: list[Repeated], unknown: list[str]
 ) -> list[Repeated]:
-    """What is wrong with the fields of a built-in kind, as Go's decoder comes across it."""
+    """Unknown and repeated fields of a built-in kind, in the order of Go's decoder."""
     if media == PROTOBUF:
         return duplicates
     if media != YAML:
@@ -101,7 +105,7 @@ def in_order_of_reading(
 
 
 def _read_yaml(body: bytes) -> Body:
-    # Only here: most servers never meet a word of YAML.
+    # Imported here: most servers never read YAML.
     from instar.kube.api.encoding.go_yaml_scalars import YamlError
     from instar.kube.api.encoding.yaml_text import read_yaml
 
@@ -115,7 +119,7 @@ def _read_yaml(body: bytes) -> Body:
 
 
 def _read_protobuf(body: bytes, api_version: str = "", kind: str = "") -> Body:
-    """The arguments are the type of an object that states none. Raises ``ProtobufError``."""
+    """``api_version`` and ``kind`` are for an object that states none. Raises ``ProtobufError``."""
     try:
         return Body(decode_object(body, api_version, kind), [])
     except UnknownKind as error:
@@ -143,7 +147,7 @@ def _summary(body: bytes) -> str:
 
 
 async def typed_body(request: Request, api_version: str, kind: str) -> Object:
-    """A body that is no object of the resource it is sent to; only its type is looked at."""
+    """A body of another kind than the resource it is sent to; only its type is checked."""
     media, content = body_media(request.header(b"content-type")), request.content()
     return await offload.run(len(content), lambda: _typed(content, media, api_version, kind))
 

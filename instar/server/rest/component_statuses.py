@@ -1,5 +1,8 @@
-"""ComponentStatuses: made when asked for. Of the parts of a control plane there is the store; the
-others, which a cluster would run beside it, are told to be down."""
+"""ComponentStatuses: computed for each request.
+
+``subresources.py`` routes requests to it. etcd is reported as the store is; controller-manager and
+scheduler, which do not exist here, are reported as unreachable.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from instar.server.rest.responses import check_include, list_response, object_re
 from instar.server.rest.subresource_call import SubresourceCall
 
 _ABSENT = {"controller-manager": 10257, "scheduler": 10259}
-"""Where upstream looks for them."""
+"""Ports where kube-apiserver looks for them."""
 
 
 async def do_components(call: SubresourceCall) -> Response:

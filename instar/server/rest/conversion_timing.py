@@ -1,7 +1,8 @@
-"""A request that may need a webhook: how long it waited for conversions, and past the cache.
+"""Conversion of one request: counts the time it waited for webhooks, and bypasses the cache.
 
-``X-Instar-Conversion-Cache: bypass`` makes every conversion of one request afresh and remembers
-none of them, for whoever suspects that a webhook does not always answer the same.
+``server/app.py`` wraps requests for resources with a conversion webhook in it. With
+``X-Instar-Conversion-Cache: bypass`` every conversion of the request calls the webhook and none is
+cached, to find a webhook that does not always answer the same.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _BYPASS = "bypass"
 
 
 def as_asked(request: Request, target: Target) -> Target:
-    """The target with a codec that uses the cache as the request wants it."""
+    """The target, with a codec that bypasses the cache if the request says so."""
     if CACHE_HEADER not in request.headers:
         return target
     wish = request.header(CACHE_HEADER)
@@ -32,7 +33,7 @@ def as_asked(request: Request, target: Target) -> Target:
 
 @contextmanager
 def waiting_counted(metrics: ConversionMetrics, target: Target) -> Iterator[None]:
-    """Count the sum of what the request waited for conversions, if it did."""
+    """Record how long the request waited for conversions, if it did."""
     with request_clock() as clock:
         try:
             yield

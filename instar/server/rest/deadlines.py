@@ -1,7 +1,6 @@
-"""How long an answer may take: upstream's limits, and what ``?timeout=`` makes of them.
+"""Deadlines of requests: kube-apiserver's limits and ``?timeout=``.
 
-The connection keeps the time (see ``http1.py``); here is only what the limit is, and what a
-request that ran into it is told.
+``server/app.py`` sets the limit of each request; the connection (``http/http1.py``) enforces it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from instar.base.errors import BadRequest, Timeout
 from instar.server.http.messages import Request
 
 _WRITE_SECONDS = 34.0
-"""One object's write may take this long, so that it ends before the client gives up."""
+"""Limit for a write of one object, so that it ends before the client gives up."""
 
 _SINGLE_WRITES = ("create", "update", "patch", "delete")
 _UNITS = {
@@ -29,7 +28,7 @@ _PART = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
 
 
 def limit(request: Request, verb: str, longest: float) -> None:
-    """Note on the request how long its answer may take; a watch takes as long as it likes."""
+    """Set how long the response may take; a watch has no limit."""
     if verb == "watch":
         request.patience = 0.0
         return
@@ -41,7 +40,7 @@ def limit(request: Request, verb: str, longest: float) -> None:
 
 
 def check_timeout(request: Request) -> None:
-    """Before anything else is asked, as upstream does."""
+    """Refuse an invalid timeout before anything else, as kube-apiserver does."""
     asked = request.one("timeout")
     if asked:
         duration(asked)
@@ -56,7 +55,7 @@ def too_late(request: Request) -> Timeout:
 
 
 def duration(text: str) -> float:
-    """Seconds of a Go duration such as ``1m30s``. Raises ``BadRequest`` with Go's complaint."""
+    """Seconds of a Go duration such as ``1m30s``. Raises ``BadRequest`` with Go's message."""
     sign = -1.0 if text.startswith("-") else 1.0
     rest = text[1:] if text[:1] in "+-" else text
     if rest == "0":

@@ -1,4 +1,7 @@
-"""The one place an error becomes an answer."""
+"""Error responses: the only place where an error becomes an HTTP response.
+
+``server/app.py`` calls it for every failed request; the errors are in ``base/errors.py``.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,8 @@ def problem(error: ApiError, request: Request) -> Response:
     return response
 
 
-async def told(error: ApiError, request: Request) -> Response:
-    """The same, where what is wrong may be more than can be said in a moment."""
+async def render_error(error: ApiError, request: Request) -> Response:
+    """The same, in a thread where the error has very many causes."""
     causes = (error.details or {}).get("causes") or ()
     size = len(error.message) + 100 * len(causes)
     try:
@@ -38,18 +41,18 @@ async def told(error: ApiError, request: Request) -> Response:
 
 
 def too_many_requests() -> Response:
-    """What upstream answers who asks for too much at once: plain text, no Status."""
+    """kube-apiserver's response to too many requests in flight: plain text, no Status."""
     response = text_response(429, "Too many requests, please try again later.\n")
     response.headers += [(b"x-content-type-options", b"nosniff"), (b"retry-after", b"1")]
     return response
 
 
 def page_not_found() -> Response:
-    """What upstream answers for a path nobody serves: plain text, no Status."""
+    """kube-apiserver's response to a path that is not served: plain text, no Status."""
     return text_response(404, "404 page not found\n")
 
 
 def unexpected(error: Exception, request: Request) -> Response:
-    """A bug of ours: the log gets the traceback, the client gets a Status."""
+    """A defect of instar: log the traceback, and respond with a Status."""
     log.error("%s %s failed", request.method, request.path, exc_info=error)
     return problem(Internal(f"{type(error).__name__}: see the server's log"), request)

@@ -1,6 +1,7 @@
-"""A list that is made while it is sent, at the client's pace: its objects are worked on in parts.
+"""List stream: encodes a list part by part while the client reads it.
 
-Where a part fails the answer is broken off; its client sees that it is not whole.
+``verbs.py`` uses it where objects must be converted or read from disk first. A failure after the
+first bytes aborts the connection, so that the client sees that the list is incomplete.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _PIECE = 96 << 10
 
 
 def streamed_list(listing: Listing, more: Parts, version: VersionServing) -> Response:
-    """Nobody knows how long it will be."""
+    """A response of unknown length."""
     closing = list_closing(listing, version)
     feed = ListFeed(version.list_opening, listing.views, more, closing)
     return Response(200, (), [JSON_TYPE], stream=feed)
@@ -54,13 +55,13 @@ class ListFeed:
                     await self._send_views(outlet, views)
             outlet.send(self._closing)
         except ApiError as error:
-            log.warning("a list was broken off: %s", error)
+            log.warning("a list response was aborted half-way: %s", error)
             outlet.abort()
         except Exception:
-            log.exception("a list was broken off")
+            log.exception("a list response was aborted half-way")
             outlet.abort()
         else:
-            self._task = None  # it ends by itself
+            self._task = None  # it has ended
             outlet.finish()
 
     async def _send_views(self, outlet: Outlet, views: Views) -> None:

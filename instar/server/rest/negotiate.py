@@ -1,4 +1,7 @@
-"""Accept and Content-Type: which form an answer takes, which forms a body may have."""
+"""Content negotiation: the response format by ``Accept``, the body format by ``Content-Type``.
+
+Every handler in ``rest`` and ``endpoints`` calls it. Formats are written in ``responses.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ _META_VERSIONS = ("v1", "v1beta1")
 _PARTIALS = ("PartialObjectMetadata", "PartialObjectMetadataList")
 _BROWSERS = (b"curl", b"Wget", b"Mozilla/5.0")
 _LONGEST_KEPT = 256
-"""Characters of a header that is remembered with what it means."""
+"""Longest header, in characters, whose result is cached."""
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseFormat:
-    """How to write an answer: media type, and perhaps as a Table or partial metadata."""
+    """How to write a response: media type, and perhaps as a Table or partial metadata."""
 
     media: str = JSON
     transform: str = ""
@@ -45,12 +48,12 @@ class _Clause:
 
 
 class Offer(Enum):
-    """Which forms an endpoint has."""
+    """Which formats an endpoint offers."""
 
     CUSTOM = auto()
-    """Custom resources: JSON and YAML; protobuf only for what is metadata and nothing else."""
+    """Custom resources: JSON and YAML; protobuf only for Tables and partial metadata."""
     BUILTIN = auto()
-    """Types that Go knows: protobuf too."""
+    """Built-in kinds: protobuf, too."""
 
 
 def response_form(request: Request, offer: Offer = Offer.CUSTOM) -> ResponseFormat:
@@ -68,7 +71,7 @@ def response_form(request: Request, offer: Offer = Offer.CUSTOM) -> ResponseForm
 
 
 def unacceptable(accept: str, offer: Offer) -> NotAcceptable:
-    """Built-in endpoints sit behind a router that looks at media types first, in its own words."""
+    """Built-in kinds have the message of kube-apiserver's router, custom resources another."""
     known = any(clause.media in (JSON, YAML, PROTOBUF, "*/*") for clause in clauses(accept))
     if offer is Offer.BUILTIN and not known:
         text = f"406: Not Acceptable\n\nAvailable representations: {ACCEPTED}"
@@ -77,7 +80,7 @@ def unacceptable(accept: str, offer: Offer) -> NotAcceptable:
 
 
 def watch_form(request: Request, offer: Offer = Offer.CUSTOM) -> ResponseFormat:
-    """A stream is JSON line by line, or protobuf in frames. Raises ``NotAcceptable``."""
+    """The format of a watch: JSON lines, or protobuf frames. Raises ``NotAcceptable``."""
     form = _negotiated(request.header(b"accept"), True, offer)
     if form is None:
         accepted = ACCEPTED if _only_protobuf(request.header(b"accept")) else _STREAMS
@@ -90,7 +93,7 @@ def _only_protobuf(accept: str) -> bool:
 
 
 def error_form(request: Request) -> ResponseFormat:
-    """How an error is written: in what was asked if we know it, else JSON."""
+    """The format of an error: the accepted one if it is offered, else JSON."""
     for clause in clauses(request.header(b"accept")):
         if clause.media in (JSON, YAML, PROTOBUF):
             impossible = clause.media == PROTOBUF and clause.get("as") not in ("", *_PARTIALS)
@@ -107,7 +110,7 @@ def _wants_pretty(request: Request) -> bool:
 
 
 def _negotiated(accept: str, watch: bool, offer: Offer) -> ResponseFormat | None:
-    """A client says the same thing with each request; what is long is said once."""
+    """Parse the header, or take the cached result: clients send the same one each time."""
     find = _known_form if len(accept) <= _LONGEST_KEPT else _found_form
     return find(accept, watch, offer)
 
@@ -140,7 +143,7 @@ def _form_for(clause: _Clause, watch: bool, offer: Offer) -> ResponseFormat | No
 
 
 def _media_for(clause: _Clause, transform: str, offer: Offer) -> str:
-    """Empty when the endpoint cannot answer so."""
+    """The media type for a clause; empty if the endpoint does not offer it."""
     if clause.media == "*/*" or (clause.media == "application/*" and offer is Offer.CUSTOM):
         return JSON
     if clause.media in (JSON, YAML):
@@ -150,7 +153,7 @@ def _media_for(clause: _Clause, transform: str, offer: Offer) -> str:
 
 
 def clauses(accept: str) -> tuple[_Clause, ...]:
-    """Clauses by falling quality, exact types before wildcards."""
+    """Clauses by decreasing quality, exact types before wildcards."""
     return _known_clauses(accept) if len(accept) <= _LONGEST_KEPT else _clauses(accept)
 
 

@@ -1,4 +1,7 @@
-"""Query strings and option bodies → checked option values, with upstream's refusals."""
+"""Options of requests: query parameters and option bodies, parsed and checked.
+
+``verbs.py`` calls it before the registry. Error messages are kube-apiserver's.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ _DELETE_VERSIONS = ("", "v1", "meta.k8s.io/v1")
 
 
 def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
-    """``kind`` is the options object upstream names in refusals: CreateOptions and so on."""
+    """``kind`` is the options object in error messages: CreateOptions and so on."""
     manager = request.one("fieldManager")
     if not request.query and not apply:
         manager = _default_manager(request)
@@ -114,7 +117,7 @@ def list_revision(request: Request) -> int | None:
 
 
 def exact_revision(request: Request) -> int | None:
-    """For get and watch, where upstream answers a bad number with a bare 500."""
+    """For get and watch, where kube-apiserver answers a bad number with a plain 500."""
     return _revision(request, Unclassified)
 
 
@@ -129,7 +132,7 @@ def _revision(request: Request, refuse: Callable[[str], Exception]) -> int | Non
 
 
 def delete_options(request: Request, serving: Serving) -> DeleteOptions:
-    """A body, where there is one, makes every query option void."""
+    """Options from the body if there is one, else from the query."""
     if request.content():
         options = delete_options_of(_delete_body(request, serving), request.asked)
         return replace(
@@ -160,7 +163,7 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
 
 
 def _hooks(request: Request) -> dict[str, Any]:
-    """How whoever works on a deletion reaches the request."""
+    """Functions of the request that a deletion calls."""
     return {
         "warn": request.warn,
         "annotate": request.annotate,
@@ -196,7 +199,7 @@ _DELETE_TYPES: dict[str, tuple[type, str]] = {
 
 
 def delete_options_of(body: dict[str, Any], asked: Attributes) -> DeleteOptions:
-    """Of a body, or of what another body says about a deletion."""
+    """Options of a DeleteOptions object, also one inside an Eviction."""
     for name, (wanted, go_name) in _DELETE_TYPES.items():
         value = body.get(name)
         if value is not None and type(value) is not wanted:
@@ -247,4 +250,4 @@ def _default_manager(request: Request) -> str:
 
 
 _known_manager = lru_cache(maxsize=256)(manager_from_user_agent)
-"""A client says the same thing with each request."""
+"""Cached, as clients send the same header with each request."""

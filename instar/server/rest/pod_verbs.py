@@ -1,5 +1,8 @@
-"""What is asked of a pod rather than stored in it, over HTTP: binding, eviction, and everything
-that would need a kubelet, of which there is none here."""
+"""Subresources of pods: binding and eviction, and those that need a kubelet.
+
+``subresources.py`` routes requests to it. As there is no kubelet here, logs, exec, attach and
+portforward end with the error that kube-apiserver returns for an unreachable one.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ async def do_bind(context: Context, request: Request, target: Target) -> Respons
 async def do_bind_named(
     context: Context, request: Request, bindings: Target, pods: Resource
 ) -> Response:
-    """The same beside the pod: the body says which one is meant."""
+    """A binding posted to the collection: the body names the pod."""
     form = response_form(request)
     binding = await _posted(request, bindings, "v1", "Binding")
     target = _beside(pods, bindings.namespace, _name_of(binding))
@@ -63,7 +66,7 @@ async def do_evict(
 
 
 async def _posted(request: Request, target: Target, api_version: str, kind: str) -> Object:
-    """The body; like any object that is created it is of the namespace it is sent to."""
+    """The body, in the namespace of the URL like any object that is created."""
     body = await typed_body(request, api_version, kind)
     check_namespace(body.setdefault("metadata", {}), target)
     return body
@@ -120,7 +123,7 @@ _CONNECTIONS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "portforward": ("PodPortForwardOptions", (), ()),
     "proxy": ("PodProxyOptions", (), ("path",)),
 }
-"""By subresource: the kind of its options, and which of them are flags and texts."""
+"""By subresource: the kind of its options, its boolean options, its text options."""
 
 
 async def _admit(context: Context, request: Request, target: Target) -> None:
@@ -143,7 +146,7 @@ async def _admit(context: Context, request: Request, target: Target) -> None:
 
 
 def _beside(resource: Resource, namespace: str, name: str) -> Target:
-    """Another resource's object of the same namespace, in the version it is stored in."""
+    """An object of another resource in the same namespace, in its stored version."""
     serving = resource.serving
     return Target(resource, serving, resource.codec, serving.storage, namespace, name)
 

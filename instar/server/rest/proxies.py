@@ -1,5 +1,8 @@
-"""Proxies to services and nodes: there is no network behind this server, so each ends at the point
-where upstream would dial."""
+"""Proxy subresources of services and nodes.
+
+``subresources.py`` routes requests to it. There is no network behind this server: each request ends
+with the error kube-apiserver returns where it cannot connect.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A server that only shows: which requests would change something, and what they are told."""
+"""Read-only mode: which requests would write, and how they are refused.
+
+``server/app.py`` calls it for a server started with ``--read-only``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _WHY = "this server is read-only: nothing can be written, except as a dry run"
 
 
 def refusal(request: Request, target: Target) -> Forbidden | None:
-    """None for what writes nothing: reads, questions about access, dry runs."""
+    """None for requests that write nothing: reads, access reviews, dry runs."""
     asked, serving = request.asked, target.serving
     if asked.verb in _READS or serving.verbs == ("create",) or "All" in _dry_run(request):
         return None

@@ -25,7 +25,7 @@ _VERBS = {
 
 @dataclass(frozen=True, slots=True)
 class ResourcePath:
-    """A resource URL taken apart."""
+    """The parts of a resource URL."""
 
     group: str
     version: str
@@ -62,7 +62,7 @@ def _is_namespace_part(group: str, rest: list[str]) -> bool:
 
 
 def attributes_of(request: Request, path: ResourcePath | None, user: User) -> Attributes:
-    """The request as everybody who judges or counts it sees it."""
+    """Attributes for authorization, audit, admission and metrics."""
     if path is None:
         return Attributes(user, request.method.lower(), path=request.path)
     verb, name, namespace = verb_of(request, path), path.name, path.namespace
@@ -84,14 +84,14 @@ def attributes_of(request: Request, path: ResourcePath | None, user: User) -> At
 
 
 def _selected_name(request: Request) -> str:
-    """A list of the one object of a name is about that name: rules may allow it by name."""
+    """The name in a field selector ``metadata.name=…``: RBAC may allow a list by name."""
     text = request.one("fieldSelector")
     if not text:
         return ""
     try:
         selector = parse_field_selector(text)
     except BadRequest:
-        return ""  # told when the list is made
+        return ""  # reported when the list is made
     name = (selector.exact("metadata.name") if selector is not None else None) or ""
     return "" if name in (".", "..") or "/" in name or "%" in name else name
 

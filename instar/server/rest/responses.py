@@ -34,7 +34,7 @@ def json_response(status: int, value: Any) -> Response:
 
 
 def plain_response(status: int, view: bytes) -> Response:
-    """One object as most clients want it."""
+    """One object as compact JSON, which most clients accept."""
     return Response(status, (view, b"\n"), [JSON_TYPE], None, len(view) + 1)
 
 
@@ -95,7 +95,7 @@ def _formed_list(
     printer: TablePrinter,
     include: str,
 ) -> Response:
-    """Object by object: the whole of it decoded would be ten times its text."""
+    """A list in another form, object by object: decoded at once it takes ten times its text."""
     meta = _list_meta(listing)
     objects: Iterator[dict[str, Any]] = map(orjson.loads, listing.views)
     if version.builtin and not form.transform:
@@ -119,14 +119,14 @@ def _formed_list(
 
 
 def is_plain(form: ResponseFormat) -> bool:
-    """Whether an answer is nothing but stored bytes, put together."""
+    """Whether a response consists of stored bytes alone."""
     return not (form.transform or form.pretty or form.media in (YAML, PROTOBUF))
 
 
 def _yaml_list(
     version: VersionServing, listing: Listing, objects: Iterator[dict[str, Any]]
 ) -> bytes:
-    # Only here and in ``to_yaml``: most servers never meet a word of YAML.
+    # Imported here and in ``to_yaml``: most servers never write YAML.
     from instar.kube.api.encoding.yaml_text import write_yaml
 
     return write_yaml({**_without_items(version, listing), "items": objects})
@@ -164,10 +164,10 @@ def _without_items(version: VersionServing, listing: Listing) -> dict[str, Any]:
 
 
 def _written_list(listing: Listing, version: VersionServing) -> Response:
-    """Spliced from ready objects while it is sent: no second copy of it lies in memory."""
+    """A list joined from stored bytes while it is sent, without a second copy in memory."""
     closing = list_closing(listing, version)
     pieces = listing.views.pieces(_CHUNK)
-    first = next(pieces, b"")  # here an error is still an answer
+    first = next(pieces, b"")  # an error of the first piece still becomes an error response
     chunks = chain((version.list_opening, first), _unbroken(pieces), (closing,))
     between = max(0, len(listing.views) - 1)
     length = len(version.list_opening) + listing.views.size + between + len(closing)
@@ -176,21 +176,21 @@ def _written_list(listing: Listing, version: VersionServing) -> Response:
 
 
 def list_closing(listing: Listing, version: VersionServing) -> bytes:
-    """What follows the last object."""
+    """The end of a list, after its last object."""
     return version.list_closing + _closing(listing) + b"\n"
 
 
 def _unbroken(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """An answer that has begun can only be broken off: its client sees that it is not whole."""
+    """Abort the connection on a failure, so that the client sees that the list is incomplete."""
     try:
         yield from pieces
     except ApiError as error:
-        log.warning("a list was broken off: %s", error)
+        log.warning("a list response was aborted half-way: %s", error)
         raise ConnectionAbortedError from error
 
 
 def _bare_list(listing: Listing, version: VersionServing) -> Response:
-    """Of built-in kinds: what the list says of its items they do not repeat."""
+    """A list of a built-in kind: its items have no apiVersion and kind."""
     document = {
         "kind": version.list_kind,
         "apiVersion": version.api_version,
@@ -276,14 +276,14 @@ def _written(status: int, chunks: Sequence[bytes], form: ResponseFormat) -> Resp
 
 
 def to_yaml(document: bytes) -> bytes:
-    # Only here: most servers never meet a word of YAML.
+    # Imported here: most servers never write YAML.
     from instar.kube.api.encoding.yaml_text import write_yaml
 
     return write_yaml(orjson.loads(document))
 
 
 def typed_response(status: int, document: dict[str, Any], form: ResponseFormat) -> Response:
-    """A document that is no stored object: Status, Scale, a review."""
+    """A response with a document that is not stored: Status, Scale, a review."""
     return encoded_response(status, encode(document), form)
 
 

@@ -1,7 +1,7 @@
-"""From a path to what it points at, remembered: most requests ask for a path asked for before.
+"""Routing: from a URL path to its resource, with a cache of recent paths.
 
-Knows no verb's rule and no header. What is remembered is forgotten as soon as any resource is
-served otherwise or not at all, so a closed one is never held.
+``server/app.py`` calls it for each request. Cached routes are dropped when any resource changes, so
+a closed resource is never held.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from instar.server.rest.request_attributes import ResourcePath, attributes_of, p
 
 _MOST_KEPT = 4096
 _LONGEST_KEPT = 512
-"""Anybody may ask for any path, before it is known who asks."""
+"""Longest cached path: clients may send any path before they are authenticated."""
 _ACROSS_NAMESPACES = ("list", "watch")
 
 
 @dataclass(slots=True)
 class KnownPath:
     path: ResourcePath | None
-    """None for a path that names no resource."""
+    """None for a path that is no resource path."""
     target: Target | None = None
-    """Kept only where it is the same for every verb."""
+    """Cached only where it is the same for every verb."""
     method: str = ""
     asked: Attributes | None = None
-    """What the last request by ``method`` and without a query asked for."""
+    """Attributes of the last request with ``method`` and without a query."""
 
 
 class Routes:
@@ -51,7 +51,7 @@ class Routes:
         return route
 
     def asked(self, route: KnownPath, request: Request, user: User) -> Attributes:
-        """The request's attributes: those of the last one, where that was the same."""
+        """The request's attributes, reused from the last request if that was the same."""
         known = route.asked
         if (
             known is not None
@@ -66,7 +66,7 @@ class Routes:
         return made
 
     def target(self, route: KnownPath, verb: str) -> Target | None:
-        """By the CRDs of now, however long ago the route was found."""
+        """The target by the current CRDs, also for a cached route."""
         current = self._retargeted == self._catalog.retargeted
         if route.target is not None and current:
             return route.target
@@ -81,7 +81,7 @@ class Routes:
 
 
 def _target(resource: Resource, path: ResourcePath, verb: str) -> Target | None:
-    """None when upstream's handler would decline: wrong scope, version not served, not accepted."""
+    """None where kube-apiserver answers 404: wrong scope, version not served, names pending."""
     serving = resource.serving
     version = serving.served(path.version)
     if version is None:

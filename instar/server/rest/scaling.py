@@ -1,4 +1,7 @@
-"""The scale subresource over HTTP: reads and answers a Scale; what it changes is the registry's."""
+"""The scale subresource: decodes and encodes Scale objects.
+
+``server/app.py`` calls it; ``registry/verbs/scaling.py`` reads and changes the object.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ async def _patch(
 
 
 def _read(content: bytes, media: str) -> tuple[Object, list[str]]:
-    """The Scale, and what is wrong with its fields."""
+    """The Scale, and its unknown or repeated fields."""
     body = read_object(content, media, KIND)
     _check_type(body.obj)
     scale, unknown = _decoded(body.obj)

@@ -1,4 +1,7 @@
-"""One request to a path that is a verb of its own, and what its answer may need."""
+"""Arguments of a subresource handler: the request, its target, and services of the server.
+
+``server/app.py`` makes one for each request to a path in ``subresources.py``.
+"""
 
 from __future__ import annotations
 

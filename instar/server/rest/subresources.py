@@ -1,6 +1,7 @@
-"""Paths below an object (or beside it) that are verbs of their own: which function answers which.
+"""Table of subresources with handlers of their own, such as pods/eviction and nodes/proxy.
 
-A kind's subresource that only reads or writes a part of the object needs no row here.
+``server/app.py`` looks requests up in it. Subresources that read or write a part of the object,
+such as status, are not listed: ``verbs.py`` serves them.
 """
 
 from __future__ import annotations
@@ -51,4 +52,4 @@ HANDLERS: Mapping[tuple[str, str, str], Handler] = {
     ("", "pods", "portforward"): partial(_reach, pod_verbs.do_stream),
     ("", "pods", "proxy"): partial(_reach, pod_verbs.do_proxy),
 }
-"""By group, plural and subresource; an empty one is the collection itself."""
+"""By group, plural and subresource; an empty subresource is the resource itself."""

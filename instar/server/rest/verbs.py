@@ -1,4 +1,7 @@
-"""One short function per verb: HTTP in, registry call, HTTP out. No rule lives here."""
+"""Verbs over HTTP: one short function per verb, from request to registry call to response.
+
+``server/app.py`` calls them. The rules of a verb are in ``registry/verbs``.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +174,7 @@ async def do_delete_collection(context: Context, request: Request, target: Targe
 async def read_review(
     context: Context, request: Request, target: Target
 ) -> tuple[Object, ResponseFormat]:
-    """A body that is answered rather than stored; it has owners like any other object."""
+    """Decode a review, which is answered and not stored; field ownership is kept as usual."""
     form = response_form(request, _offer(target))
     options = write_options(request, "CreateOptions")
     media = body_media(request.header(b"content-type"))
@@ -219,7 +222,7 @@ def _check_named(target: Target) -> None:
 
 
 def _decoded(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
-    """An object of the target's version; unknown or repeated fields reported as asked."""
+    """Decode an object of the target's version; report unknown fields by ``fieldValidation``."""
     version, body = target.version, _read(request, target, media)
     unknown = target.serving.strategy.decode(body.obj, version)
     if unknown or body.duplicates:
@@ -251,7 +254,7 @@ def _report(
 
 
 def _listed(problems: list[Repeated]) -> str:
-    """What YAML's reader found by line comes first, in a sentence of its own."""
+    """Errors of the YAML reader, which name lines, come first in their own sentence."""
     lines = [f"  {problem.text}" for problem in problems if problem.by_line]
     told = [problem.text for problem in problems if not problem.by_line]
     if lines:
@@ -269,7 +272,7 @@ def _check_api_version(target: Target, obj: Object) -> None:
 
 
 def _plainly(status: int, written: Written, form: ResponseFormat) -> Response | None:
-    """What most writers want takes no coroutine."""
+    """A response to most writes, without a coroutine; None for other forms."""
     return plain_response(status, written.view) if form is PLAIN else None
 
 

@@ -1,4 +1,7 @@
-"""``Warning`` headers: format, de-duplication and upstream's limits on their size."""
+"""``Warning`` headers of responses: format, de-duplication, and kube-apiserver's size limits.
+
+``server/app.py`` adds them to each response with warnings.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from itertools import islice
 
 _TOTAL, _CUT = 4096, 256
 _MOST = _TOTAL + 1
-"""More than so many, of a character at least, are cut down anyway."""
+"""More warnings than this exceed the total size in any case."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 

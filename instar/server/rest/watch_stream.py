@@ -1,4 +1,8 @@
-"""The lines of a watch: what opens it, live events, bookmarks, and its end in time."""
+"""Watch stream: writes the events of a watch to its connection, with bookmarks and a timeout.
+
+``verbs.py`` opens it on a ``WatchStream`` of ``registry/verbs/watch.py``. Which events a watch gets
+is decided there; here they are encoded and sent at the client's pace.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +30,13 @@ _LAST_BOOKMARK_SECONDS = 2.0
 _MIN_TIMEOUT = 1800
 _LINES_AT_ONCE = 100
 _PACE = 256 << 10
-"""Bytes of an opening that may wait in a connection before the rest is held back."""
+"""Unsent bytes in a connection above which the initial events are held back."""
 
 
 def watch_renderer(
     form: ResponseFormat, version: VersionServing, include: str
 ) -> tuple[Hashable, Render]:
-    """How each event is written; watches of the same kind share the bytes."""
+    """The encoder of events, and its key: watches with the same key share the bytes."""
     if form.media == PROTOBUF:
         return ("protobuf", form.transform, form.version), _ProtobufEvents(form)
     if not form.transform:
@@ -45,7 +49,7 @@ def watch_renderer(
 
 
 class _ProtobufEvents:
-    """Frames: a length and an event, whose object is a whole message."""
+    """Protobuf frames: a length and a WatchEvent, whose object is a complete message."""
 
     def __init__(self, form: ResponseFormat) -> None:
         self._form = form
@@ -57,7 +61,7 @@ class _ProtobufEvents:
 
 
 class _TableEvents:
-    """One row a line; only the first line says what the columns are."""
+    """A Table of one row per event; only the first has column definitions."""
 
     def __init__(self, version: VersionServing, include: str, meta_version: str) -> None:
         self._version = version
@@ -81,9 +85,9 @@ class _TableEvents:
 
 
 class WatchFeed:
-    """Pushes a watch into a connection: what opens it at the client's pace, then each event at
-    once, until the client leaves, the time is up, or the watcher is ended. No task, no queue, and
-    no timer of its own: there may be thousands."""
+    """Pushes a watch into a connection: the initial events at the client's pace, then each event
+    at once, until the client disconnects, the timeout passes, or the watcher is ended. It has no
+    task, queue or timer of its own, as there may be thousands."""
 
     __slots__ = (
         "_attached",
@@ -115,11 +119,11 @@ class WatchFeed:
         self._told = 0
         self._attached = False
         self._held: deque[bytes] | None = None
-        """Events for a client that does not keep up: the bytes all watchers of a kind share, not
-        yet made this connection's own. None while it does."""
+        """Events for a slow client, as bytes that watchers share, not yet copied into this
+        connection's buffer. None while the client keeps up."""
         self._held_bytes = 0
         self._step = -1
-        """Where it has been put on the wheel."""
+        """Its slot in the timer wheel."""
         self._outlet: Outlet | None = None
 
     def open(self, outlet: Outlet) -> None:
@@ -147,7 +151,7 @@ class WatchFeed:
         self._wait()
 
     def resume(self) -> None:
-        """The connection can take more."""
+        """The connection can send more."""
         outlet, opening = self._outlet, self._stream.opening
         if outlet is None:
             return
@@ -185,7 +189,7 @@ class WatchFeed:
         self._held = None
 
     def _next_held(self, held: deque[bytes]) -> bytes:
-        """Some of it together: the small ones cost one write."""
+        """Several small events joined into one write."""
         data = [held.popleft()]
         size = len(data[0])
         while held and size + len(held[0]) <= MAX_TOGETHER:
@@ -203,13 +207,13 @@ class WatchFeed:
             outlet.finish()
 
     def close(self) -> None:
-        """The client has gone, or everything was said."""
+        """The client has disconnected, or the stream has ended."""
         self._outlet = self._held = None
         self._stream.hub.wheel.take(self, self._step)
         self._stream.close()
 
     def _tell_progress(self) -> None:
-        """A bookmark, unless there is nothing new to say or something is still on its way."""
+        """Send a bookmark, unless there is no newer revision or events are still unsent."""
         revision, watcher = self._backend.revision, self._stream.watcher
         news = self._attached and revision > max(self._told, watcher.last_revision)
         if news and self._stream.complete():

@@ -15,7 +15,7 @@ from instar.kube.access.attributes import User
 from instar.server.http.compress import compress
 from instar.server.http.messages import Request, Response
 from instar.server.rest.deadlines import too_late
-from instar.server.rest.error_responses import problem, told, unexpected
+from instar.server.rest.error_responses import problem, render_error, unexpected
 from instar.tools.console.assets import Assets
 from instar.tools.console.authentication import NotSignedIn, Visitor, Visitors
 from instar.tools.console.hosts.host import Host
@@ -75,7 +75,7 @@ class Console:
         try:
             response: Response = await answering
         except ApiError as error:
-            return await told(error, request)
+            return await render_error(error, request)
         except asyncio.CancelledError:
             if not request.expired:
                 raise
