@@ -1,1 +1,1 @@
-"""Who asks, and whether they may: the HTTP side of identity and authorisation."""
+"""Authentication and authorization of HTTP requests, with impersonation and access reviews."""

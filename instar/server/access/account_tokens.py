@@ -1,5 +1,8 @@
-"""``serviceaccounts/NAME/token``: a token for an account, made on request and kept nowhere; and the
-documents by which others verify such tokens."""
+"""Tokens of ServiceAccounts over HTTP: ``serviceaccounts/NAME/token``, and the issuer's documents.
+
+``rest/subresources.py`` routes token requests here, ``server/app.py`` the OpenID documents by which
+others verify tokens. Tokens are made and verified in ``identity``; they are not stored.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
 _DEFAULT_SECONDS = 3600
 _LEAST_SECONDS, _MOST_SECONDS = 600, 2**32
 _POD_SECONDS = 3607
-"""Whoever asks for exactly this is a kubelet on behalf of a pod, which may not read it again."""
+"""The lifetime that kubelets request for pods; clients there may not reload the token."""
 _YEAR_SECONDS = 365 * 24 * 3600
 _PUBLIC = (b"cache-control", b"public, max-age=3600")
 
@@ -136,7 +139,7 @@ def _check_seconds(seconds: int) -> None:
 
 
 def _bound(call: SubresourceCall, reference: Object | None) -> tuple[BoundObject, ...]:
-    """The object a token is to live and die with; with a pod its node is told, too."""
+    """The object that a token is bound to, and the node of a pod."""
     if reference is None:
         return ()
     kind, name = reference.get("kind") or "", reference.get("name") or ""
@@ -187,13 +190,13 @@ def _found(call: SubresourceCall, plural: str, namespace: str, name: str) -> Obj
 
 
 class IssuerDocuments:
-    """What another party reads to verify our tokens by itself."""
+    """OpenID discovery and JWKS, with which others verify tokens of this server."""
 
     def __init__(self, issuer: Issuer) -> None:
         self._issuer = issuer
         self._offered = issuer.names[0].startswith("https://")
         self.address = ""
-        """Where this server is reached, once it listens."""
+        """Host and port of this server, once it listens."""
 
     def respond(self, request: Request) -> Response | None:
         if not self._offered or request.method not in ("GET", "HEAD"):

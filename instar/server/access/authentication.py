@@ -1,5 +1,8 @@
-"""Who is asking: a front proxy's word, a client certificate, a bearer token, or nobody. In this
-order, and the first that knows wins; what they may do is ``access/``'s."""
+"""Authenticator of requests by front proxy, client certificate, bearer token, or as anonymous.
+
+``server/app.py`` calls it for each request. Tokens are judged in ``identity``; permissions are
+decided by ``kube/access``.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ _EXTRA_SPACE = (
 
 @dataclass(frozen=True, slots=True)
 class Anonymous:
-    """Whether who shows no credential may be ``system:anonymous``."""
+    """Whether requests without credentials are ``system:anonymous``."""
 
     allowed: bool = False
     paths: frozenset[str] | None = None
-    """Only for these; None is everywhere."""
+    """Only for these paths; None: for all."""
 
     def user_of(self, request: Request) -> User | None:
         there = self.paths is None or request.path in self.paths
@@ -45,13 +48,13 @@ class Authenticator:
     ) -> None:
         self.tokens = tokens
         self._by_header = {f"Bearer {token}".encode(): user for token, user in static.items()}
-        """Found by a hash with a secret seed, then compared as a whole: no byte of a token is
-        learnt by measuring how long that takes."""
+        """Looked up by a hash with a secret seed and then compared as a whole, so timing reveals
+        no byte of a token."""
         self.anonymous = anonymous
         self._front_proxy = front_proxy
 
     def recognise(self, request: Request, peer: User | None) -> User | None:
-        """At once; None where ``identify`` has to find out."""
+        """The user, if that needs no waiting; None: call ``identify``."""
         if peer is not None:
             return None
         header = request.headers.get(b"authorization")
@@ -64,7 +67,7 @@ class Authenticator:
         return self.tokens.known(token) if token else None
 
     async def identify(self, request: Request, peer: User | None) -> User:
-        """Raises ``Unauthorized``."""
+        """The user of the request. Raises ``Unauthorized``."""
         if isinstance(peer, Proxy):
             told = None if self._front_proxy is None else self._front_proxy.user_of(request)
             if told is not None:
@@ -82,14 +85,14 @@ class Authenticator:
                 raise errors.Unauthorized from refused
         if request.headers.get(b"authorization", b"")[:8].lower() == b"bearer  ":
             request.warn(_EXTRA_SPACE)
-        nobody = self.anonymous.user_of(request)
-        if nobody is None:
+        anonymous = self.anonymous.user_of(request)
+        if anonymous is None:
             raise errors.Unauthorized
-        return nobody
+        return anonymous
 
 
 def bearer_token(request: Request) -> str:
-    """Empty where the request shows none; other schemes are no credential that we know of."""
+    """The bearer token; empty without one, also for other schemes."""
     header = request.headers.get(b"authorization")
     if header is None:
         return ""

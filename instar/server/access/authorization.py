@@ -1,4 +1,8 @@
-"""Which authorizers a server asks, and in which order: from the operator's words to the chain."""
+"""Authorization modes: from the text of ``--authorization-mode`` to the chain of authorizers.
+
+``lifecycle/loaded_settings.py`` parses the modes, ``lifecycle/composition.py`` makes the chain. The
+authorizers are in ``kube/access`` and ``webhook_authorizer.py``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ MODES = (RBAC, ALWAYS_ALLOW, "AlwaysDeny", "Webhook", "Node")
 
 
 def modes_of(text: str) -> tuple[str, ...]:
-    """``RBAC,Webhook`` → its modes. Raises ``ValueError``: what is not known grants nothing."""
+    """The modes in a text such as ``RBAC,Webhook``. Raises ``ValueError`` for an unknown one."""
     modes = tuple(part.strip() for part in text.split(","))
     for mode in modes:
         if mode not in MODES:

@@ -1,5 +1,8 @@
-"""A proxy in front of us that has authenticated its client and says in headers who that is. It is
-believed by its certificate, which comes from an authority of its own."""
+"""Front proxy: a proxy that has authenticated its client and names the user in request headers.
+
+``authentication.py`` calls it for requests from a proxy, which is recognised by a client
+certificate of a CA of its own (``peer_certificates.py``).
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ from instar.server.identity.client_certificates import with_authenticated
 
 @dataclass(frozen=True, slots=True)
 class Proxy(User):
-    """The peer whose headers are believed."""
+    """A client with trusted user headers."""
 
     itself: User | None = field(default=None, hash=False)
-    """Who it is without them, by the authority of ordinary clients."""
+    """Its own user, if the CA of ordinary clients has signed its certificate, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontProxy:
-    """Which headers say what; names in lower case."""
+    """Names of the headers with user, groups and extras, in lower case."""
 
     user_headers: Sequence[bytes]
     uid_headers: Sequence[bytes] = ()
@@ -50,7 +53,7 @@ class FrontProxy:
 
 
 def extra_headers(request: Request, prefix: bytes) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Headers that begin so: the rest of their name is a key."""
+    """Keys and values of the extra headers with this prefix."""
     for rest, values in request.begin_with(prefix).items():
         if rest:
             yield unquote(rest.decode("latin-1"), errors="replace").lower(), tuple(values)

@@ -1,6 +1,7 @@
-"""Everything by which this server recognises who asks, put together from the operator's settings.
+"""Identities that a server accepts, by its settings: tokens, keys, issuers, front proxy.
 
-Files are read here, at the start, so that what cannot be read is told before anybody is served.
+``lifecycle/credentials.py`` calls it at the start, so that a file that cannot be read is reported
+before requests are served. Authentication itself is in ``authentication.py``.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ class AccountSettings:
 
     issuers: tuple[str, ...] = (DEFAULT_ISSUER,)
     audiences: tuple[str, ...] = ()
-    """Of the API itself; none: the issuers."""
+    """Audiences of the API itself; none: the issuers."""
     signing_key: Path | None = None
-    """None: one of our own, made at the first start."""
+    """None: a key made at the first start."""
     keys: tuple[Path, ...] = ()
-    """Further keys that verify."""
+    """Further keys that verify tokens."""
     longest_seconds: int = 0
     extends: bool = True
     jwks_uri: str = ""
@@ -50,12 +51,12 @@ class AccountSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class JwtSettings:
-    """Tokens that others sign."""
+    """Tokens of other issuers."""
 
     config: Path | None = None
     """An ``AuthenticationConfiguration``."""
     oidc: Mapping[str, Any] = field(default_factory=dict)
-    """The ``--oidc-…`` flags by the rest of their names."""
+    """The ``--oidc-…`` flags, by their names without the prefix."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +70,7 @@ class FrontProxySettings:
 
 
 class NewUser(NamedTuple):
-    """Somebody who gets a kubeconfig when the server is ready."""
+    """A user that gets a kubeconfig when the server is ready."""
 
     name: str
     groups: tuple[str, ...]
@@ -84,10 +85,10 @@ class Identities:
     anonymous: Anonymous
     front_proxy: FrontProxy | None = None
     trusted: TrustedIssuers | None = None
-    """Issuers of tokens elsewhere."""
+    """Other issuers of tokens."""
 
     def secret(self) -> bytes:
-        """Shared by all who sign tokens with the same key; for keys to be derived from."""
+        """The signing key's bytes, the same in all replicas; other keys are derived from it."""
         return self.keys.signing.read_bytes()
 
     def issuer(self, backend: Backend) -> Issuer:
@@ -123,7 +124,7 @@ def static_tokens(admin: str, file: Path | None) -> dict[str, User]:
 
 
 def account_keys(settings: AccountSettings, pki: Path) -> KeyFiles:
-    """Keys an operator names are read now; one of our own is made where there is none.
+    """Read the given keys, or make a key where there is none.
 
     To rotate it, rename ``sa.key`` to ``sa.key.1`` and start again: the old one still verifies.
     """
@@ -135,7 +136,7 @@ def account_keys(settings: AccountSettings, pki: Path) -> KeyFiles:
         return given
     own = pki / _SIGNING_KEY
     if not own.exists():
-        # Only here: a restart finds a key, and does not wait for cryptography.
+        # Imported here: a restart finds its key and does not need cryptography.
         from instar.base.certificates import made_key
 
         write_private(own, made_key())
@@ -147,10 +148,10 @@ def account_keys(settings: AccountSettings, pki: Path) -> KeyFiles:
 
 
 def trusted_issuers(settings: JwtSettings, accounts: AccountSettings) -> TrustedIssuers | None:
-    """Raises ``ValueError`` for a configuration that is wrong."""
+    """Raises ``ValueError`` for a wrong configuration."""
     if settings.config is None and not settings.oidc:
         return None
-    # Only here: most servers believe nobody else.
+    # Imported here: most servers trust no other issuer.
     from instar.server.access.oidc_setup import load_trusted
 
     return load_trusted(

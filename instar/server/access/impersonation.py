@@ -1,6 +1,7 @@
-"""Acting as somebody else (``kubectl --as``): from headers to the user the request is of.
+"""Impersonation (``kubectl --as``): the user that headers name, if the client may act as it.
 
-Which way of being allowed worked last is tried first the next time, as upstream does.
+``server/app.py`` calls it after authentication. As in kube-apiserver, the mode that allowed a
+client last is tried first the next time.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ class Impersonation:
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._last: dict[str, str] = {}
-        """By who asks: the mode that last allowed it."""
+        """By user: the mode that last allowed an impersonation."""
 
     async def user_of(self, request: Request, asked: Attributes) -> tuple[User, str]:
-        """Whose the request is to be, and by which constraint. Raises ``ApiError``."""
+        """The impersonated user, and the constraint that allows it. Raises ``ApiError``."""
         wanted = _wanted(request)
         if not wanted.name:
             raise BadRequest(f"requested {_shown(wanted)} without impersonating a user name")
@@ -72,8 +73,8 @@ class Impersonation:
 
 
 def is_asked_for(request: Request) -> bool:
-    """Whether a request wants to be taken for somebody else's."""
-    if _PREFIX not in b"".join(request.headers):  # one look at all names: this is the hot path
+    """Whether a request has impersonation headers."""
+    if _PREFIX not in b"".join(request.headers):  # one search in all names: this is the hot path
         return False
     return any(name.startswith(_PREFIX) for name in request.headers)
 
@@ -92,7 +93,7 @@ def _first(request: Request, header: bytes) -> str:
 
 
 def _shown(user: User) -> str:
-    """As Go prints the struct."""
+    """The user as Go prints the struct."""
     extra = ", ".join(
         f"{go_quote(key)}:{_strings(values)}" for key, values in sorted(user.extra.items())
     )

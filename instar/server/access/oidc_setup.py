@@ -1,4 +1,7 @@
-"""Which issuers elsewhere are believed: by a configuration file, or by flags for one of them."""
+"""Trusted token issuers, from an AuthenticationConfiguration file or from ``--oidc-…`` flags.
+
+``identities.py`` imports it only where one of them is given. The issuers are in ``identity/oidc``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _WHAT = "authentication configuration"
 def load_trusted(
     path: Path | None, flags: Mapping[str, Any], own: tuple[str, ...], audiences: tuple[str, ...]
 ) -> TrustedIssuers | None:
-    """Raises ``ValueError``. ``own``: issuers that this server is itself."""
+    """Raises ``ValueError``. ``own``: names this server issues tokens as."""
     if path is None:
         issuer = issuer_of_flags(flags, own)
         if issuer is None:

@@ -1,7 +1,8 @@
-"""The certificate at the other end of a connection: an ordinary client's, or a front proxy's.
+"""Client certificates of connections: the certificate of a user, or of a front proxy.
 
-TLS has verified it against both authorities at once; where there is a front proxy, whose it is has
-to be told apart, or a proxy could be taken for a user and a user for a proxy.
+``http/http1.py`` calls it when a connection is made. TLS has verified the certificate against both
+CAs together; with a front proxy it must be decided which one has signed it, or a proxy could pass
+as a user and a user as a proxy.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from instar.server.http.handler_types import TlsPeer
 from instar.server.identity.client_certificates import user_of_certificate
 
 Signed = Callable[[bytes], bool]
-"""Whether a certificate (DER) is of an authority."""
+"""Whether a CA has signed a certificate (DER)."""
 
 
 def plain_peer(tls: TlsPeer) -> User | None:
@@ -27,10 +28,10 @@ def plain_peer(tls: TlsPeer) -> User | None:
 
 
 class ProxiedPeers:
-    """Tells proxies from clients. A chain with certificates in between is neither's."""
+    """Distinguishes proxies from clients. Certificates of intermediate CAs count as neither."""
 
     def __init__(self, clients: Signed, proxies: Signed, allowed: frozenset[str]) -> None:
-        """``allowed`` names of proxies; none: all that their authority has signed."""
+        """``allowed``: names of proxies; none: all that their CA has signed."""
         self._clients, self._proxies, self._allowed = clients, proxies, allowed
 
     def __call__(self, tls: TlsPeer) -> User | None:
@@ -46,8 +47,8 @@ class ProxiedPeers:
 
 
 def signed_by(*bundles: Path) -> Signed:
-    """Raises ``ValueError`` for a file that is no bundle of certificates."""
-    # Only here: without a front proxy nobody needs cryptography to know a peer.
+    """Raises ``ValueError`` for a file without certificates."""
+    # Imported here: without a front proxy cryptography is not needed.
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature
 

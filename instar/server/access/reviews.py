@@ -1,4 +1,8 @@
-"""Reviews: questions about who somebody is and what they may do, answered and forgotten."""
+"""Access reviews: TokenReview, SubjectAccessReview and their kin, answered and not stored.
+
+``server/app.py`` calls it for kinds that can only be created. Decisions come from the authorizer
+and the token authenticators.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ class Reviews:
         }
 
     async def answer(self, review: Object, asked: Attributes, now: str) -> Object:
-        """The review with its ``status``; ``review`` is decoded already and may be changed."""
+        """The review with its ``status``; ``review`` is decoded and is changed in place."""
         answered = await self._answers[asked.resource](review, asked)
         if asked.resource == "selfsubjectreviews":
             answered["metadata"] = {"creationTimestamp": now}

@@ -1,7 +1,7 @@
-"""The authorization webhook: somebody else decides, asked by a SubjectAccessReview.
+"""Webhook authorizer: a remote service decides, called with a SubjectAccessReview.
 
-Answers are believed for a while. A webhook that cannot be reached decides nothing, and nothing is
-allowed for that.
+The authorizer chain calls it for the mode Webhook. Answers are cached for a while. A webhook that
+cannot be reached has no opinion, so it allows nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class WebhookAuthorizer:
         *,
         first_pause: float = _FIRST_PAUSE,
     ) -> None:
-        """``believed``: seconds for a yes and for a no."""
+        """``believed``: seconds for which allowed and denied answers are cached."""
         self._client = client
         self._yes_seconds, self._no_seconds = believed
         self._first_pause = first_pause
@@ -61,7 +61,7 @@ class WebhookAuthorizer:
 
     async def ask(self, asked: Attributes) -> AuthzDecision:
         try:
-            # In a task of its own: the request may not have one yet, and the client needs one.
+            # In a new task: the request may run without one, and the HTTP client needs one.
             posting = asyncio.get_running_loop().create_task(self._posted(review_of(asked)))
             status = _status(await posting)
         except ApiError as error:
@@ -70,7 +70,7 @@ class WebhookAuthorizer:
         key = _key(asked)
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
-        if len(str(key)) <= _LONGEST:  # a review may ask about anybody and anything
+        if len(str(key)) <= _LONGEST:  # reviews may contain texts of any length
             seconds = self._yes_seconds if decision.allowed else self._no_seconds
             self._kept[key] = (decision, monotonic() + seconds)
         return decision
@@ -123,7 +123,7 @@ def _status(answer: Object) -> Object:
 
 
 def _decision(status: Object) -> AuthzDecision:
-    """Allowed and denied at once is nonsense, and nonsense is no."""
+    """The decision; an answer that is both allowed and denied counts as denied."""
     reason = status.get("reason")
     told = reason if isinstance(reason, str) else ""
     allowed, denied = status.get("allowed") is True, status.get("denied") is True

@@ -1,6 +1,7 @@
-"""The audit of requests: when a trail begins, what is told at which stage, and to whom.
+"""Auditor: records requests at each stage by the audit policy and sends events to the sinks.
 
-Loaded only where a policy was given. The rules are ``audit/``'s; files and calls are the sinks'.
+``server/app.py`` calls it when a request is authenticated, decided and answered. Policy and event
+text are in ``policy.py`` and ``event_text.py``; files and webhook calls in ``sinks.py``.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _NOBODY = User("")
 _STATUS = b'{"kind":"Status"'
 _LARGEST_STATUS = 64 << 10
 _NOT_UNDERSTOOD = (400, 401, 403, 413, 415)
-"""Refused before the body was read, or because of what it was."""
+"""Status codes that mean the body was not read or not understood."""
 _LOOKS, _PAUSE = 2000, 0.005
-"""How often a request looks for room in a log that is written to without loss, and the seconds
-between two looks."""
+"""How often a request checks a full log that must not lose events, and the seconds between two
+checks."""
 _CLOSED_EARLY = {"status": "Success", "message": "Connection closed early", "code": 200}
 
 
@@ -73,8 +74,8 @@ class Auditor:
         strict: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``patient``: a request waits while a sink is full. ``strict``: it is refused where its
-        first event cannot be stored."""
+        """``patient``: a request waits while a sink is full. ``strict``: a request is refused if
+        its first event cannot be stored."""
         self._policy, self._sinks, self._metrics = policy, sinks, metrics
         self._patient, self._strict, self._clock = patient, strict, clock
 
@@ -87,7 +88,8 @@ class Auditor:
             await sink.stop()
 
     async def begin(self, request: Request, path: ResourcePath | None, user: User, id: str) -> None:
-        """It is known who asks. Raises ``Internal`` where it must be stored and cannot be."""
+        """Record an authenticated request. Raises ``Internal`` if the event must be stored first
+        and cannot be."""
         trail = self._trail(request, attributes_of(request, path, user), id)
         request.trail = trail
         if trail is UNRECORDED:
@@ -114,7 +116,7 @@ class Auditor:
     def answered(
         self, request: Request, response: Response, failure: BaseException | None, id: str
     ) -> None:
-        """The answer is ready to be sent, and not compressed yet."""
+        """Record the response, before it is compressed and sent."""
         trail: Trail | None = request.trail
         if trail is None:
             self._unknown(request, response, failure, id)
@@ -140,7 +142,7 @@ class Auditor:
         )
 
     def left(self, request: Request) -> None:
-        """The client went before there was an answer."""
+        """Record that the client disconnected before the response."""
         if request.trail is not None and request.trail is not UNRECORDED:
             self._record(request.trail, AuditStage.COMPLETE, request, _CLOSED_EARLY)
 
@@ -163,7 +165,7 @@ class Auditor:
     def _unknown(
         self, request: Request, response: Response, failure: BaseException | None, id: str
     ) -> None:
-        """Nobody is known to have asked: one event says so, as upstream has it."""
+        """Record a request that was not authenticated: a single event, as kube-apiserver does."""
         asked = attributes_of(request, parse_resource_path(request.path), _NOBODY)
         trail = self._trail(request, asked, id)
         if trail is not UNRECORDED:
@@ -217,7 +219,7 @@ class Auditor:
 
 
 class _Followed:
-    """A stream whose end is told."""
+    """A stream that calls a function at its end."""
 
     def __init__(self, feed: Feed, ended: Callable[[], None]) -> None:
         self._feed, self._ended = feed, ended
@@ -264,7 +266,7 @@ def _media_of(content_type: str) -> str:
 
 
 def _status(response: Response, failure: BaseException | None) -> dict[str, Any]:
-    """What the answer says of itself: a Status in full, anything else by its code."""
+    """The responseStatus: a Status in full, of anything else the code."""
     if isinstance(failure, ApiError):
         return failure.to_status()
     if response.status >= 300 or response.length > _LARGEST_STATUS:

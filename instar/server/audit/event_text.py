@@ -1,6 +1,7 @@
-"""Events as text: upstream's JSON, member by member, or its older lines.
+"""Text of audit events: kube-apiserver's JSON, or its legacy lines.
 
-Bodies are turned into JSON here and not before, because this runs beside the event loop.
+The sinks (``sinks.py``) call it in a thread, so that bodies are encoded outside the event loop. No
+I/O here.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _ESCAPES = (
 
 
 def json_line(event: AuditEvent, *, typed: bool = True, most: int = 0) -> bytes | None:
-    """One event, without a newline. ``typed`` says whether it names its kind, which items of a
-    list do not. One of more than ``most`` bytes (0: any) loses its objects; None where that
-    is not enough."""
+    """One event, without a newline. ``typed``: with apiVersion and kind, which items of a list
+    lack. An event of more than ``most`` bytes (0: any) is written without its objects; None if
+    it is still too large."""
     line = _dumps(document(event), typed)
     if most and len(line) > most:
         short = document(event, objects=False)
@@ -70,7 +71,7 @@ def document(event: AuditEvent, *, objects: bool = True) -> dict[str, Any]:
         "verb": trail.asked.verb,
         "user": _user(trail.asked.user) if trail.authenticated else {},
     }
-    # An event may be written after the request has gone on: what was known before holds.
+    # The request may have changed before the event is written: use what the event recorded.
     early = event.stage is AuditStage.RECEIVED
     if trail.impersonated is not None and not early:
         found["impersonatedUser"] = _user(trail.impersonated)
@@ -124,7 +125,7 @@ def _reference(trail: Trail, about: dict[str, str]) -> dict[str, str]:
 
 
 def _status(event: AuditEvent) -> dict[str, Any]:
-    """Of a Status what it says; of anything else its code."""
+    """The members of a Status; of anything else the code."""
     status = event.status or {}
     names = ("status", "message", "reason", "details", "code")
     return {name: status[name] for name in names if status.get(name)}
@@ -158,7 +159,7 @@ def _request_object(trail: Trail) -> Any:
 
 
 def _content(sent: Sent, bare: bool, whole: bool = False) -> Any:
-    """JSON, if it can be; ``whole`` as a value in any case."""
+    """A body as JSON; None if it cannot be parsed. ``whole``: as a decoded value."""
     data = b"".join(sent.chunks).strip(b"\n")
     if sent.media.endswith("json"):
         return _as_json(data, bare, whole)
@@ -175,7 +176,7 @@ def _content(sent: Sent, bare: bool, whole: bool = False) -> Any:
 
 
 def _as_json(data: bytes, bare: bool, whole: bool = False) -> Any:
-    """As it is where nothing has to be done to it; on one line in any case."""
+    """JSON text on one line, unchanged where possible."""
     if not bare and not whole and b"\n" not in data:
         return orjson.Fragment(data) if _is_json(data) else None
     try:
@@ -186,7 +187,7 @@ def _as_json(data: bytes, bare: bool, whole: bool = False) -> Any:
 
 
 def _is_json(data: bytes) -> bool:
-    """What cannot be parsed would spoil the whole line."""
+    """Whether it can be parsed: other bytes would make the whole line invalid."""
     try:
         orjson.loads(data)
     except ValueError:
@@ -208,7 +209,7 @@ def _bare(value: Any) -> Any:
 
 
 def legacy_line(event: AuditEvent) -> bytes:
-    """Upstream's line of before JSON."""
+    """The event in kube-apiserver's legacy format."""
     trail = event.trail
     asked, user = trail.asked, trail.asked.user
     other = trail.impersonated

@@ -1,7 +1,7 @@
-"""The audit log's file: lines in, rotation by size, age and number. Runs in a thread of its own.
+"""Audit log file: appends lines, and rotates by size, age and number with kube-apiserver's names.
 
-Names and rules of rotation are upstream's. Several processes may write to one file: each holds
-its lock while it writes, and looks whether the file is still the one of that name.
+``sinks.py`` calls it in its thread. Several processes may write to one file: each locks it while it
+writes and checks that the file still has that name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Rotation:
 
 
 class Unwritten(Exception):
-    """The last ``lines`` of those given could not be written; ``str()`` says why."""
+    """The last ``lines`` lines could not be written; ``str()`` is the reason."""
 
     def __init__(self, lines: int, why: str) -> None:
         super().__init__(why)
@@ -71,13 +71,13 @@ class LogFile:
         self._file = -1
 
     def check(self) -> None:
-        """Whether it can be written to at all; raises ``OSError``. Leaves it closed."""
+        """Raises ``OSError`` if the file cannot be written; leaves it closed."""
         with self._locked():
             pass
         self.close()
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """All of them, rotating where they do not fit any more."""
+        """Write the lines, and rotate the file where they exceed its size."""
         most = self._rotation.megabytes * _MEGABYTE
         done = 0
         try:
@@ -89,7 +89,7 @@ class LogFile:
                         self._rotate()
                         size = 0
                         continue
-                    part = part or [lines[done]]  # larger than any file may be: alone in one
+                    part = part or [lines[done]]  # larger than a whole file: it gets one alone
                     size += _append(self._file, b"".join(part), size)
                     done += len(part)
         except OSError as error:
@@ -109,7 +109,7 @@ class LogFile:
             fcntl.flock(self._file, fcntl.LOCK_EX)
             if self._is_current():
                 break
-            self.close()  # and with it the lock: somebody else has moved the file away
+            self.close()  # another process has rotated the file; closing ends the lock
         try:
             yield
         finally:
@@ -147,7 +147,7 @@ class LogFile:
             moment += timedelta(milliseconds=1)
 
     def _clean_up(self) -> None:
-        """What is too old or too much goes; what stays is packed. Failing here loses nothing."""
+        """Remove backups beyond age and number, compress the others. A failure loses no event."""
         kept = sorted(self._backups(), reverse=True)
         most, days = self._rotation.backups, self._rotation.days
         oldest = self._now() - timedelta(days=days)
@@ -182,7 +182,7 @@ def _fitting(lines: Sequence[bytes], room: int) -> list[bytes]:
 
 
 def _append(file: int, data: bytes, size: int) -> int:
-    """All or nothing: half a line would spoil the next one."""
+    """Append all of the data or nothing: half a line would make the next one invalid."""
     try:
         _write_all(file, data)
         return len(data)

@@ -1,6 +1,7 @@
-"""An audit ``AuditPolicy``: which requests are recorded, how much of them, at which stages.
+"""Audit policy: which requests are recorded, at which level and stages.
 
-From a plain document to rules, with upstream's checks and words; no file, no event.
+``setup.py`` reads it from a document; ``auditor.py`` asks it for each request. Checks and messages
+are kube-apiserver's; no I/O here.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class GroupResources(NamedTuple):
 
 
 class AuditRule(NamedTuple):
-    """Empty is any."""
+    """Conditions of a rule; an empty one matches everything."""
 
     level: AuditLevel
     users: tuple[str, ...]
@@ -62,7 +63,7 @@ class AuditRule(NamedTuple):
     paths: tuple[str, ...]
     omitted: frozenset[str]
     bare: bool
-    """Whether objects lose their managedFields."""
+    """Whether managedFields are left out of objects."""
 
     def covers(self, asked: Attributes) -> bool:
         if self.users and asked.user.name not in self.users:
@@ -95,10 +96,10 @@ NOTHING = AuditDecision(AuditLevel.NONE, frozenset(), False)
 class AuditPolicy(NamedTuple):
     rules: tuple[AuditRule, ...]
     unknown: tuple[str, ...] = ()
-    """Fields nobody knows; upstream warns of them and goes on."""
+    """Unknown fields, which are logged and ignored as in kube-apiserver."""
 
     def decide(self, asked: Attributes) -> AuditDecision:
-        """By the first rule that covers the request; nothing is recorded where none does."""
+        """By the first rule that matches; without one nothing is recorded."""
         for rule in self.rules:
             if rule.covers(asked):
                 return AuditDecision(rule.level, rule.omitted, rule.bare)
@@ -106,7 +107,7 @@ class AuditPolicy(NamedTuple):
 
 
 class AuditPolicyError(Exception):
-    """``str()`` is one line that says what is wrong."""
+    """A wrong policy; ``str()`` is one line."""
 
 
 def read(document: Any) -> AuditPolicy:

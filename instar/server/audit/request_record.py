@@ -1,7 +1,7 @@
-"""What is known of one request for the record: collected while it is worked on, told in events.
+"""Audit record of one request: collected while it is handled, and frozen in events.
 
-A trail belongs to one request; an event is what it says at one stage and does not change any
-more, so that it can be written elsewhere. Knows no HTTP and no file.
+``auditor.py`` makes a ``Trail`` per request and an ``AuditEvent`` per stage; an event does not
+change any more, so another thread can write it. No HTTP and no I/O here.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from instar.server.audit.policy import NOTHING, AuditDecision, AuditLevel, Audit
 _LONGEST_AGENT = 1024
 _SLOW_SECONDS = 0.5
 _TYPED = ("/api/", "/apis/")
-"""Paths beside resources whose answers are objects."""
+"""Prefixes of paths that are no resources and still answer with objects."""
 LATENCY = "apiserver.latency.k8s.io/total"
 _PATCHES = "patch.webhook.admission.k8s.io/"
-"""What webhooks changed is content of the object, and is told only where that is."""
+"""Annotations with patches of webhooks: content, so recorded only where bodies are."""
 
 
 class Sent(NamedTuple):
-    """A body as it went over the wire."""
+    """A body as it was sent, with its media type."""
 
     media: str
     chunks: Sequence[bytes]
 
 
 class AuditEvent(NamedTuple):
-    """A trail at one stage."""
+    """The state of a record at one stage."""
 
     trail: Trail
     stage: AuditStage
@@ -57,13 +57,13 @@ class Trail:
     authenticated: bool = True
     impersonated: User | None = None
     constraint: str = ""
-    """By which of upstream's rules the impersonation was allowed."""
+    """The constraint that allowed the impersonation."""
     body: bytes | None = None
     """The request's object as JSON, once it was decoded."""
     raw: Sent | None = None
-    """The same of a document that is no object, as it came: a patch, options."""
+    """A body that is no object, as it was sent: a patch, options."""
     about: dict[str, str] = field(default_factory=dict)
-    """What the body says of the object: name, namespace, uid, resourceVersion."""
+    """Name, namespace, uid and resourceVersion in the body."""
 
     @property
     def level(self) -> AuditLevel:
@@ -74,7 +74,7 @@ class Trail:
         return self.asked.long_running
 
     def decoded(self, obj: Mapping[str, Any]) -> None:
-        """The body was an object, which is about to be worked on."""
+        """Record the decoded body, before the handler changes it."""
         if self.level is AuditLevel.NONE:
             return
         metadata = obj.get("metadata")
@@ -87,7 +87,7 @@ class Trail:
             self.body = orjson.dumps(obj)
 
     def came(self, media: str, body: bytes) -> None:
-        """The body was understood, and nobody has told what it was."""
+        """Record a body that was accepted and is not an object."""
         if self.level >= AuditLevel.REQUEST and self.body is None and body:
             self.raw = Sent(media, (body,))
 
@@ -99,7 +99,7 @@ class Trail:
         status: Mapping[str, Any] | None = None,
         response: Sent | None = None,
     ) -> AuditEvent | None:
-        """None where the policy leaves the stage out."""
+        """An event; None where the policy omits the stage."""
         if self.level is AuditLevel.NONE or stage in self.decision.omitted:
             return None
         said = dict(annotations)
@@ -114,11 +114,11 @@ class Trail:
 
 
 UNRECORDED = Trail(NOTHING, "", "", OURSELVES, (), "", 0.0)
-"""Of every request that the policy says nothing about."""
+"""The record of all requests that the policy leaves out."""
 
 
 def source_addresses(forwarded: str, real: str, peer: str) -> tuple[str, ...]:
-    """As upstream lists them: who is said to have asked, then who did."""
+    """sourceIPs as kube-apiserver lists them: forwarded addresses, then the peer's."""
     found = [text for part in forwarded.split(",") if (text := part.strip()) and _is_address(text)]
     if real and _is_address(real) and real not in found:
         found.append(real)
@@ -140,7 +140,7 @@ def shown_agent(agent: str) -> str:
 
 
 def go_duration(seconds: float) -> str:
-    """As Go prints one of less than a day: ``1m2.5s``, ``19.995379687s``, ``239.867ms``."""
+    """A duration below a day, as Go prints it: ``1m2.5s``, ``19.995379687s``, ``239.867ms``."""
     if seconds < 1:
         return f"{_short(seconds * 1000)}ms"
     minutes, rest = divmod(seconds, 60)

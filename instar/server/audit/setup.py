@@ -1,5 +1,7 @@
-"""From settings to an auditor: the policy's file, the log, the webhook. The one place that knows
-all of them; loaded only where a policy was given."""
+"""Auditor from settings: reads the policy file, opens the log, configures the webhook.
+
+``lifecycle/optional_parts.py`` imports it only where a policy is given.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,7 @@ def _webhook_sink(settings: AuditWebhookSettings, errors: Counter) -> WebhookSin
 
 
 class _Caller:
-    """POSTs lists of events where a kubeconfig says."""
+    """POSTs lists of events to the server of a kubeconfig."""
 
     def __init__(self, access: Access) -> None:
         self._access = access

@@ -1,7 +1,7 @@
-"""Where audit events go: a log, written in a thread, and a webhook, called in batches.
+"""Audit sinks: a log that a thread writes, and a webhook that is called in batches.
 
-Whoever works for clients only puts an event down; a sink that has no room says so, and what is
-lost is counted. What an event says is ``audit/``'s.
+``auditor.py`` puts events into them without waiting; a full sink refuses an event, and lost events
+are counted. The text of an event is made in ``event_text.py``.
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ _FAREWELL_SECONDS = 5.0
 
 class Sink(Protocol):
     confirms: ClassVar[bool]
-    """Whether ``stored`` is told; who waits for it otherwise waits for ever."""
+    """Whether ``stored`` is called; a caller must not wait for it otherwise."""
 
     def put(self, event: AuditEvent, stored: Callable[[bool], None] | None = None) -> bool:
-        """Whether there was room. ``stored`` is told, from any thread, how it went."""
+        """Queue an event. Returns False if the sink is full. ``stored`` is called from any thread
+        with whether it was written."""
         ...
 
     @property
     def crowded(self) -> bool:
-        """Whether half of the room is taken: who can wait should leave the rest to who cannot."""
+        """Whether the queue is half full: requests that can wait leave the rest to others."""
         ...
 
     def start(self) -> None: ...
 
     async def stop(self) -> None:
-        """What was put down is still written, as far as that goes quickly."""
+        """Write queued events as far as that takes a few seconds, then end."""
         ...
 
 
@@ -54,7 +55,7 @@ class _Item(NamedTuple):
 
 
 class Complaints:
-    """A disk that is full is worth a line now and then, not one for each event."""
+    """Counts lost events, and logs them now and then instead of each time."""
 
     def __init__(self, plugin: str, errors: Counter) -> None:
         self._plugin, self._errors = plugin, errors
@@ -144,7 +145,10 @@ class LogSink:
             if self._legacy:
                 return legacy_line(event) + b"\n"
             line = json_line(event, most=self._longest)
-        except (ValueError, TypeError) as error:  # an answer that is no JSON: the rest must go on
+        except (
+            ValueError,
+            TypeError,
+        ) as error:  # a body that is no JSON: the other events are written
             self._complaints.lost(1, f"{type(error).__name__}: {error}")
             return None
         if line is None:
@@ -165,7 +169,7 @@ class Batching:
 
 class AuditWebhookCaller(Protocol):
     async def post(self, body: bytes) -> None:
-        """Raises ``OSError`` or ``TimeoutError`` where it was not taken."""
+        """Raises ``OSError`` or ``TimeoutError`` if the webhook did not accept it."""
         ...
 
     async def close(self) -> None: ...
@@ -195,7 +199,7 @@ class WebhookSink:
 
     @property
     def crowded(self) -> bool:
-        return False  # what a webhook does not take in time is dropped
+        return False  # events that the webhook does not accept in time are dropped
 
     def put(self, event: AuditEvent, stored: Callable[[bool], None] | None = None) -> bool:
         if self._queue.qsize() >= self._batching.room:
@@ -233,7 +237,7 @@ class WebhookSink:
             await asyncio.wait(self._calls, timeout=_FAREWELL_SECONDS)
 
     async def _batch(self) -> list[_Item]:
-        """Until there are enough, or the first has waited long enough."""
+        """Collect events until there are enough or the first has waited long enough."""
         first = await self._next(None)
         if first is None:
             return []
@@ -263,7 +267,7 @@ class WebhookSink:
         return None
 
     async def _turn(self) -> None:
-        """So many calls a second and no more."""
+        """Wait for the rate limit of calls."""
         batching = self._batching
         if not batching.throttled:
             return

@@ -1,1 +1,1 @@
-"""What is served besides objects: discovery, OpenAPI, health, metrics, instar's own pages."""
+"""Endpoints besides objects: discovery, OpenAPI, health, metrics, and instar's own paths."""

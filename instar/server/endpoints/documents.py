@@ -1,7 +1,8 @@
-"""Discovery and OpenAPI over HTTP, put together of what each group has to say.
+"""Discovery and OpenAPI endpoints, put together from a part for each API group.
 
-Documents about everything are kept for one state of the catalog; what they are made of is kept
-longer (``groups.py``, ``openapi.py``). Making a large one does not hold up the event loop.
+``server/app.py`` calls it for paths that are no resources. Whole documents are cached for one state
+of the catalog, their parts longer (``groups.py``, ``openapi.py``). Large documents are made in a
+thread.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _CLOSING = b"]}"
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _V2_PROTOBUF_TYPE = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _OF_ONE = 400
-"""Bytes that discovery says of one resource, about."""
+"""Approximate size of one resource in a discovery document, in bytes."""
 _FIXED_PATHS = (
     "/.well-known/openid-configuration",
     "/api",
@@ -69,8 +70,8 @@ class Documents:
     async def respond(
         self, request: Request, parts: list[str], others: Iterable[str] = ()
     ) -> Response | None:
-        """``parts`` are the path's segments; None when no document is there. ``others`` are paths
-        of the server besides those of documents, for the list of all of them."""
+        """``parts`` are the segments of the path; None where no document is. ``others`` are further
+        paths of the server, for the list of all paths."""
         match parts:
             case [] | ["index.html"]:
                 return await self._paths(others)
@@ -160,7 +161,7 @@ class Documents:
 
 
 class _Wholes:
-    """What is made of every group, for one state of the catalog."""
+    """Documents about all groups, for one state of the catalog."""
 
     def __init__(self, catalog: Catalog, groups: Groups) -> None:
         self._catalog, self._groups = catalog, groups
@@ -188,7 +189,7 @@ class _Wholes:
 
 
 def _openapi() -> ModuleType:
-    # Only here: servers of tests and operators are seldom asked what their types are.
+    # Imported here: few clients request OpenAPI.
     from instar.server.endpoints import openapi
 
     return openapi
@@ -208,7 +209,7 @@ def _listed(parts: Iterable[GroupPart]) -> bytes:
 
 
 def _aggregated(parts: Iterable[GroupPart], legacy: bool, media: str) -> tuple[bytes, bytes]:
-    """The tag, which is the same for every media type, and the document."""
+    """The ETag, which is the same for every media type, and the document."""
     chosen = (part.aggregated for part in parts if (part.name == "") is legacy)
     document = _joined(_AGGREGATED_OPENING, chosen)
     return discovery.etag(document).encode(), _in_media(document, media)
@@ -248,8 +249,8 @@ async def _document(request: Request, document: bytes) -> Response:
 
 
 def _aggregated_media(accept: str) -> str:
-    """The media type where the first clause that can be met asks for the aggregated form; empty
-    where it asks for the plain one. Raises ``NotAcceptable`` when no clause can be met."""
+    """The media type if the first acceptable clause is aggregated discovery; empty if it is the
+    plain form. Raises ``NotAcceptable`` if no clause is acceptable."""
     for clause in clauses(accept):
         if clause.media not in (JSON, YAML, PROTOBUF, "*/*", "application/*"):
             continue

@@ -1,7 +1,7 @@
-"""What clients discover, in a part for each group: a CRD's change costs its own group's part.
+"""Discovery documents, in a part for each API group: a CRD change affects one part only.
 
-Each part is made when somebody asks and kept until a CRD of its group changes. Its larger pieces
-may be made in a thread: they are made of values that nobody changes. Knows no HTTP.
+``documents.py`` and ``openapi.py`` call it. A part is made on request and cached until a CRD of its
+group changes; it consists of immutable values, so a thread may encode it. No HTTP here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class GroupMember(NamedTuple):
     """None for built-in kinds, which change only with the server."""
 
     def digest(self) -> bytes:
-        """Of everything that OpenAPI says about it."""
+        """Digest of everything in its OpenAPI."""
         return SERVER_VERSION.encode() if self.stored is None else self.stored.digest
 
 
@@ -49,7 +49,7 @@ class GroupPart:
 
     @cached_property
     def versions(self) -> list[GroupVersion]:
-        """Those that have a document of their own, in discovery and in OpenAPI."""
+        """Versions with a discovery and an OpenAPI document."""
         found = {
             version
             for resource in self.resources
@@ -60,8 +60,8 @@ class GroupPart:
 
     @cached_property
     def published(self) -> dict[GroupVersion, str]:
-        """The hash of each one's OpenAPI document. Documents say nothing but what the members do,
-        so that none has to be made for it."""
+        """The hash of each OpenAPI document, computed from the members, so that no document has to
+        be made for it."""
         said: dict[GroupVersion, list[bytes]] = {version: [] for version in self.versions}
         for member in self.members:
             if member.resource.established:
@@ -70,12 +70,12 @@ class GroupPart:
         return {version: _hash(str(version), digests) for version, digests in said.items()}
 
     def document(self) -> bytes | None:
-        """At ``/apis/<group>``; None where nothing is served."""
+        """The document at ``/apis/<group>``; None where nothing is served."""
         found = discovery.group(self.resources, self.name)
         return None if found is None else encode(found)
 
     def resource_list(self, version: str) -> bytes | None:
-        """At ``/apis/<group>/<version>``; None where nothing is served."""
+        """The document at ``/apis/<group>/<version>``; None where nothing is served."""
         kept = self._resource_lists.get(version)
         if kept is None and GroupVersion(self.name, version) in self.versions:
             found = discovery.resource_list(self.resources, self.name, version)
@@ -100,7 +100,7 @@ class Groups:
         return [part for name in self._catalog.groups() if (part := self.part(name))]
 
     def part(self, name: str) -> GroupPart | None:
-        """None where there is no such group."""
+        """None for an unknown group."""
         found = self._parts.get(name)
         if found is None:
             stored = self._catalog.stored

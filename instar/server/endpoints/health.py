@@ -1,7 +1,7 @@
-"""Health and version: the only paths that need no credential.
+"""Health endpoints (/healthz, /livez, /readyz) and /version, which need no credentials.
 
-The lines and names are those suites look for. What upstream does in hooks of its own after its
-start is one thing here: what is stored has been read, and all that serves it is there.
+``server/app.py`` calls it, also while the store is still read. Check names are kube-apiserver's, as
+clients look for them; its post-start hooks are a single condition here: the store has been read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from instar.server.rest.responses import json_response
 
 _PATHS = ("/healthz", "/livez", "/readyz")
 Check = Callable[[], str | None]
-"""None when all is well, else what is wrong in a few words."""
+"""Returns None, or what is wrong in a few words."""
 _HOOKS = (
     "start-apiserver-admission-initializer",
     "start-kube-apiserver-admission-initializer",
@@ -81,8 +81,8 @@ def _single(check: Check) -> Response:
 
 
 def _report(path: str, checks: Mapping[str, Check], request: Request) -> Response:
-    """Anybody may ask, so why a check fails is told on the check's own path only. A process that
-    answers is alive: nothing that is checked here is mended by starting another."""
+    """All checks, a line each. The path is public, so reasons are shown only on a check's own path.
+    /livez never fails: restarting the process repairs nothing that is checked here."""
     excluded = dict.fromkeys(request.query.get("exclude", ()))
     lines, failed = [], False
     for name, check in checks.items():

@@ -1,9 +1,8 @@
-"""``/instar/history`` before the path of an object: what happened to it, or with ``?at=REVISION``
-the object as it was.
+"""Endpoint ``/instar/history`` + path of an object: its past changes, or its state at a revision.
 
-Whoever may get the object may ask; a past state is a state of the same object. A namespace that
-was deleted and made again is another one, maybe of other people: what was before is told to those
-alone who may get such objects in every namespace.
+``server/app.py`` calls it after authorization: permission to get the object includes its past. A
+namespace that was deleted and made again may belong to other people, so what was before is shown
+only to users that may get such objects in every namespace.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ PATHS = {
     "`?before=REVISION`), or with `?at=REVISION` the object as it was; granted by the right to get "
     "the object: `instar history`",
 }
-"""Path → what is there. The reference on the site is made from it."""
+"""Path → description; the API reference in the docs is generated from it."""
 _LONGEST = 19
-"""Digits of a revision."""
+"""Most digits of a revision."""
 _FEW = 50
 
 
 def past_path(path: str) -> str | None:
-    """The path of the object whose past is asked for."""
+    """The object's path in a path of this endpoint; None for other paths."""
     return path[len(_PREFIX) :] if path.startswith(_OBJECTS) else None
 
 
@@ -49,7 +48,8 @@ async def respond(
 
 
 async def _told_since(context: Context, request: Request, namespaces: Resource) -> int:
-    """The revision that ended the namespace's former life, for those with rights in it alone."""
+    """The first revision to show: that of the namespace's creation, unless the user may get such
+    objects in every namespace."""
     asked, authorizer = request.asked, context.authorizer
     if not asked.namespace:
         return 0

@@ -1,8 +1,7 @@
-"""What instar knows beyond the Kubernetes API: ``/instar/census``, ``/instar/usage``,
-``/instar/access``, ``/instar/webhooks`` and ``/instar/migrations``.
+"""Endpoints ``/instar/census``, ``usage``, ``access``, ``webhooks``, ``migrations``: JSON.
 
-Read-only JSON for whoever is known to the server; ``instar census`` and ``instar versions`` read
-it, and take its absence for "this is another server".
+``server/app.py`` calls it for authorized users. ``instar census`` and ``instar versions`` read
+these paths, and treat a cluster without them as another server. ``registry/insight`` counts.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ PATHS = {
     "/instar/webhooks": "calls of webhooks, how they ended and how long they took, and the "
     "certificates that were shown",
 }
-"""Path → what is there. The reference on the site is made from it."""
+"""Path → description; the API reference in the docs is generated from it."""
 
 
 class Insight:
@@ -101,7 +100,7 @@ class Insight:
 
 
 def _subject(parts: Iterable[Iterable[tuple[str, str]]]) -> str:
-    """``commonName=webhook``, as the ssl module names the parts."""
+    """A certificate subject such as ``commonName=webhook``, from the form of the ssl module."""
     return ",".join(f"{name}={value}" for part in parts for name, value in part)
 
 

@@ -1,4 +1,8 @@
-"""What the server counts, and its page of metrics: of all processes where several serve a port."""
+"""Metrics of the server, and its /metrics endpoint.
+
+``server/app.py`` counts requests in it; other components add metrics of their own. Where several
+processes serve a port, ``lifecycle/metrics_merge.py`` merges them.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +42,12 @@ class Metrics:
         processes = Measured("instar_processes", help, (), lambda: [((), 1)], Across.SUM)
         self.all: list[Metric] = [self._requests, self._seconds, processes]
         self.of_all: Callable[[], Awaitable[list[Family]]] | None = None
-        """Asks the other processes behind the port; None where there are none."""
+        """Merges the metrics of all processes behind the port; None for a single process."""
         self.preparations: list[Callable[[], Awaitable[None]]] = []
-        """Awaited before a page is made."""
+        """Awaited before metrics are read."""
 
     def add(self, *metrics: Metric) -> None:
-        """More for the page, counted elsewhere."""
+        """Show metrics of another component."""
         self.all += metrics
 
     def served(self, method: str, status: int, seconds: float) -> None:
@@ -57,7 +61,7 @@ class Metrics:
         return [metric.family() for metric in self.all]
 
     async def counted(self) -> list[Family]:
-        """The same; who has much to count first does so without holding up others."""
+        """Metrics of this process; long counts yield to the event loop."""
         for prepare in self.preparations:
             await prepare()
         breaks, found = offload.Breaks(), []

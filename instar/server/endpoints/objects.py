@@ -1,9 +1,8 @@
-"""What instar tells about single objects beyond the Kubernetes API: at which version one is stored
-(``/instar/stored/GROUP/RESOURCE/NAMESPACE/NAME``, ``_`` for no namespace), and what conversion
-makes of objects that are shown to it (``POST /instar/convert/GROUP/RESOURCE``).
+"""Endpoints about single custom resources: ``/instar/stored/…`` and ``POST /instar/convert/…``.
 
-Both are granted by rights to the objects themselves: who may get one may know how it is stored, who
-may create one may see it converted. Custom resources only; nothing is written.
+The first shows at which version an object is stored (``GROUP/RESOURCE/NAMESPACE/NAME``, ``_`` for
+no namespace), the second converts objects in the body (``GROUP/RESOURCE``). ``server/app.py`` calls
+it after authorization as a get or a create of the resource; nothing is written.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ PATHS = {
     "/instar/stored/GROUP/RESOURCE/NAMESPACE/NAME": "at which version an object is stored "
     "(`_`: no namespace); granted by the right to get the object",
 }
-"""Path → what is there. The reference on the site is made from it."""
+"""Path → description; the API reference in the docs is generated from it."""
 NO_NAMESPACE = "_"
 MOST_OBJECTS = 1_000
 
@@ -46,7 +45,7 @@ class ObjectPages:
         self._catalog = catalog
 
     def asked(self, request: Request, user: User) -> Attributes | None:
-        """What a request is about, for whoever decides; None where it is none of ours."""
+        """Attributes for authorization; None for other paths."""
         found = _read(request)
         if found is None:
             return None
@@ -95,7 +94,7 @@ def _stored(resource: Resource, asked: _Asked) -> dict[str, Any]:
 
 
 async def _converted(resource: Resource, request: Request) -> list[Object]:
-    """By the real converter, without pruning and defaults: what a webhook answers."""
+    """Convert without pruning and defaults: the plain result of the converter."""
     try:
         document = orjson.loads(request.content())
     except orjson.JSONDecodeError as error:

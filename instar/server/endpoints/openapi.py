@@ -1,8 +1,8 @@
-"""OpenAPI documents, made when asked for: v3's one by one, v2's one of a part for each resource.
+"""OpenAPI documents: v3 per group version, v2 assembled from a part for each resource.
 
-Both are as large as all CRDs together, so what is kept of them is bounded by weight, v2's parts are
-kept packed, and its whole is put together while it is sent. What is kept is good for as long as the
-specs it was made of stay as they are. Knows no HTTP.
+``documents.py`` calls it on request. Documents are as large as all CRDs together, so caches are
+limited by size, parts of v2 are kept compressed, and v2 is assembled while it is sent. A cached
+part is valid until its CRD changes. No HTTP here.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from instar.server.endpoints.single_flight import Making
 
 _LEVEL = 1
 _SLICE = 128 << 10
-"""Bytes unpacked at once, in the event loop."""
+"""Bytes decompressed at once in the event loop."""
 _LATELY_SECONDS = 60.0
 _AT_ONCE = 8
-"""Parts made in one visit to a thread."""
+"""Parts made in one call to a thread."""
 
 
 class Packed(NamedTuple):
@@ -41,7 +41,7 @@ class Packed(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Of the v2 document; each member as it is sent, without what stands between two."""
+    """A part of the v2 document: its members as JSON text, without separators."""
 
     paths: Packed
     definitions: Packed
@@ -52,7 +52,7 @@ class _Part(NamedTuple):
 
 
 class DocumentEncoder(Protocol):
-    """How the v2 document is written."""
+    """Encoding of the v2 document: JSON or protobuf."""
 
     name: str
     between: bytes
@@ -62,7 +62,7 @@ class DocumentEncoder(Protocol):
     def definitions(self, found: Object) -> bytes: ...
 
     def frame(self, paths: int, definitions: int) -> tuple[bytes, bytes, bytes]:
-        """Before, between and after the two large objects of so many bytes."""
+        """The text before, between and after paths and definitions of these sizes."""
         ...
 
 
@@ -97,7 +97,7 @@ PROTOBUF: DocumentEncoder = _Protobuf()
 
 
 class Swagger:
-    """The v2 document, as often as it is sent."""
+    """The v2 document of one state of the catalog."""
 
     def __init__(self, parts: Sequence[_Part], form: DocumentEncoder, digest: str) -> None:
         self._paths = [part.paths for part in parts if part.paths.length]
@@ -141,7 +141,7 @@ class OpenApi:
         self._making = Making()
 
     async def document(self, part: GroupPart, version: GroupVersion) -> tuple[str, bytes] | None:
-        """The hash and the text of a v3 document; None where there is none."""
+        """Hash and text of a v3 document; None where there is none."""
         if version not in part.versions:
             return None
         if "published" not in part.__dict__:
@@ -160,15 +160,15 @@ class OpenApi:
         return await self._making.once((version, digest), make)
 
     async def swagger(self, form: DocumentEncoder, state: Hashable) -> Swagger:
-        """``state`` is what the catalog's is called: who comes later must not get an older one."""
+        """``state`` identifies the catalog's state, so that no request gets an older document."""
         kept = self._made_lately.get(form.name)
         if kept is not None and kept[0] == state:
             return kept[1]
         return await self._making.once((form.name, state), lambda: self._lately(form, state))
 
     async def _lately(self, form: DocumentEncoder, state: Hashable) -> Swagger:
-        """It may take longer than a client waits, who asks again then, and there may be more parts
-        than are kept."""
+        """Make the document. It may take longer than a client waits, which then retries, and there
+        may be more parts than the cache holds."""
         made = await self._make_swagger(form)
         mine = self._made_lately[form.name] = (state, made)
 
@@ -196,7 +196,7 @@ class OpenApi:
         return Swagger(found, form, digest.hexdigest().upper())
 
     def _made(self, members: list[GroupMember], form: DocumentEncoder) -> list[tuple[bytes, _Part]]:
-        """In a thread."""
+        """Make parts; runs in a thread."""
         found = []
         for member in members:
             key, digest = (member.resource.crd.name, form.name), member.digest()
@@ -209,7 +209,7 @@ class OpenApi:
 
 
 def _custom(members: list[GroupMember]) -> list[GroupMember]:
-    """Those with something to say, in order; not one that a built-in kind stands before."""
+    """Members with schemas, in order, without those hidden by a built-in kind."""
     taken = {
         (one.resource.crd.group, one.resource.crd.names.plural)
         for one in members

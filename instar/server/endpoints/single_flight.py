@@ -1,5 +1,7 @@
-"""Work under way, by what it is for: done once, however many ask for it, and whoever leaves stops
-nothing. Keeps no results and knows nothing of what the work is.
+"""Single flight: concurrent requests for the same work share one task.
+
+``documents.py`` and ``openapi.py`` use it. A request that is cancelled does not cancel the task;
+results are not kept.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def temporary_folder(kind: str = "") -> Iterator[Path]:
 
 
 def clear_abandoned(among: Path) -> None:
-    """Remove our folders whose process has ended: its lock ended with it."""
+    """Remove folders of processes that have ended: the lock of a folder ends with its process."""
     with contextlib.suppress(OSError):
         for folder in among.glob(f"{PREFIX}*"):
             with contextlib.suppress(OSError):

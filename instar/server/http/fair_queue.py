@@ -103,7 +103,7 @@ class Flow:
         return (taken, waiting, self._rejected)
 
     def notice(self, user: str) -> None:
-        """An administrator is active, whose requests need no seat."""
+        """An administrator is active; these requests need no seat."""
         if user != self._alone:
             self._meet(user)
 
@@ -185,8 +185,8 @@ class Flow:
         if self._alone:
             self._about.add(self._alone)
         self._about.add(user)
-        everybody = self._about | self._before
-        self._alone = user if len(everybody) == 1 else ""
+        active = self._about | self._before
+        self._alone = user if len(active) == 1 else ""
 
     def _tick(self) -> None:
         """Serve the queues in the next turn of the loop, after the requests it brings."""

@@ -52,7 +52,7 @@ class Connections(ConnectionSet):
         """The user of the client certificate."""
         self.always = header_lines(every_answer)
         self.refused = refused or (lambda request: Response(503))
-        """Answers a request whose own response would exceed the memory limit."""
+        """Answers a request if its own response would exceed the memory limit."""
         self._chunk_of = self._chunk = b""
 
     def __call__(self) -> Http1Connection:

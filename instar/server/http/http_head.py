@@ -56,7 +56,7 @@ def head(response: Response, keep_alive: bool, framing: bytes, always: bytes = b
 
 
 def sized_head(response: Response, keep_alive: bool, always: bytes = b"") -> bytes:
-    """The head of a response whose length is known."""
+    """The head of a response of known length."""
     return head(response, keep_alive, b"content-length: %d\r\n" % response.length, always)
 
 

@@ -1,5 +1,5 @@
-"""Who somebody is, by what they show: tokens of ours, of issuers elsewhere, certificates.
+"""Identity of clients by their credentials: tokens of this and other issuers, certificates.
 
-Nothing here knows HTTP or a store: objects are looked up, and keys fetched, by whoever is handed
-in. What somebody may do is ``access/``'s.
+``server/access`` calls it. Objects are looked up and keys are fetched by functions that are passed
+in; permissions are decided in ``kube/access``.
 """

@@ -1,4 +1,7 @@
-"""Who a client certificate is of: CN is the user, O the groups. The TLS layer has verified it."""
+"""User of a client certificate: CN is the user name, O are the groups.
+
+``access/peer_certificates.py`` calls it; TLS has verified the certificate.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _NAMED_ALREADY = ("system:authenticated", "system:unauthenticated")
 
 
 def user_of_certificate(certificate: Mapping[str, Any] | None, der: bytes | None) -> User | None:
-    """From ``ssl.SSLSocket.getpeercert()``, as a dict and as bytes; None where nobody is named."""
+    """From ``getpeercert()``, as a dict and as DER; None for a certificate without a CN."""
     if not certificate:
         return None
     pairs: Iterable[tuple[str, str]] = (
@@ -35,7 +38,7 @@ def user_of_certificate(certificate: Mapping[str, Any] | None, der: bytes | None
 
 
 def with_authenticated(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """Everybody who was recognised is in the group of those who were."""
+    """The groups with ``system:authenticated``, but for the anonymous user."""
     if name == "system:anonymous" or any(group in groups for group in _NAMED_ALREADY):
         return groups
     return (*groups, AUTHENTICATED)

@@ -1,6 +1,7 @@
-"""The issuer of ServiceAccount tokens that this server is: signs, verifies, shows its public keys.
+"""Issuer of ServiceAccount tokens: signs and verifies them, publishes the public keys.
 
-Keys are read when the first token needs them.
+``access/account_tokens.py`` requests tokens, ``tokens.py`` has them verified. Keys are read when
+the first token needs them.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class KeyFiles:
-    """Where the keys are: one signs, all verify."""
+    """Files of keys: one signs, all verify."""
 
     signing: Path
     verifying: Sequence[Path] = ()
 
     @cached_property
     def signer(self) -> SigningKey:
-        # Only here: a server nobody shows a token of an account does without cryptography.
+        # Imported here: without ServiceAccount tokens cryptography is not needed.
         from instar.server.identity.keys import signing_key
 
         return _told(self.signing, signing_key)
 
     @cached_property
     def verifiers(self) -> list[VerifyingKey]:
-        # Only here: see above.
+        # Imported here: see above.
         from instar.server.identity.keys import verifying_keys
 
         found = [self.signer.public]
@@ -63,7 +64,7 @@ def _told(path: Path, load: Callable[[bytes], T]) -> T:
 
 @dataclass(frozen=True)
 class Issuer:
-    """``names``: the first signs, all are accepted."""
+    """The first of ``names`` is in new tokens, all are accepted."""
 
     names: tuple[str, ...]
     audiences: Audiences
@@ -72,9 +73,9 @@ class Issuer:
     now: Callable[[], float]
     new_id: Callable[[], str]
     longest_seconds: int = 0
-    """Tokens live no longer than that; 0: as long as they like."""
+    """Longest lifetime of a token; 0: no limit."""
     extends: bool = True
-    """Whether tokens for pods live on for a year, for clients that do not read them again."""
+    """Whether tokens for pods are valid for a year, for clients that do not reload them."""
     jwks_uri: str = ""
     _names: frozenset[str] = field(init=False, default=frozenset())
 

@@ -1,4 +1,7 @@
-"""JSON Web Tokens as text: taken apart without trusting them, put together. No cryptography."""
+"""JSON Web Tokens as text: parsed without verification, and put together to be signed.
+
+``issuer.py`` and ``oidc/issuer.py`` call it; signatures are in ``keys.py``.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from typing import Any, NamedTuple
 import orjson
 
 _LONGEST = 32 << 10
-"""Characters of a token that is looked at; a header with more would be refused anyway."""
+"""Longest token that is parsed, in characters; longer headers are refused anyway."""
 
 
 class Jwt(NamedTuple):
-    """What a token says of itself; nothing of it is known to be true."""
+    """Header and claims of a token, not verified."""
 
     header: dict[str, Any]
     claims: dict[str, Any]
@@ -49,7 +52,7 @@ def read(token: str) -> Jwt | None:
 
 
 def unsigned(header: dict[str, Any], claims: dict[str, Any]) -> bytes:
-    """What is to be signed."""
+    """The bytes to sign."""
     parts = (encoded(orjson.dumps(part, option=orjson.OPT_SORT_KEYS)) for part in (header, claims))
     return ".".join(parts).encode()
 
@@ -70,7 +73,7 @@ def decoded(text: str) -> bytes:
 
 
 def text_of(value: Any) -> str:
-    """A claim that should be a text; anything else says nothing."""
+    """A claim that should be a text; empty for anything else."""
     return value if isinstance(value, str) else ""
 
 

@@ -1,7 +1,7 @@
-"""Keys that sign and verify tokens: from PEM and JWK, RSA and elliptic curves.
+"""Keys that sign and verify tokens: RSA and elliptic curves, from PEM and JWK.
 
-Imports ``cryptography``, which takes as long as half a server's start: loaded with the first token
-that needs it.
+``issuer.py`` and ``oidc/issuer.py`` import it with the first token that needs a key, as importing
+``cryptography`` takes half as long as a server's start.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOST_KEYS = 256
 
 
 class KeyTrouble(ValueError):
-    """A key that cannot be read or used, told in a line."""
+    """A key that cannot be read or used; ``str()`` is one line."""
 
 
 class VerifyingKey(NamedTuple):
@@ -54,14 +54,14 @@ class VerifyingKey(NamedTuple):
 
     @property
     def algorithm(self) -> str:
-        """What this key signs with, where its owner had the choice."""
+        """The algorithm this server signs with by such a key."""
         return _algorithm(self.key)
 
     def verifies(self, token: Jwt) -> bool:
         return _verifies(self.key, token.algorithm, token.signed, token.signature)
 
     def jwk(self) -> dict[str, str]:
-        """As the JWKS endpoint shows it."""
+        """The key as the JWKS endpoint publishes it."""
         key = self.key
         if isinstance(key, rsa.RSAPublicKey):
             numbers = key.public_numbers()
@@ -98,7 +98,7 @@ def signing_key(pem: bytes) -> SigningKey:
 
 
 def verifying_keys(pem: bytes) -> list[VerifyingKey]:
-    """All keys of a file: public ones, those of private keys and of certificates."""
+    """All keys in a file: public keys, and those of private keys and certificates."""
     found = list(_public_keys(pem))
     if not found:
         raise KeyTrouble("there is no key or certificate in it")
@@ -153,11 +153,11 @@ def _algorithm(key: Public) -> str:
     return "RS256" if isinstance(key, rsa.RSAPublicKey) else _CURVES[key.curve.name][0]
 
 
-# --- keys of others -----------------------------------------------------------------------------
+# --- keys of other issuers ------------------------------------------------------------------------
 
 
 def keys_of_jwks(document: Any) -> list[VerifyingKey]:
-    """The keys of a JWKS that sign; what is not understood is left out, as upstream does."""
+    """The signing keys of a JWKS; unknown ones are left out, as in kube-apiserver."""
     listed = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
         raise KeyTrouble("the answer is no JWKS: it has no list of keys")

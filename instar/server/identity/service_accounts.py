@@ -1,5 +1,8 @@
-"""Tokens of ServiceAccounts: what they say, and whether that still holds. Pure: objects are looked
-up by a function, the time is handed in."""
+"""Claims of ServiceAccount tokens: what a new token contains, and whether a token is still valid.
+
+``issuer.py`` calls these pure functions: stored objects are looked up by a function that is passed
+in, and the time is an argument.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ BOUND = {"pod": "pods", "secret": "secrets", "node": "nodes"}
 
 
 class BoundObject(NamedTuple):
-    """An object a token lives and dies with."""
+    """An object that a token is bound to: without it the token is invalid."""
 
     claim: str
     """``pod``, ``secret`` or ``node``."""
@@ -34,7 +37,7 @@ class BoundObject(NamedTuple):
 
 
 class TokenRequestSpec(NamedTuple):
-    """What a token is to say."""
+    """What a new token is requested for."""
 
     namespace: str
     account: str
@@ -92,7 +95,7 @@ def _listed(texts: Audiences) -> str:
 
 
 def account_of(claims: dict[str, Any], lookup: Lookup, now: float) -> User:
-    """Whose token it is, if all it is bound to is there and the same."""
+    """The account of a token, if the account and all bound objects exist with the same UIDs."""
     private = claims.get(PRIVATE)
     if not isinstance(private, dict):
         raise TokenRejected("service account token has no claims of its own")
@@ -113,7 +116,7 @@ def account_of(claims: dict[str, Any], lookup: Lookup, now: float) -> User:
         if claim not in private:
             continue
         bound, bound_uid = _named(private[claim])
-        if claim != "node" or "pod" not in private:  # a pod's node is only told
+        if claim != "node" or "pod" not in private:  # the node of a pod is informative only
             inside = namespace if claim != "node" else ""
             _check_bound(lookup, plural, inside, bound, bound_uid, now)
         if claim != "secret":

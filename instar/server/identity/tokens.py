@@ -1,5 +1,8 @@
-"""Bearer tokens: whoever can tell whose they are, asked one after the other; answers are kept for
-a moment."""
+"""Bearer tokens: tries the token authenticators in turn, and caches the result for a moment.
+
+``access/authentication.py`` calls it for requests, ``access/reviews.py`` for TokenReviews. The
+authenticators are here (static tokens), in ``issuer.py`` and in ``oidc``.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +17,30 @@ Audiences = tuple[str, ...]
 KEPT_SECONDS = 10.0
 _MOST_KEPT = 4096
 _LONGEST = 8192
-"""Characters of a token whose answer is kept."""
+"""Longest token with a cached result, in characters."""
 _INVALID = "invalid bearer token"
 
 
 class TokenRejected(Exception):
-    """A token that is somebody's to judge and is not good; the text is for logs and reviews."""
+    """An authenticator is responsible for the token and rejects it; the text is for logs."""
 
 
 class Identified(NamedTuple):
     user: User
     audiences: Audiences
-    """Which of the audiences asked for it is meant for."""
+    """Those of the requested audiences that the token is for."""
     seconds: float = KEPT_SECONDS
-    """How long that may be believed without asking again."""
+    """How long the result may be cached."""
 
 
 class TokenAuthenticator(Protocol):
     async def identify(self, token: str, audiences: Audiences) -> Identified | None:
-        """None for a token of somebody else's. Raises ``TokenRejected``."""
+        """None for a token of another authenticator. Raises ``TokenRejected``."""
         ...
 
 
 class StaticTokens:
-    """Tokens from a file: for every audience of the API itself."""
+    """Tokens from a file, valid for every audience of the API itself."""
 
     def __init__(self, tokens: Mapping[str, User], audiences: Audiences) -> None:
         self._tokens = {token.encode(): user for token, user in tokens.items()}
@@ -48,14 +51,14 @@ class StaticTokens:
         given = token.encode("utf-8", "surrogatepass")
         found: User | None = None
         for known, user in self._tokens.items():
-            # All of them, and each in the time of its length: nothing is learnt by measuring.
+            # All are compared, in constant time: timing reveals nothing.
             if hmac.compare_digest(known, given):
                 found = user
         return Identified(found, common) if found is not None and common else None
 
 
 def matching_audiences(of: Iterable[str], asked: Audiences) -> Audiences:
-    """Those of the audiences asked for that are in ``of``."""
+    """The requested audiences that are in ``of``."""
     known = set(of)
     return tuple(each for each in asked if each in known)
 
@@ -76,7 +79,7 @@ class Tokens:
         self._kept: dict[str, tuple[User, float]] = {}
 
     def known(self, token: str) -> User | None:
-        """Whose it was a moment ago."""
+        """The cached user of a token."""
         kept = self._kept.get(token)
         if kept is None:
             return None
@@ -96,7 +99,7 @@ class Tokens:
         return found.user
 
     async def review(self, token: str, audiences: Audiences) -> Identified:
-        """Asked anew, whatever is kept. Raises ``TokenRejected`` with what everybody said."""
+        """Authenticate without the cache. Raises ``TokenRejected`` with the texts of all."""
         told: list[str] = []
         for one in self._several:
             try:
@@ -109,5 +112,5 @@ class Tokens:
         raise TokenRejected(f"[{', '.join([_INVALID, *told])}]" if told else _INVALID)
 
     def forget(self) -> None:
-        """What was believed was believed by other rules."""
+        """Drop the cache: the rules have changed."""
         self._kept.clear()

@@ -166,7 +166,7 @@ def _named(beginning: str) -> str:
 
 
 class Partly:
-    """The mutating or the validating part of a plugin whose other part is disabled."""
+    """The mutating or the validating part of a plugin; its other part is disabled."""
 
     def __init__(self, plugin: Policies, part: Interest) -> None:
         self._part = part

@@ -31,7 +31,7 @@ def client_authorities(settings: Settings) -> list[Path]:
     if proxy is not None and proxy.ca == settings.client_ca and not proxy.names:
         raise ValueError(
             "--requestheader-client-ca-file and --client-ca-file are the same: then "
-            "--requestheader-allowed-names must say who is a proxy"
+            "--requestheader-allowed-names must name the proxies"
         )
     given = (settings.client_ca, None if proxy is None else proxy.ca)
     return [path for path in given if path is not None]

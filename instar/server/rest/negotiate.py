@@ -20,7 +20,7 @@ _META_VERSIONS = ("v1", "v1beta1")
 _PARTIALS = ("PartialObjectMetadata", "PartialObjectMetadataList")
 _BROWSERS = (b"curl", b"Wget", b"Mozilla/5.0")
 _LONGEST_KEPT = 256
-"""Longest header, in characters, whose result is cached."""
+"""Longest header with a cached result, in characters."""
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 

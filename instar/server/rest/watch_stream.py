@@ -49,7 +49,7 @@ def watch_renderer(
 
 
 class _ProtobufEvents:
-    """Protobuf frames: a length and a WatchEvent, whose object is a complete message."""
+    """Protobuf frames: a length and a WatchEvent with a complete message as object."""
 
     def __init__(self, form: ResponseFormat) -> None:
         self._form = form

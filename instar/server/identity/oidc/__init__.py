@@ -1,2 +1,4 @@
-"""Tokens that others sign: which issuers are believed, how their claims become a user, and their
-keys, fetched and kept fresh. Loaded only where there is such an issuer."""
+"""Tokens of other issuers (OIDC): configuration, mapping of claims to users, refreshed keys.
+
+Imported only where an issuer is configured.
+"""

@@ -1,4 +1,7 @@
-"""Claims → a user, by an issuer's mappings and rules. What an expression says is compiled once."""
+"""Claim mapping: from the claims of a token to a user, by an issuer's mappings and CEL rules.
+
+``oidc/issuer.py`` calls it for each verified token; expressions are compiled once.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _TEXT, _LISTED, _BOOLEAN = (STRING, DYN), (STRING, _TEXTS, list_of(DYN), NULL, D
 
 class ClaimExpression:
     def __init__(self, source: str, variables: Mapping[str, Type], returns: Sequence[Type]) -> None:
-        """Raises ``ValueError`` with what is wrong with it."""
+        """Raises ``ValueError`` for an expression that does not compile."""
         self.source = source
         try:
             checked = analyse(source, variables)
@@ -50,7 +53,7 @@ class ClaimExpression:
             raise ValueError(f"must evaluate to {wanted}")
 
     def value(self, *values: Any) -> Any:
-        """Raises ``TokenRejected`` where it fails."""
+        """The result. Raises ``TokenRejected`` if the evaluation fails."""
         try:
             found, _ = self._runner.run(values, _COST, thread_time() + _SECONDS)
         except CostExceeded as error:
@@ -67,7 +70,7 @@ class ClaimExpression:
 
 
 class Claims:
-    """An issuer's mappings and rules, ready to run."""
+    """An issuer's mappings and rules, compiled."""
 
     def __init__(self, issuer: TrustedIssuer) -> None:
         """Raises ``ValueError``: all expressions that cannot be compiled, as field errors."""
@@ -116,7 +119,7 @@ class Claims:
             return None
 
     def user_of(self, claims: dict[str, Any]) -> User:
-        """Raises ``TokenRejected`` with upstream's words."""
+        """Raises ``TokenRejected`` with kube-apiserver's message."""
         name = self._name(claims)
         groups = self._listed("groups", self._issuer.groups, self._groups, claims)
         uid = self._uid_of(claims)
@@ -240,7 +243,7 @@ def _check(expression: ClaimExpression, message: str, what: str, value: Any) -> 
 
 
 def _texts(value: Any, what: str) -> tuple[str, ...]:
-    """Empty texts are dropped; null says nothing."""
+    """Texts of a claim; empty ones and null are dropped."""
     values = [value] if isinstance(value, str) else value
     if values is None:
         return ()

@@ -1,6 +1,7 @@
-"""An ``AuthenticationConfiguration`` as plain values → issuers to believe, or what is wrong.
+"""Reader of an ``AuthenticationConfiguration``: from a document to trusted issuers, or errors.
 
-Strict: a field nobody knows is an error, because it was meant to restrict something.
+``access/oidc_setup.py`` calls it with the document of the file. Strict: an unknown field is an
+error, as it may have been meant to restrict something.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _VERIFIED = "claims.email_verified"
 
 
 class ConfigTrouble(ValueError):
-    """What is wrong with a configuration, in a line."""
+    """A wrong configuration; ``str()`` is one line."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class TrustedIssuer:
     user_rules: tuple[ClaimRule, ...] = ()
     discovery_url: str = ""
     authority: str = ""
-    """Certificates the issuer's server is believed by, PEM; empty: the system's."""
+    """CA certificates for the issuer's server, PEM; empty: the system's."""
     algorithms: tuple[str, ...] = ALGORITHMS
 
 
@@ -75,7 +76,7 @@ class Authentication:
 
 
 def read_config(document: Any, own_issuers: Sequence[str]) -> Authentication:
-    """Raises ``ConfigTrouble``. ``own_issuers``: what this server signs as nobody else may."""
+    """Raises ``ConfigTrouble``. ``own_issuers``: names of this server, which others may not use."""
     if not isinstance(document, dict):
         raise ConfigTrouble("it is no object")
     if document.get("apiVersion") not in VERSIONS or document.get("kind") != KIND:
@@ -102,7 +103,7 @@ _ISSUER_FIELDS = ("issuer", "claimValidationRules", "claimMappings", "userValida
 
 
 class _Reader:
-    """Takes members out of a document by name and type; what is left or unfit is an error."""
+    """Takes members out of a document by name and type; other members are errors."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.unknown: list[str] = []
@@ -256,7 +257,7 @@ def _anonymous(value: Any, reader: _Reader) -> AnonymousRules | None:
     return AnonymousRules(enabled, paths)
 
 
-# --- what fits by its type and is wrong nevertheless ---------------------------------------------
+# --- values that have the right type and are wrong -----------------------------------------------
 
 
 def _shared_errors(issuers: Sequence[TrustedIssuer]) -> Iterable[FieldError]:
@@ -342,7 +343,7 @@ def _extra_errors(issuer: TrustedIssuer, where: str) -> Iterable[FieldError]:
 
 
 def _email_errors(issuer: TrustedIssuer, where: str) -> Iterable[FieldError]:
-    """An address nobody has verified is no name."""
+    """A username from ``email`` requires a check of ``email_verified``."""
     expression = issuer.username.expression
     if _EMAIL not in expression.replace(_VERIFIED, ""):
         return

@@ -1,4 +1,7 @@
-"""The ``--oidc-*`` flags: one issuer, told in words of their own."""
+"""The ``--oidc-*`` flags as a trusted issuer.
+
+``access/oidc_setup.py`` calls it where no configuration file is given.
+"""
 
 from __future__ import annotations
 

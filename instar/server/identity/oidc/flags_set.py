@@ -1,4 +1,7 @@
-"""Whether any ``--oidc-…`` flag is given. By itself, because every start asks it."""
+"""Whether any ``--oidc-…`` flag is given.
+
+A module of its own, as ``instar serve`` checks it at every start without importing the rest.
+"""
 
 from __future__ import annotations
 

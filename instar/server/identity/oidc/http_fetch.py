@@ -1,4 +1,7 @@
-"""Documents of issuers over HTTPS, in a thread: rare, small, and of a server that may be slow."""
+"""HTTPS client for documents of issuers, in a thread: they are rare, small, and may be slow.
+
+``oidc/issuer.py`` fetches keys with it, and the console's OIDC login posts forms.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,12 @@ class _OnlyHttps(urllib.request.HTTPRedirectHandler):
 
 
 Post = Callable[[str, Mapping[str, str], Mapping[str, str]], Awaitable[bytes]]
-"""(address, fields of a form, headers) → the body of the answer. Raises ``FetchTrouble``."""
+"""(URL, fields of a form, headers) → the body of the response. Raises ``FetchTrouble``."""
 
 
 def fetcher(authority: str) -> Fetch:
-    """``authority``: by which servers are believed, PEM; empty: the system's. Raises
-    ``ValueError``."""
+    """A function that GETs documents. ``authority``: CA certificates, PEM; empty: the system's.
+    Raises ``ValueError``."""
     opener = _opener(authority)
 
     async def fetch(url: str) -> Fetched:
@@ -47,7 +50,7 @@ def fetcher(authority: str) -> Fetch:
 
 
 def poster(authority: str) -> Post:
-    """For forms; see above."""
+    """A function that POSTs forms; see ``fetcher``."""
     opener = _opener(authority)
 
     async def post(url: str, fields: Mapping[str, str], headers: Mapping[str, str]) -> bytes:

@@ -1,4 +1,8 @@
-"""One issuer elsewhere: its keys, fetched and kept fresh, and what makes a token of it good."""
+"""A trusted issuer: fetches its keys, keeps them fresh, and verifies its tokens.
+
+``trusted_issuers.py`` has one for each configured issuer. Users are made from claims in
+``claims.py``.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,9 @@ from instar.server.identity.tokens import (
 log = logging.getLogger(__name__)
 _RETRY_SECONDS = 10.0
 _LEAST_SECONDS, _MOST_SECONDS = 10.0, 3600.0
-"""How long keys are fresh, whatever the issuer wishes: an unknown one is not asked for before."""
+"""Bounds for how long keys are fresh; an unknown key is not fetched before that."""
 _BACKGROUND_SECONDS = 300.0
-"""Between two looks at the keys while nobody shows an unknown one."""
+"""Between two refreshes while no token has an unknown key."""
 _LEEWAY = 60.0
 _GOOGLE = ("accounts.google.com", "https://accounts.google.com")
 
@@ -38,19 +42,19 @@ _GOOGLE = ("accounts.google.com", "https://accounts.google.com")
 class Fetched(NamedTuple):
     body: bytes
     max_age: float | None
-    """Seconds the answer may be kept, as its sender says."""
+    """Seconds the response may be cached, by its ``Cache-Control``."""
 
 
 class FetchTrouble(Exception):
-    """Nothing could be fetched, and why."""
+    """A document could not be fetched; ``str()`` is the reason."""
 
 
 Fetch = Callable[[str], Awaitable[Fetched]]
 
 
 class Keys:
-    """The keys of an issuer: found by its discovery document, refreshed in the background and when
-    a token is signed by one that is not known."""
+    """The keys of an issuer: found by its discovery document, refreshed in the background and
+    when a token is signed with an unknown key."""
 
     def __init__(self, issuer: TrustedIssuer, fetch: Fetch, clock: Callable[[], float]) -> None:
         self._issuer, self._fetch, self._clock = issuer, fetch, clock
@@ -62,7 +66,7 @@ class Keys:
         """Set as soon as tokens can be verified."""
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Refresh the keys until cancelled."""
         while True:
             try:
                 if not self._uri:
@@ -103,7 +107,7 @@ class Keys:
         before = self._fresh_until
         async with self._fetching:
             if self._fresh_until != before:
-                return  # somebody else has just done it
+                return  # another request has just refreshed them
             fetched = await self._fetch(self._uri)
             self._keys = keys_of_jwks(_object(fetched.body))
             kept = fetched.max_age if fetched.max_age is not None else 0.0
@@ -177,7 +181,7 @@ class OidcIssuer:
             )
 
     def _check_claims(self, claims: dict[str, Any]) -> float:
-        """Audience and times; the seconds it is still good."""
+        """Check audience and times. Returns the seconds for which the token is still valid."""
         start, now = "oidc: verify token: oidc:", self._now()
         given = texts_of(claims.get("aud"))
         if not matching_audiences(given, self._issuer.audiences):

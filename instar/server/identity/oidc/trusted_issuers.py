@@ -1,6 +1,7 @@
-"""All issuers of a configuration together, and the file they come from: read again when it changed.
+"""All trusted issuers of a configuration, which is reloaded when its file changes.
 
-A file that is wrong changes nothing, nor one whose issuers cannot be reached; both are told.
+The token chain (``identity/tokens.py``) asks it; ``lifecycle/loaded_settings.py`` starts it. A
+wrong file or unreachable new issuers are logged, and the former configuration stays.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _LOOK_SECONDS = 10.0
 _PATIENCE = 60.0
 
 Load = Callable[[], Authentication]
-"""The configuration as the file has it now. Raises ``ValueError``."""
+"""Reads the configuration from the file. Raises ``ValueError``."""
 
 
 class TrustedIssuers:
@@ -39,14 +40,14 @@ class TrustedIssuers:
         load: Load | None = None,
         look_seconds: float = _LOOK_SECONDS,
     ) -> None:
-        """Raises ``ValueError``. ``load``: how to read it again; None: it never changes."""
+        """Raises ``ValueError``. ``load`` reads the configuration again; None: it never changes."""
         self._audiences = audiences
         self._load, self._look_seconds = load, look_seconds
         self._config = first
         self._issuers = self._made(first)
         self._watching: asyncio.Task[None] | None = None
         self.changed: Callable[[], None] = lambda: None
-        """Called when tokens are judged by other rules than before."""
+        """Called when the configuration has changed."""
 
     @property
     def anonymous(self) -> AnonymousRules | None:
@@ -128,7 +129,7 @@ async def _stopped(issuers: Sequence[OidcIssuer]) -> None:
 
 
 def made_issuer(issuer: TrustedIssuer, position: int, audiences: Audiences) -> OidcIssuer:
-    """Raises ``ConfigTrouble`` for expressions and certificates that cannot be used."""
+    """Raises ``ConfigTrouble`` for invalid expressions and certificates."""
     claims = Claims(issuer)
     if claims.errors:
         raise ConfigTrouble(f"jwt[{position}]: {messages(claims.errors)}")
