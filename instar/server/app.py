@@ -32,7 +32,7 @@ from instar.server.endpoints.insight import Insight
 from instar.server.endpoints.metrics import Metrics
 from instar.server.endpoints.objects import ObjectPages
 from instar.server.http.compress import compress
-from instar.server.http.fair_queue import Flow, FlowRefusal
+from instar.server.http.fair_queue import FairQueue, FlowRefusal
 from instar.server.http.messages import Request, Response
 from instar.server.identity.issuer import Issuer
 from instar.server.registry.resources.catalog import Catalog
@@ -40,7 +40,7 @@ from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.resources.serving import Serving
 from instar.server.rest import verbs
-from instar.server.rest.conversion_timing import as_asked, waiting_counted
+from instar.server.rest.conversion_timing import count_conversion_wait, with_requested_cache
 from instar.server.rest.deadlines import check_timeout, limit, too_late
 from instar.server.rest.error_responses import (
     page_not_found,
@@ -92,7 +92,7 @@ class App:
         insight: Insight,
         request_timeout: float = 60.0,
         auditor: Auditor | None = None,
-        flow: Flow | None = None,
+        flow: FairQueue | None = None,
         read_only: bool = False,
     ) -> None:
         """Without ``flow`` any number of requests may be in flight."""
@@ -147,7 +147,7 @@ class App:
             failure = error
             response = unexpected(error, request)
         if self._auditor is not None:
-            self._auditor.answered(request, response, failure, _known_audit_id(request))
+            self._auditor.answered(request, response, failure, _audit_id_of(request))
         if b"accept-encoding" in request.headers:
             await compress(request, response)
         if request.warnings:
@@ -172,30 +172,30 @@ class App:
         if user is None:
             user = await self._authenticator.identify(request, peer)
         if self._auditor is not None:
-            await self._auditor.begin(request, route.path, user, _known_audit_id(request))
-        request.asked = self._asked(route, request, user)
+            await self._auditor.begin(request, route.path, user, _audit_id_of(request))
+        request.asked = self._attributes(route, request, user)
         if not self._ready.is_set():
-            await self._there(request)
+            await self._wait_until_read(request)
         if is_asked_for(request):
             request.requester = user
             user, request.constraint = await self._impersonation.user_of(request, request.asked)
             request.asked = request.asked._replace(user=user)
         if self._flow is None:
-            return await self._granted(request, route)
+            return await self._authorize_and_serve(request, route)
         if ADMIN_GROUP in user.groups:
             self._flow.notice(user.name)
-            return await self._granted(request, route)
+            return await self._authorize_and_serve(request, route)
         if request.asked.long_running or is_health_path(request.path):
-            return await self._granted(request, route)
+            return await self._authorize_and_serve(request, route)
         pool = self._flow.begin(user.name, request.asked.verb)
         if pool is None:
-            return await self._seated(self._flow, request, route)
+            return await self._serve_seated(self._flow, request, route)
         try:
-            return await self._granted(request, route)
+            return await self._authorize_and_serve(request, route)
         finally:
             self._flow.end(pool)
 
-    async def _there(self, request: Request) -> None:
+    async def _wait_until_read(self, request: Request) -> None:
         """Before all of the storage is read: serve reads of what is there, let others wait."""
         if not self.reads:
             raise errors.ServiceUnavailable(
@@ -209,27 +209,27 @@ class App:
             limit(request, asked.verb, self._request_timeout)
             await self._catalog.loaded()
 
-    def _asked(self, route: KnownPath, request: Request, user: User) -> Attributes:
+    def _attributes(self, route: KnownPath, request: Request, user: User) -> Attributes:
         about = self._object_pages.asked(request, user) if route.path is None else None
         return about or self._routes.asked(route, request, user)
 
-    async def _seated(self, flow: Flow, request: Request, route: KnownPath) -> Response:
+    async def _serve_seated(self, flow: FairQueue, request: Request, route: KnownPath) -> Response:
         seat = flow.enter(request.asked.user.name, request.asked.verb)
         if isinstance(seat, FlowRefusal):
             return too_many_requests()
         try:
             if seat.waiting is not None and await seat.waiting is not None:
                 return too_many_requests()
-            return await self._granted(request, route)
+            return await self._authorize_and_serve(request, route)
         finally:
             flow.leave(seat)
 
-    async def _granted(self, request: Request, route: KnownPath) -> Response:
+    async def _authorize_and_serve(self, request: Request, route: KnownPath) -> Response:
         note = None if self._auditor is None else partial(self._auditor.decided, request)
         authorizer, asked = self._context.authorizer, request.asked
         grant(authorizer, asked, authorizer.decide(asked) or await authorizer.ask(asked), note)
         if route.path is not None:
-            return await self._resource(request, route, route.path)
+            return await self._serve_resource(request, route, route.path)
         health = self._health.respond(request)
         if health is not None:
             return health
@@ -238,9 +238,9 @@ class App:
         told = await self._insight.respond(request) or self.issuer_documents.respond(request)
         if told is not None:
             return told
-        return await self._object_pages.respond(request) or await self._document(request)
+        return await self._object_pages.respond(request) or await self._serve_document(request)
 
-    async def _document(self, request: Request) -> Response:
+    async def _serve_document(self, request: Request) -> Response:
         limit(request, "get", self._request_timeout)
         parts = [part for part in request.path.split("/") if part]
         if request.method not in _BODILESS:
@@ -250,14 +250,16 @@ class App:
         found = await self._documents.respond(request, parts, self._health.paths)
         return page_not_found() if found is None else found
 
-    async def _resource(self, request: Request, route: KnownPath, path: ResourcePath) -> Response:
+    async def _serve_resource(
+        self, request: Request, route: KnownPath, path: ResourcePath
+    ) -> Response:
         verb = request.asked.verb
         limit(request, verb, self._request_timeout)
         if self._context.backend.behind():
             await self._context.backend.consistent()
         target = self._routes.target(route, verb)
         if target is None:
-            target = await self._late_target(route, verb)
+            target = await self._target_by_now(route, verb)
         if target is None:
             unserved = self._catalog.find(path.group, path.plural)
             if unserved is not None:
@@ -270,24 +272,24 @@ class App:
         if target.version.deprecation is not None:
             request.warn(target.version.deprecation)
             request.annotate("k8s.io/deprecated", "true")
-        target = as_asked(request, target)
+        target = with_requested_cache(request, target)
         if past_path(request.path):
             namespaces = self._catalog.builtin("", "namespaces")
             return await history.respond(self._context, request, target, path, namespaces)
         if not target.serving.converts_remotely:
-            return await self._verb(request, path, target)
-        with waiting_counted(self._conversion_metrics, target):
-            return await self._verb(request, path, target)
+            return await self._serve_verb(request, path, target)
+        with count_conversion_wait(self._conversion_metrics, target):
+            return await self._serve_verb(request, path, target)
 
-    async def _late_target(self, route: KnownPath, verb: str) -> Target | None:
+    async def _target_by_now(self, route: KnownPath, verb: str) -> Target | None:
         """Look again: another replica may have written the CRD a moment ago."""
         await self._context.backend.consistent()
         return self._routes.target(route, verb)
 
-    async def _verb(self, request: Request, path: ResourcePath, target: Target) -> Response:
+    async def _serve_verb(self, request: Request, path: ResourcePath, target: Target) -> Response:
         serving, verb = target.serving, request.asked.verb
         if path.subresource:
-            return await self._subresource(request, path, target)
+            return await self._serve_subresource(request, path, target)
         handler = verbs.VERBS.get(verb)
         if handler is None:
             raise _not_allowed(serving, verb)
@@ -302,10 +304,12 @@ class App:
                 SubresourceCall(self._context, self._catalog, self._issuer, request, target)
             )
         if serving.verbs == ("create",):
-            return await self._review(request, target)
+            return await self._serve_review(request, target)
         return await handler(self._context, request, target)
 
-    async def _subresource(self, request: Request, path: ResourcePath, target: Target) -> Response:
+    async def _serve_subresource(
+        self, request: Request, path: ResourcePath, target: Target
+    ) -> Response:
         serving, definition, verb = target.serving, target.version.definition, request.asked.verb
         known = {each.name: each for each in definition.subresources()}
         found = known.get(path.subresource)
@@ -328,7 +332,7 @@ class App:
             raise errors.NotFound("the server could not find the requested resource", details={})
         return await handler(self._context, request, target, path.subresource)
 
-    async def _review(self, request: Request, target: Target) -> Response:
+    async def _serve_review(self, request: Request, target: Target) -> Response:
         obj, form = await verbs.read_review(self._context, request, target)
         if form.transform:
             raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
@@ -357,7 +361,7 @@ def _log_access(request: Request, response: Response, seconds: float) -> None:
     log.info("%s %s %d %s %.3fms %dB", *fields.values(), extra={"fields": fields})
 
 
-def _known_audit_id(request: Request) -> str:
+def _audit_id_of(request: Request) -> str:
     """The audit ID that the client sent, or a new one."""
     return request.headers.setdefault(b"audit-id", _audit_id()).decode("latin-1")
 

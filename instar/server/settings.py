@@ -57,6 +57,8 @@ class AuditLogSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditWebhookSettings:
+    """The audit webhook, with kube-apiserver's defaults."""
+
     config: Path
     """A kubeconfig."""
     room: int = 10_000
@@ -90,6 +92,8 @@ class TlsSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
+    """All settings; the defaults are a server in memory on port 6443 of this machine."""
+
     host: str = "127.0.0.1"
     port: int = 6443
     """0 picks a free port."""

@@ -22,6 +22,7 @@ import instar.testing
 from instar.server.access.identities import JwtSettings, NewUser
 from instar.server.files.certificates import ensure_certificates
 from instar.server.files.kubeconfig import write_kubeconfig
+from instar.server.http.connection_balancer import SOCKET
 from instar.server.lifecycle import embedded as embedding
 from instar.server.lifecycle import lifetime
 from instar.server.lifecycle.embedded import embedded
@@ -304,6 +305,22 @@ def test_a_wrong_setting_leaves_nothing_behind_and_the_next_start_works(
             async with running(settings, **wrong):
                 pytest.fail("it runs nevertheless")
         assert _other_tasks() == set()
+        await _serves(settings)
+
+    asyncio.run(scenario())
+
+
+def test_a_port_without_a_socket_for_workers_is_closed_again(
+    settings: Settings, tmp_path: Path
+) -> None:
+    taken = tmp_path / "shared" / SOCKET
+    taken.touch()
+
+    async def scenario() -> None:
+        with pytest.raises(OSError, match="in use"):
+            async with running(settings):
+                pytest.fail("it runs nevertheless")
+        taken.unlink()
         await _serves(settings)
 
     asyncio.run(scenario())

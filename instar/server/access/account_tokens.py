@@ -36,6 +36,7 @@ _PUBLIC = (b"cache-control", b"public, max-age=3600")
 
 
 async def do_token(call: SubresourceCall) -> Response:
+    """Answer a TokenRequest with a signed token."""
     request, target, issuer = call.request, call.target, call.issuer
     form = response_form(request, Offer.BUILTIN)
     options = write_options(request, "CreateOptions")

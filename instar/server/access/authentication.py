@@ -38,6 +38,8 @@ class Anonymous:
 
 
 class Authenticator:
+    """Finds the user of a request."""
+
     def __init__(
         self,
         tokens: Tokens,

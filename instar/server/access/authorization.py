@@ -40,6 +40,7 @@ def authorizer_of(
     webhook: Authorizer | None = None,
     recorder: Recorder | None = None,
 ) -> Authorizers:
+    """The chain of authorizers for the modes; the recorder notes every allowed request."""
     made: Mapping[str, Callable[[], Authorizer | None]] = {
         RBAC: lambda: RbacAuthorizer(policy),
         ALWAYS_ALLOW: AlwaysAllow,

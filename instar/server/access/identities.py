@@ -79,6 +79,8 @@ class NewUser(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Identities:
+    """Everything that authenticates requests."""
+
     static: Mapping[str, User]
     accounts: AccountSettings
     keys: KeyFiles

@@ -22,6 +22,8 @@ _REMEMBERED = 10_000
 
 
 class Impersonation:
+    """Checks impersonation headers with the authorizer."""
+
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._last: dict[str, str] = {}

@@ -26,6 +26,8 @@ _AUTHORIZATION = "authorization.k8s.io"
 
 
 class Reviews:
+    """Answers reviews with the token authenticators and the authorizer."""
+
     def __init__(self, tokens: Tokens, authorizer: Authorizer) -> None:
         self._tokens = tokens
         self._authorizer = authorizer

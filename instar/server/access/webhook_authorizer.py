@@ -25,6 +25,8 @@ _INCOMPLETE = "webhook authorizer does not support user rule resolution"
 
 
 class WebhookAuthorizer:
+    """Calls the webhook, with retries and a cache."""
+
     def __init__(
         self,
         client: Client,
@@ -95,6 +97,7 @@ class WebhookAuthorizer:
 
 
 def review_of(asked: Attributes) -> Object:
+    """The SubjectAccessReview for a request."""
     user = asked.user
     spec: Object = {"user": user.name}
     if user.groups:

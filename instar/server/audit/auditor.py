@@ -64,6 +64,8 @@ class AuditMetrics:
 
 
 class Auditor:
+    """Decides by the policy what is recorded, and sends events to the sinks."""
+
     def __init__(
         self,
         policy: AuditPolicy,

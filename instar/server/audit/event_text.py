@@ -62,6 +62,7 @@ def _dumps(value: dict[str, Any], typed: bool) -> bytes:
 
 
 def document(event: AuditEvent, *, objects: bool = True) -> dict[str, Any]:
+    """An event as kube-apiserver writes it, as plain values."""
     trail = event.trail
     found: dict[str, Any] = {
         "level": trail.level.text,

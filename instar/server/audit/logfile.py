@@ -61,6 +61,8 @@ class Stdout:
 
 
 class LogFile:
+    """The file of the audit log."""
+
     def __init__(
         self,
         path: Path,

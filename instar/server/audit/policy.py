@@ -94,6 +94,8 @@ NOTHING = AuditDecision(AuditLevel.NONE, frozenset(), False)
 
 
 class AuditPolicy(NamedTuple):
+    """Rules in order; the first that matches a request decides."""
+
     rules: tuple[AuditRule, ...]
     unknown: tuple[str, ...] = ()
     """Unknown fields, which are logged and ignored as in kube-apiserver."""

@@ -46,6 +46,8 @@ class AuditEvent(NamedTuple):
 
 @dataclass(slots=True)
 class Trail:
+    """What is recorded of one request, while it is handled."""
+
     decision: AuditDecision
     id: str
     uri: str

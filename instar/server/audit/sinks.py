@@ -29,6 +29,8 @@ _FAREWELL_SECONDS = 5.0
 
 
 class Sink(Protocol):
+    """Where audit events are sent."""
+
     confirms: ClassVar[bool]
     """Whether ``stored`` is called; a caller must not wait for it otherwise."""
 
@@ -69,6 +71,8 @@ class Complaints:
 
 
 class LogSink:
+    """Writes events to the log in a thread of its own."""
+
     confirms: ClassVar[bool] = True
 
     def __init__(
@@ -176,6 +180,8 @@ class AuditWebhookCaller(Protocol):
 
 
 class WebhookSink:
+    """Sends events to a webhook in batches, with retries and a rate limit."""
+
     confirms: ClassVar[bool] = False
 
     def __init__(

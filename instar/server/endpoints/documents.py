@@ -18,7 +18,7 @@ from instar.kube.api import discovery
 from instar.kube.api.encoding.json_text import encode, encode_pretty
 from instar.kube.api.names import GroupVersion
 from instar.server.endpoints.groups import GroupPart, Groups, Piece
-from instar.server.endpoints.single_flight import Making
+from instar.server.endpoints.single_flight import SingleFlight
 from instar.server.http.messages import JSON_TYPE, Header, Request, Response
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.rest.negotiate import (
@@ -61,10 +61,12 @@ _FIXED_PATHS = (
 
 
 class Documents:
+    """Serves discovery and OpenAPI documents."""
+
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._groups = Groups(catalog)
-        self._wholes = _Wholes(catalog, self._groups)
+        self._wholes = _CatalogDocuments(catalog, self._groups)
         self._openapi: OpenApi | None = None
 
     async def respond(
@@ -160,14 +162,14 @@ class Documents:
         return self._openapi
 
 
-class _Wholes:
+class _CatalogDocuments:
     """Documents about all groups, for one state of the catalog."""
 
     def __init__(self, catalog: Catalog, groups: Groups) -> None:
         self._catalog, self._groups = catalog, groups
         self._state = catalog.generation
         self._made: dict[Hashable, object] = {}
-        self._making = Making()
+        self._making = SingleFlight()
 
     async def get(self, key: Hashable, make: Callable[[list[GroupPart]], T]) -> T:
         if self._state != self._catalog.generation:

@@ -34,6 +34,8 @@ class GroupMember(NamedTuple):
 
 
 class GroupPart:
+    """Discovery documents of one group."""
+
     def __init__(self, name: str, members: Sequence[GroupMember]) -> None:
         self.name = name
         self.members = members
@@ -88,6 +90,8 @@ class GroupPart:
 
 
 class Groups:
+    """The parts of all groups, kept until a CRD of the group changes."""
+
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._parts: dict[str, GroupPart] = {}

@@ -46,6 +46,8 @@ def is_health_path(path: str) -> bool:
 
 
 class Health:
+    """Health checks by name."""
+
     def __init__(self, checks: Mapping[str, Check], started: Check) -> None:
         first: dict[str, Check] = {"ping": _well, "log": _well, **checks}
         last = {f"poststarthook/{hook}": started for hook in _HOOKS}

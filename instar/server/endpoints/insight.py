@@ -40,6 +40,8 @@ PATHS = {
 
 
 class Insight:
+    """Serves the ``/instar`` endpoints about the whole server."""
+
     def __init__(
         self,
         census: ServerCensus,

@@ -27,6 +27,8 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
+    """Request metrics, and the metrics of other components."""
+
     def __init__(self) -> None:
         self._requests = Counter(
             "apiserver_request_total", "Requests answered, by method and code.", ("method", "code")

@@ -41,6 +41,8 @@ class _Asked(NamedTuple):
 
 
 class ObjectPages:
+    """Serves the ``/instar`` endpoints about single objects."""
+
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 

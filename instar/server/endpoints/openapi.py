@@ -22,7 +22,7 @@ from instar.kube.api.encoding.json_text import encode
 from instar.kube.api.names import GroupVersion
 from instar.kube.openapi import v2, v2_protobuf, v3
 from instar.server.endpoints.groups import SERVER_VERSION, GroupMember, GroupPart, Groups
-from instar.server.endpoints.single_flight import Making
+from instar.server.endpoints.single_flight import SingleFlight
 
 _LEVEL = 1
 _SLICE = 128 << 10
@@ -128,6 +128,8 @@ class Swagger:
 
 
 class OpenApi:
+    """OpenAPI documents, with a cache limited by size."""
+
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
         self._documents: Remembered[GroupVersion, tuple[str, bytes]] = Remembered(
@@ -138,7 +140,7 @@ class OpenApi:
         )
         self._of_builtins: dict[str, _Part] = {}
         self._made_lately: dict[str, tuple[Hashable, Swagger]] = {}
-        self._making = Making()
+        self._making = SingleFlight()
 
     async def document(self, part: GroupPart, version: GroupVersion) -> tuple[str, bytes] | None:
         """Hash and text of a v3 document; None where there is none."""

@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Making:
+class SingleFlight:
+    """Tasks in progress, by key."""
+
     def __init__(self) -> None:
         self._tasks: dict[Hashable, asyncio.Task[Any]] = {}
 

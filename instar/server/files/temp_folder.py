@@ -24,6 +24,7 @@ _cleared: set[Path] = set()
 
 @contextlib.contextmanager
 def temporary_folder(kind: str = "") -> Iterator[Path]:
+    """A folder that is removed at the end of the block."""
     among = Path(tempfile.gettempdir())
     if among not in _cleared:  # once per process is enough
         _cleared.add(among)

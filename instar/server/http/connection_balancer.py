@@ -41,7 +41,7 @@ class ProtocolFactory(Protocol):
     def __call__(self) -> asyncio.BaseProtocol: ...
 
 
-class Listening(Protocol):
+class ListeningPort(Protocol):
     """A port that is listened on, by this process or by the first of several."""
 
     port: int
@@ -51,7 +51,7 @@ class Listening(Protocol):
     def close(self) -> None: ...
 
 
-class Alone:
+class SingleProcessPort:
     """The port of a single process: the event loop accepts its connections."""
 
     def __init__(self, server: asyncio.Server) -> None:
@@ -59,7 +59,7 @@ class Alone:
         self.port = int(server.sockets[0].getsockname()[1])
 
     @classmethod
-    async def open(cls, make: ProtocolFactory, host: str, port: int) -> Alone:
+    async def open(cls, make: ProtocolFactory, host: str, port: int) -> SingleProcessPort:
         loop = asyncio.get_running_loop()
         return cls(await loop.create_server(make, host, port, backlog=_BACKLOG))
 
@@ -70,7 +70,7 @@ class Alone:
         self._server.close()
 
 
-class _Here:
+class _LocalConnections:
     """Serves accepted sockets in this process."""
 
     def __init__(self, make: ProtocolFactory, parted: Callable[[], None]) -> None:
@@ -94,7 +94,7 @@ class _Here:
             self._parted()
 
 
-class Reception:
+class BalancingPort:
     """The port in the first of several processes: accepts connections and distributes them."""
 
     def __init__(
@@ -104,15 +104,16 @@ class Reception:
         self._meeting = meeting
         self._path = Path(meeting.getsockname())
         self.port = int(doors[0].getsockname()[1])
-        own = _Seat(lambda taken: here.give(taken))
-        here = _Here(make, own.parted)
+        own = _ServingProcess(lambda taken: here.give(taken))
+        here = _LocalConnections(make, own.parted)
         self._own = own
         self._seats = {own}
-        self._workers: set[_Worker] = set()
+        self._workers: set[_WorkerLine] = set()
         self._turns = count(1)
 
     @classmethod
-    async def open(cls, make: ProtocolFactory, host: str, port: int, folder: Path) -> Reception:
+    async def open(cls, make: ProtocolFactory, host: str, port: int, folder: Path) -> BalancingPort:
+        """Bind the port and the socket for workers. Raises ``OSError``."""
         doors, meeting = await _bound(host, port), socket.socket(socket.AF_UNIX)
         try:
             meeting.bind(str(folder / SOCKET))
@@ -147,11 +148,11 @@ class Reception:
     def _meet(self) -> None:
         line = _accepted(self._meeting)
         if line is not None:
-            worker = _Worker(line, self._left)
+            worker = _WorkerLine(line, self._left)
             self._workers.add(worker)
             self._seats.add(worker.seat)
 
-    def _left(self, worker: _Worker) -> None:
+    def _left(self, worker: _WorkerLine) -> None:
         self._workers.discard(worker)
         self._seats.discard(worker.seat)
 
@@ -171,7 +172,7 @@ class Reception:
                 return
 
 
-class _Seat:
+class _ServingProcess:
     """A process that serves, and how many connections it has."""
 
     def __init__(self, give: Callable[[socket.socket], bool]) -> None:
@@ -184,13 +185,13 @@ class _Seat:
         self.taken -= 1
 
 
-class _Worker:
+class _WorkerLine:
     """The line to a worker process: sockets go out, and messages about them come back."""
 
-    def __init__(self, line: socket.socket, left: Callable[[_Worker], None]) -> None:
+    def __init__(self, line: socket.socket, left: Callable[[_WorkerLine], None]) -> None:
         self._line = line
         self._left = left
-        self.seat = _Seat(self._give)
+        self.seat = _ServingProcess(self._give)
         self._on_their_way = 0
         self._sign = 0.0
         """When the worker last took a socket that was sent to it, or had taken all of them."""
@@ -234,14 +235,14 @@ class _Worker:
             self.close()
 
 
-class Guest:
+class WorkerPort:
     """The port in a worker: serves the sockets the first process sends, once it is ready."""
 
     def __init__(self, make: ProtocolFactory, port: int, folder: Path) -> None:
         self.port = port
         self._path = folder / SOCKET
         self._line: socket.socket | None = None
-        self._here = _Here(make, self._parted)
+        self._here = _LocalConnections(make, self._parted)
         self._news = b""
 
     async def start_serving(self) -> None:

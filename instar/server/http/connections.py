@@ -52,6 +52,8 @@ class _Answer:
 
 
 class ConnectionSet:
+    """All open connections, with what they hold in memory."""
+
     def __init__(
         self,
         most_answers: int = limits.MAX_ANSWERS_IN_FLIGHT,

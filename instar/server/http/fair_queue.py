@@ -36,7 +36,7 @@ class FlowRefusal(Enum):
 
 @dataclass(slots=True, eq=False)
 class Seat:
-    """The place of one request, from ``Flow.enter`` to ``Flow.leave``."""
+    """The place of one request, from ``FairQueue.enter`` to ``FairQueue.leave``."""
 
     user: str
     pool: Pool
@@ -62,7 +62,9 @@ class Pool:
         return 0 < self.seats <= self.taken
 
 
-class Flow:
+class FairQueue:
+    """Seats and turns of all users; a request calls ``enter``, ``leave`` or ``begin``, ``end``."""
+
     def __init__(
         self,
         reads: int = limits.READS_AT_ONCE,
@@ -144,6 +146,7 @@ class Flow:
         return seat
 
     def leave(self, seat: Seat) -> None:
+        """Give the seat back; the next waiting request gets it."""
         if not seat.held:
             self._give_up(seat)
             return

@@ -1,9 +1,8 @@
 """HTTP/1.1 connection: parses requests, calls the handler, writes responses and streams.
 
 ``lifecycle/lifetime.py`` makes ``Connections`` for the API, ``tools/console`` for the console; the
-event loop calls the rest. Hand-written because it is the hot path (docs/performance.md has the
-comparison): a response that needs no waiting is written in the same turn of the event loop, and a
-client that disconnects cancels its request.
+event loop calls the rest. Hand-written because it is the hot path (see docs/performance.md): a
+response that needs no waiting is written in the same turn, and a disconnect cancels the request.
 """
 
 from __future__ import annotations
@@ -66,6 +65,8 @@ class Connections(ConnectionSet):
 
 
 class Http1Connection(asyncio.Protocol):
+    """One connection: reads requests, calls the handler, writes responses in order."""
+
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._reader = RequestReader(self)

@@ -24,6 +24,8 @@ class Waiting(Protocol):
 
 
 class Turns:
+    """The budget of the current turn, and the connections that wait for the next."""
+
     def __init__(
         self, seconds: float = limits.TURN_SECONDS, clock: Callable[[], float] = monotonic
     ) -> None:

@@ -178,6 +178,8 @@ class Feed(Protocol):
 
 @dataclass(slots=True)
 class Response:
+    """One HTTP response: chunks of known length, or a stream."""
+
     status: int
     chunks: Iterable[bytes] = ()
     headers: list[Header] = field(default_factory=list)

@@ -10,6 +10,8 @@ from instar.server.http.messages import Request
 
 
 class RequestQueue:
+    """Pipelined requests of one connection, and data that is not parsed yet."""
+
     __slots__ = ("_bytes", "_requests", "unread")
 
     def __init__(self) -> None:

@@ -49,6 +49,8 @@ class KeyTrouble(ValueError):
 
 
 class VerifyingKey(NamedTuple):
+    """A public key, with its key ID and algorithms."""
+
     id: str
     key: Public
 

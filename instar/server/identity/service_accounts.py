@@ -49,6 +49,7 @@ class TokenRequestSpec(NamedTuple):
 
 
 def claims_of(wish: TokenRequestSpec, issuer: str, now: int, token_id: str) -> dict[str, Any]:
+    """The claims of a new token."""
     private: dict[str, Any] = {
         "namespace": wish.namespace,
         "serviceaccount": {"name": wish.account, "uid": wish.uid},

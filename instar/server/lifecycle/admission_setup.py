@@ -101,7 +101,7 @@ class Admissions:
                 bool(_CERTIFICATES & on),
                 CertificateAdmission(self.authorizer, lambda: timestamp(utc_now())),
             ),
-            (True, Partly(self._policies(), self._part("AdmissionPolicy"))),
+            (True, PluginPart(self._policies(), self._part("AdmissionPolicy"))),
             ("MutatingAdmissionWebhook" in on, self._webhooks("mutatingwebhookconfigurations")),
             (
                 "ValidatingAdmissionWebhook" in on,
@@ -165,7 +165,7 @@ def _named(beginning: str) -> str:
     return f"{beginning}{secrets.token_hex(3)[:5]}"
 
 
-class Partly:
+class PluginPart:
     """The mutating or the validating part of a plugin; its other part is disabled."""
 
     def __init__(self, plugin: Policies, part: Interest) -> None:

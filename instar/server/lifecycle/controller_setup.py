@@ -32,6 +32,8 @@ from instar.wire.storage.store import Local, Near, Store
 
 @dataclass(frozen=True, kw_only=True)
 class Controllers:
+    """The controllers of one server; optional ones are None where they are off."""
+
     crds: CrdController
     namespaces: NamespaceController
     usage: UsageKeeper

@@ -37,6 +37,8 @@ from instar.server.settings import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class ServerCredentials:
+    """What the server proves its identity with, and what it gives to users."""
+
     ca: Path
     """The certificate of the server's own CA."""
     tls: ReloadingContext

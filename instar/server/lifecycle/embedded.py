@@ -119,6 +119,7 @@ class Embedded:
         content_type: str = _JSON,
         user_agent: str = "instar",
     ) -> EmbeddedReply:
+        """Send a request with a JSON body; the reply is decoded."""
         data = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
         answer = await self.exchange(
             method,

@@ -24,7 +24,9 @@ log = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0
 
 
-class AtRest:
+class EncryptionAtRest:
+    """The encryption configuration in use, and the store that it seals."""
+
     def __init__(self, settings: EncryptionSettings, vault: Vault, digest: str) -> None:
         self._settings = settings
         self._vault = vault
@@ -38,7 +40,7 @@ class AtRest:
         self._operations = vault.operations
 
     @classmethod
-    def load(cls, settings: EncryptionSettings) -> AtRest:
+    def load(cls, settings: EncryptionSettings) -> EncryptionAtRest:
         """Raises ``ValueError`` with one line for the operator."""
         vault, digest = load_vault(settings.config)
         return cls(settings, vault, digest)
@@ -67,6 +69,7 @@ class AtRest:
             await self._store.warm()
 
     async def run(self) -> None:
+        """Poll KMS plugins and the file until cancelled."""
         loop = asyncio.get_running_loop()
         asked = loop.time()
         while True:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from instar.server.http.connection_balancer import (
-    Alone,
-    Guest,
-    Listening,
+    BalancingPort,
+    ListeningPort,
     ProtocolFactory,
-    Reception,
+    SingleProcessPort,
+    WorkerPort,
 )
 from instar.server.http.http1 import Connections
 from instar.server.lifecycle.parts import Part
@@ -21,6 +21,8 @@ from instar.server.settings import Settings
 
 
 class HttpPort:
+    """The port of a server, from its opening until the last response is sent."""
+
     def __init__(
         self,
         settings: Settings,
@@ -33,7 +35,7 @@ class HttpPort:
         self._connections = connections
         self._make_protocol = make_protocol
         self._end_watches = end_watches
-        self._listening: Listening | None = None
+        self._listening: ListeningPort | None = None
         self.number = settings.port
 
     def port_part(self) -> Part:
@@ -54,13 +56,13 @@ class HttpPort:
         self._listening = await self._listen()
         self.number = self._listening.port
 
-    async def _listen(self) -> Listening:
+    async def _listen(self) -> ListeningPort:
         host, port, folder = self._settings.host, self._settings.port, self._settings.shared_port
         if folder is None:
-            return await Alone.open(self._make_protocol, host, port)
+            return await SingleProcessPort.open(self._make_protocol, host, port)
         if self._settings.worker:
-            return Guest(self._make_protocol, port, folder)
-        return await Reception.open(self._make_protocol, host, port, folder)
+            return WorkerPort(self._make_protocol, port, folder)
+        return await BalancingPort.open(self._make_protocol, host, port, folder)
 
     async def _serve(self) -> None:
         assert self._listening is not None

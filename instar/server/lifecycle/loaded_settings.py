@@ -15,10 +15,10 @@ from instar.base.metrics import Metric
 from instar.server.access.authorization import modes_of
 from instar.server.access.identities import Identities
 from instar.server.endpoints.health import Check
-from instar.server.http.fair_queue import Flow
+from instar.server.http.fair_queue import FairQueue
 from instar.server.lifecycle.optional_parts import (
-    at_rest_of,
     audit_of,
+    encryption_of,
     event_limits_of,
     webhook_authorizer_of,
 )
@@ -29,20 +29,22 @@ from instar.server.settings import Settings
 if TYPE_CHECKING:
     from instar.server.access.webhook_authorizer import WebhookAuthorizer
     from instar.server.audit.auditor import Auditor
-    from instar.server.lifecycle.encryption_setup import AtRest
+    from instar.server.lifecycle.encryption_setup import EncryptionAtRest
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedSettings:
+    """Settings, and the components that their files configure."""
+
     settings: Settings
     identities: Identities
     authorization: tuple[str, ...]
     """Authorization modes, in the order in which they decide."""
     service_network: IPv4Network
-    flow: Flow | None = None
+    flow: FairQueue | None = None
     """Limits requests in flight; None: any number."""
     webhook_authorizer: WebhookAuthorizer | None = None
-    encryption: AtRest | None = None
+    encryption: EncryptionAtRest | None = None
     auditor: Auditor | None = None
     audit_metrics: Sequence[Metric] = ()
     event_limits: Sequence[EventLimit] = ()
@@ -82,9 +84,9 @@ def load_settings(settings: Settings, identities: Identities) -> LoadedSettings:
         identities=identities,
         authorization=modes_of(settings.authorization),
         service_network=_service_network(settings.service_cluster_ip_range),
-        flow=Flow(settings.reads_at_once, settings.writes_at_once, wait),
+        flow=FairQueue(settings.reads_at_once, settings.writes_at_once, wait),
         webhook_authorizer=webhook_authorizer_of(settings),
-        encryption=at_rest_of(settings),
+        encryption=encryption_of(settings),
         auditor=auditor,
         audit_metrics=audit_metrics,
         event_limits=event_limits_of(settings),

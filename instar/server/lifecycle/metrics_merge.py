@@ -72,6 +72,8 @@ async def share_worker_metrics(metrics: Metrics, folder: Path) -> AsyncIterator[
 
 
 class Gathering:
+    """The first process: asks all workers for metrics and merges them."""
+
     def __init__(self, metrics: Metrics) -> None:
         self._own = metrics.counted
         self._lines: set[_Line] = set()

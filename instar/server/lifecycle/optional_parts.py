@@ -22,7 +22,7 @@ from instar.server.settings import Settings
 if TYPE_CHECKING:
     from instar.server.access.webhook_authorizer import WebhookAuthorizer
     from instar.server.audit.auditor import Auditor
-    from instar.server.lifecycle.encryption_setup import AtRest
+    from instar.server.lifecycle.encryption_setup import EncryptionAtRest
 
 
 def client_authorities(settings: Settings) -> list[Path]:
@@ -66,13 +66,13 @@ def foreign_certificate(settings: Settings) -> bytes:
     return b"" if settings.tls.cert is None else settings.tls.cert.read_bytes()
 
 
-def at_rest_of(settings: Settings) -> AtRest | None:
+def encryption_of(settings: Settings) -> EncryptionAtRest | None:
     if settings.encryption is None:
         return None
     # Imported here: without a configuration no cipher is needed.
-    from instar.server.lifecycle.encryption_setup import AtRest
+    from instar.server.lifecycle.encryption_setup import EncryptionAtRest
 
-    return AtRest.load(settings.encryption)
+    return EncryptionAtRest.load(settings.encryption)
 
 
 def webhook_authorizer_of(settings: Settings) -> WebhookAuthorizer | None:

@@ -23,7 +23,7 @@ from instar.wire.storage.store import Checkable, Local, Store, StoreLost, Unavai
 from instar.wire.storage.value_reader import NoShelf, RecentValues, ValueReader, Values
 
 if TYPE_CHECKING:
-    from instar.server.lifecycle.encryption_setup import AtRest
+    from instar.server.lifecycle.encryption_setup import EncryptionAtRest
 
 log = logging.getLogger(__name__)
 _PROBE_SECONDS = 2.0
@@ -32,7 +32,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 
 async def opened_store(
-    settings: Settings, encryption: AtRest | None, stack: AsyncExitStack
+    settings: Settings, encryption: EncryptionAtRest | None, stack: AsyncExitStack
 ) -> Store:
     """The store that the settings name; the stack closes it. Raises ``StoreError``."""
     beside = settings.shared_port if settings.worker else None
@@ -55,7 +55,7 @@ def values_of(settings: Settings, store: Store) -> Values | None:
 
 def first_read(
     backend: Backend,
-    encryption: AtRest | None = None,
+    encryption: EncryptionAtRest | None = None,
     fill: Callable[[Store], Awaitable[None]] | None = None,
 ) -> Part:
     """Reads the small collections and everything that authorises requests. ``fill`` puts objects

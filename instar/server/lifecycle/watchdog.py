@@ -34,6 +34,8 @@ class LoopStall(NamedTuple):
 
 
 class Watchdog:
+    """Beats in the loop, and samples it from a thread."""
+
     def __init__(self, threshold: float = limits.LOOP_HELD_SECONDS) -> None:
         self.held: list[LoopStall] = []
         """The latest stalls, for tests."""

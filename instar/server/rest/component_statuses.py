@@ -22,6 +22,7 @@ _ABSENT = {"controller-manager": 10257, "scheduler": 10259}
 
 
 async def do_components(call: SubresourceCall) -> Response:
+    """get and list of ComponentStatuses."""
     context, request, target = call.context, call.request, call.target
     form = response_form(request, Offer.BUILTIN)
     include = request.one("includeObject") if form.transform == "Table" else ""

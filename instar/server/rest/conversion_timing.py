@@ -20,7 +20,7 @@ CACHE_HEADER = b"x-instar-conversion-cache"
 _BYPASS = "bypass"
 
 
-def as_asked(request: Request, target: Target) -> Target:
+def with_requested_cache(request: Request, target: Target) -> Target:
     """The target, with a codec that bypasses the cache if the request says so."""
     if CACHE_HEADER not in request.headers:
         return target
@@ -32,7 +32,7 @@ def as_asked(request: Request, target: Target) -> Target:
 
 
 @contextmanager
-def waiting_counted(metrics: ConversionMetrics, target: Target) -> Iterator[None]:
+def count_conversion_wait(metrics: ConversionMetrics, target: Target) -> Iterator[None]:
     """Record how long the request waited for conversions, if it did."""
     with request_clock() as clock:
         try:

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def problem(error: ApiError, request: Request) -> Response:
+    """The response to an error: its Status in the accepted format."""
     headers: list[Header] = []
     if error.retry_after:
         headers.append((b"retry-after", str(error.retry_after).encode()))

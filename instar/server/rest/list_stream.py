@@ -30,6 +30,8 @@ def streamed_list(listing: Listing, more: Parts, version: VersionServing) -> Res
 
 
 class ListFeed:
+    """Sends a list part by part, in a task of its own."""
+
     def __init__(self, opening: bytes, first: Views, more: Parts, closing: bytes) -> None:
         self._opening, self._first, self._more, self._closing = opening, first, more, closing
         self._room = asyncio.Event()

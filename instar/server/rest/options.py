@@ -80,6 +80,7 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
 
 
 def list_options(request: Request, serving: Serving, version: VersionServing) -> ListOptions:
+    """Options of list, watch and deletecollection."""
     query = request.query
     if not query:
         return ListOptions()

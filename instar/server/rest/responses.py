@@ -73,6 +73,7 @@ def _formed_object(
 async def list_response(
     listing: Listing, form: ResponseFormat, version: VersionServing, include: str = ""
 ) -> Response:
+    """A list in the requested form. Raises ``NotAcceptable``."""
     if is_plain(form):
         if not version.builtin:
             return _written_list(listing, version)

@@ -31,6 +31,8 @@ class KnownPath:
 
 
 class Routes:
+    """Recent paths and what they lead to."""
+
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._retargeted = catalog.retargeted

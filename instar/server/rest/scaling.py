@@ -39,6 +39,7 @@ _HANDLED = 'Scale in version "v1" cannot be handled as a Scale: '
 async def do_scale(
     context: Context, request: Request, target: Target, verb: str, paths: ScalePaths
 ) -> Response:
+    """get, update and patch of a Scale."""
     if verb == "get":
         form = response_form(request, Offer.BUILTIN)
         view = await get(context.backend, target, exact_revision(request))

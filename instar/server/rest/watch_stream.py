@@ -136,6 +136,7 @@ class WatchFeed:
         self._step = self._stream.hub.wheel.put(self, when)
 
     def due(self) -> None:
+        """Called by the timer wheel: end the watch, or send a bookmark."""
         if self._outlet is None:
             return
         now = asyncio.get_running_loop().time()
@@ -171,6 +172,7 @@ class WatchFeed:
             self._stream.watcher.attach(self)
 
     def receive(self, data: bytes) -> None:
+        """Send an event, or hold it while the client is slow; abort above the limit."""
         outlet, held = self._outlet, self._held
         if outlet is None:
             return

@@ -40,6 +40,8 @@ _TEXT, _LISTED, _BOOLEAN = (STRING, DYN), (STRING, _TEXTS, list_of(DYN), NULL, D
 
 
 class ClaimExpression:
+    """A compiled CEL expression over claims or a user."""
+
     def __init__(self, source: str, variables: Mapping[str, Type], returns: Sequence[Type]) -> None:
         """Raises ``ValueError`` for an expression that does not compile."""
         self.source = source

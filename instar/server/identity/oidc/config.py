@@ -49,6 +49,8 @@ class ClaimRule:
 
 @dataclass(frozen=True)
 class TrustedIssuer:
+    """One issuer of a configuration: where its keys are, and how claims become a user."""
+
     url: str
     audiences: tuple[str, ...]
     username: ClaimMapping
@@ -274,6 +276,7 @@ def _shared_errors(issuers: Sequence[TrustedIssuer]) -> Iterable[FieldError]:
 
 
 def issuer_errors(issuer: TrustedIssuer, path: str, own: Sequence[str]) -> Iterable[FieldError]:
+    """Field errors of one issuer."""
     where = child(path, "issuer")
     yield from _url_errors(issuer.url, child(where, "url"))
     if issuer.url in own:

@@ -32,6 +32,8 @@ Load = Callable[[], Authentication]
 
 
 class TrustedIssuers:
+    """The ``TokenAuthenticator`` for all issuers of a configuration."""
+
     def __init__(
         self,
         first: Authentication,

@@ -15,7 +15,7 @@ import pytest
 import uvloop
 
 from instar.server.http import connection_balancer as module
-from instar.server.http.connection_balancer import Guest, Reception
+from instar.server.http.connection_balancer import BalancingPort, WorkerPort
 
 
 class Telling(asyncio.Protocol):
@@ -51,18 +51,18 @@ class Process:
 class Company:
     """A first process and those that have joined it."""
 
-    def __init__(self, folder: Path, taking: Reception) -> None:
+    def __init__(self, folder: Path, taking: BalancingPort) -> None:
         self.taking = taking
         self._folder = folder
-        self._guests: list[Guest] = []
+        self._guests: list[WorkerPort] = []
         self._clients: list[asyncio.StreamWriter] = []
 
     @classmethod
     async def of(cls, folder: Path) -> Company:
-        return cls(folder, await Reception.open(Process(b"first"), "127.0.0.1", 0, folder))
+        return cls(folder, await BalancingPort.open(Process(b"first"), "127.0.0.1", 0, folder))
 
-    async def join(self, name: bytes) -> Guest:
-        guest, known = Guest(Process(name), self.taking.port, self._folder), self.seats()
+    async def join(self, name: bytes) -> WorkerPort:
+        guest, known = WorkerPort(Process(name), self.taking.port, self._folder), self.seats()
         await guest.start_serving()
         await until(lambda: self.seats() > known)
         self._guests.append(guest)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from instar.base import limits
-from instar.server.http.fair_queue import Flow, FlowRefusal, Seat
+from instar.server.http.fair_queue import FairQueue, FlowRefusal, Seat
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ def seat(found: Seat | FlowRefusal) -> Seat:
 
 
 async def test_who_is_alone_is_not_held_back() -> None:
-    flow = Flow(reads=400, writes=200)
+    flow = FairQueue(reads=400, writes=200)
 
     seats = [seat(flow.enter("ann", "get")) for _ in range(400)]
 
@@ -31,7 +31,7 @@ async def test_who_is_alone_is_not_held_back() -> None:
 
 
 async def test_a_seat_too_many_waits_until_one_is_left() -> None:
-    flow = Flow(reads=2, writes=2)
+    flow = FairQueue(reads=2, writes=2)
     first, second = (seat(flow.enter("ann", "get")) for _ in range(2))
     third = seat(flow.enter("ann", "list"))
     writer = seat(flow.enter("ann", "create"))
@@ -44,7 +44,7 @@ async def test_a_seat_too_many_waits_until_one_is_left() -> None:
 
 
 async def test_none_is_any_number() -> None:
-    flow = Flow(reads=0, writes=0)
+    flow = FairQueue(reads=0, writes=0)
     flow.notice("bob")
 
     seats = [seat(flow.enter("ann", "update")) for _ in range(limits.BEGUN_PER_TURN)]
@@ -53,7 +53,7 @@ async def test_none_is_any_number() -> None:
 
 
 async def test_who_has_waited_too_long_is_told_to_come_again() -> None:
-    flow = Flow(reads=1, writes=1, patience=0.05)
+    flow = FairQueue(reads=1, writes=1, patience=0.05)
     flow.enter("ann", "get")
     late = seat(flow.enter("ann", "get"))
     assert late.waiting is not None
@@ -65,7 +65,7 @@ async def test_who_has_waited_too_long_is_told_to_come_again() -> None:
 
 async def test_a_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "WAITING_PER_USER", 3)
-    flow = Flow(reads=1, writes=1)
+    flow = FairQueue(reads=1, writes=1)
 
     found = [flow.enter("ann", "get") for _ in range(6)]
     other = flow.enter("bob", "get")
@@ -75,7 +75,7 @@ async def test_a_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_freed_seats_go_round_among_users() -> None:
-    flow = Flow(reads=1, writes=1)
+    flow = FairQueue(reads=1, writes=1)
     holder = seat(flow.enter("x", "get"))
     flood = [seat(flow.enter("flooder", "get")) for _ in range(50)]
     calm = seat(flow.enter("calm", "get"))
@@ -92,7 +92,7 @@ async def test_freed_seats_go_round_among_users() -> None:
 
 
 async def test_while_others_are_about_a_flood_begins_few_requests_a_turn() -> None:
-    flow = Flow(reads=400, writes=200)
+    flow = FairQueue(reads=400, writes=200)
     flow.notice("calm")
 
     flood = [seat(flow.enter("flooder", "get")) for _ in range(30)]
@@ -107,7 +107,7 @@ async def test_while_others_are_about_a_flood_begins_few_requests_a_turn() -> No
 
 
 async def test_a_share_of_the_seats_is_all_a_user_gets_while_others_are_about() -> None:
-    flow = Flow(reads=10, writes=10)
+    flow = FairQueue(reads=10, writes=10)
     flow.notice("calm")
     held = 0
     for _ in range(5):
@@ -118,7 +118,7 @@ async def test_a_share_of_the_seats_is_all_a_user_gets_while_others_are_about() 
 
 
 async def test_who_leaves_while_waiting_is_forgotten() -> None:
-    flow = Flow(reads=1, writes=1)
+    flow = FairQueue(reads=1, writes=1)
     first = seat(flow.enter("ann", "get"))
     gone, kept = seat(flow.enter("ann", "get")), seat(flow.enter("ann", "get"))
 
