@@ -58,7 +58,7 @@ def test_census_makes_no_file_of_a_mistyped_name(
     assert main(["census", "--storage", "sqlite:typo.db"]) == 1
 
     assert list(here.iterdir()) == []
-    assert capsys.readouterr().err == "instar census: sqlite:typo.db: there is no such file\n"
+    assert capsys.readouterr().err == "instar census: sqlite:typo.db: no such file\n"
 
 
 @pytest.mark.parametrize(

@@ -168,5 +168,5 @@ async def test_the_url_names_the_backend(path: str) -> None:
         await store.commit(Write("a", b"", 0))
         await store.close()
     for url in ("", "sqlite:", "mysql://x", "memory:x"):
-        with pytest.raises(StoreError, match="no storage URL"):
+        with pytest.raises(StoreError, match="not a storage URL"):
             await open_store(url)

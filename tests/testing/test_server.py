@@ -31,7 +31,7 @@ def test_any_setting_can_be_given_by_name(tmp_path: Path) -> None:
 
 def test_what_cannot_start_says_why_where_it_was_started() -> None:
     with (
-        pytest.raises(Exception, match="no storage URL"),
+        pytest.raises(Exception, match="not a storage URL"),
         instar.testing.server(storage="nonsense:"),
     ):
         pytest.fail("it runs nevertheless")

@@ -1,4 +1,8 @@
-"""One call for many callers, where an answer may only serve those who asked before it was sent."""
+"""Coalesced call: concurrent callers share the next call instead of making one each.
+
+Used by ``etcd/store.py`` for its current-revision read. A caller only gets an answer to a call that
+was sent after the caller asked, because an older answer may be stale.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +16,21 @@ from instar.base.taskless_wait import Waiter, waiter
 T = TypeVar("T")
 
 _AT_ONCE = 2
-"""Calls under way. With one, whoever comes late waits for two of them; and who is asked while he
-still works on the one before has less to do for both. More than two change nothing."""
+"""Maximum number of calls in flight. With one, a caller that just missed it would wait for two
+calls. More than two did not help in measurements."""
 
 
 class Shared(Generic[T]):
-    """Who comes while calls are under way shares the next one, not those: they may be too old.
+    """A call with one answer for all callers that arrived before it was sent.
 
-    A call is made at the end of the turn of the event loop in which somebody asks for it, and
-    needs no task unless it waits for more than an answer.
+    A call starts at the end of the event loop iteration in which it was requested, and needs no
+    task unless it waits for more than the answer.
     """
 
     def __init__(self, call: Callable[[], Awaitable[T]]) -> None:
         self._call = call
         self._waiting: list[Waiter[T]] = []
-        self._due = False  # whether a call is about to be made
+        self._due = False  # whether a call is scheduled for the end of this loop iteration
         self._running: dict[int, asyncio.Task[None] | Parked | None] = {}
         self._made = 0
 
@@ -48,7 +52,7 @@ class Shared(Generic[T]):
             self._running[number] = started
 
     def _begin_outside(self) -> None:
-        """Not in a task that this call has become: the next would begin in it, and so on."""
+        """Start the next call outside the current task, so that calls do not nest in one task."""
         loop = asyncio.get_running_loop()
         if asyncio.current_task(loop) is None:
             self._begin()
@@ -64,11 +68,12 @@ class Shared(Generic[T]):
             failure = error
         del self._running[number]
         if self._waiting and not self._due:
-            # Ahead of those who are told now: their answers are made while it is under way.
+            # Start the next call first: the callers below prepare their responses while it is in
+            # flight.
             self._begin_outside()
         for each in waiting:
             if each.done():
-                continue  # who gave up does not take the answer from the others
+                continue  # skip a cancelled caller, the others still get the answer
             if failure is None:
                 each.set_result(found)
             else:

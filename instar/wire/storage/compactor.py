@@ -1,7 +1,8 @@
-"""Forgets history by age and by size: remembers which revision the store had when, and compacts
-to the past.
+"""Compactor: compacts the store's history by age and by size.
 
-Several replicas on one store may each run one: compacting twice is harmless.
+Run as a task by ``server/lifecycle/lifetime.py``. It samples the store's revision over time and
+compacts to the sample that is old enough. Several replicas on one store may each run one, because
+compacting twice is harmless.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ _log = logging.getLogger(__name__)
 
 
 class Most(NamedTuple):
-    """How much history may grow, whatever its age."""
+    """Upper limits of the kept history, whatever its age."""
 
     bytes: int = limits.HISTORY_BYTES
     writes: int = limits.HISTORY_WRITES
 
 
 class Compactor:
-    """Keeps ``keep`` seconds of history and up to a fifth more, unless it grows beyond ``most``.
+    """Keep ``keep`` seconds of history and up to a fifth more, or less if it exceeds ``most``.
 
-    ``compacted`` is told each revision, so that caches can forget with the store; they need not
-    remember longer than ``window`` seconds, however long the store does.
+    ``compacted`` is called with each revision, so that caches drop history with the store. Caches
+    keep at most ``window`` seconds, even where the store keeps more.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Compactor:
     ) -> None:
         self._store, self._keep, self._clock = store, keep, clock
         self._interval = min(keep, window) / samples
-        self._between = keep / samples / 4  # what is noted for a whole day need not be dense
+        self._between = keep / samples / 4  # samples may be sparse when history is kept for a day
         self._window, self._most = window, most or Most()
         self._recent: deque[tuple[float, int]] = deque()
         self._compacted = compacted
@@ -55,12 +56,12 @@ class Compactor:
         self._done = 0
 
     async def run(self) -> None:
-        """Until cancelled; a store that cannot answer now is asked again next time."""
+        """Compact periodically until cancelled; a store error is logged and retried next time."""
         while True:
             try:
                 await self.tick()
             except StoreError as error:
-                _log.warning("compaction is put off: %s", error)
+                _log.warning("cannot compact the store, will retry: %s", error)
             await asyncio.sleep(self._interval)
 
     async def tick(self) -> int:
@@ -70,7 +71,7 @@ class Compactor:
         _note(self._seen, now, revision, self._between)
         _note(self._recent, now, revision, 0.0)
         target = max(_old_enough(self._seen, now - self._keep), await self._excess())
-        # Caches first: what they still showed may be read from the store.
+        # Caches first: a cache may still have to read from the store what it shows.
         self._tell(max(target, self._done, _old_enough(self._recent, now - self._window)))
         if target > self._done:
             await self._store.compact(target)
@@ -94,7 +95,7 @@ def _note(seen: deque[tuple[float, int]], now: float, revision: int, between: fl
 
 
 def _old_enough(seen: deque[tuple[float, int]], moment: float) -> int:
-    """What was current at the moment: all above it happened later, and stays."""
+    """Return the revision that was current at ``moment``; all later revisions are kept."""
     while len(seen) > 1 and seen[1][0] <= moment:
         seen.popleft()
     when, revision = seen[0]

@@ -1,7 +1,7 @@
-"""Moves everything from one store to another, and proves that it arrived.
+"""Copies all records from one store to another and verifies the copy.
 
-Values are carried over as they are. Revisions are not: the target counts its own, so clients
-must list again.
+Called by ``instar storage copy`` (``cli/commands/storage.py``). Values are copied byte for byte.
+The target assigns its own revisions, so clients of the target must list again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Copied(NamedTuple):
 
 
 Progress = Callable[[str, int, int], None]
-"""Told the step (``count``, ``copy``, ``verify``), how many records are done, and of how many."""
+"""Called with the step (``count``, ``copy``, ``verify``), the records done and the total."""
 
 
 def _silent(step: str, done: int, total: int) -> None:
@@ -32,7 +32,7 @@ def _silent(step: str, done: int, total: int) -> None:
 async def copy_store(source: Store, target: Store, progress: Progress = _silent) -> Copied:
     """Copy ``source`` as of now. Raises ``StoreError`` when the target is not empty or differs.
 
-    A copy that failed half-way leaves a target that is not empty; it must be made empty again.
+    A failed copy leaves a partly filled target, which must be emptied before the next attempt.
     """
     if (await target.range("", limit=1)).records:
         raise StoreError("the target of the copy is not empty")

@@ -1,4 +1,7 @@
-"""Hands committed events of a local store to its subscribers, synchronously and in order."""
+"""Event fan-out of a store: passes committed events to its subscribers, in revision order.
+
+Every backend holds a ``Followers`` and publishes to it synchronously when a write is durable.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class Follower:
-    """One subscription; it has seen every event up to ``reached``."""
+    """One subscription; it has received every event up to the revision ``reached``."""
 
     def __init__(self, owner: Followers, after: int, sink: Sink, ended: Ended) -> None:
         self._owner, self._sink, self._ended = owner, sink, ended
@@ -31,8 +34,8 @@ class Follower:
         try:
             self._sink(events, revision)
         except Exception:
-            # One broken follower must not fail the writer or starve the others.
-            _log.exception("a follower failed at revision %d", revision)
+            # A failing subscriber must neither fail the writer nor delay the other subscribers.
+            _log.exception("a subscriber failed at revision %d, its subscription ends", revision)
             self.end(StoreError("the follower failed on an event"))
 
     def end(self, why: StoreError) -> None:
@@ -42,6 +45,8 @@ class Follower:
 
 
 class Followers:
+    """The subscriptions of one store."""
+
     def __init__(self) -> None:
         self._followers: dict[Follower, None] = {}
 

@@ -1,10 +1,9 @@
 """Group commit: writes that arrive while a transaction becomes durable form the next one.
 
-Compare-and-swap is decided in the event loop against what is committed and what is on its way;
-rows are inserted there too, which touches no disk. COMMIT, which waits for the disk, runs in a
-thread, as one call (a thread that makes many fights the event loop for the interpreter), unless
-the disk has shown to be so quick that the way to the thread and back would take longer. Where
-writers come one at a time, each commits on the spot.
+Used by ``sqlite/store.py``. Compare-and-swap is decided in the event loop against the committed and
+the pending writes, and rows are inserted there too, which touches no disk. COMMIT waits for the
+disk and runs in a thread as a single call. On a fast disk, or for a single writer, it runs in the
+event loop, because the thread switch would take longer.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from instar.wire.storage.revision_index import Index
 from instar.wire.storage.store import Event, Stale, Unavailable, Write
 
 _AT_ONCE_SECONDS = 0.002
-"""A disk this quick is waited for in place: handing the commit to a thread and back takes longer.
-A slower one never holds up the event loop but for the first commit after it became slow."""
+"""Commits faster than this run in the event loop, because a thread switch takes longer. A disk that
+becomes slower blocks the event loop for one commit only."""
 _WEIGHT = 0.2
 _INSERT = "INSERT INTO log(revision, key, value) VALUES (?, ?, ?)"
 
@@ -33,14 +32,14 @@ Publish = Callable[[Sequence[Event], int], None]
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """A write on its way; ``parent`` is the one of the same key it builds upon, if on its way."""
+    """A pending write; ``parent`` is the pending write of the same key that it builds upon."""
 
     event: Event
     parent: _Entry | None
     done: Waiter[int]
-    """The writer's own: he may give up, which changes nothing for the write."""
+    """Waiter of the writing caller. The caller may be cancelled without affecting the write."""
     decided: asyncio.Future[None] | None = None
-    """For whoever waits for the outcome of somebody else's write."""
+    """Created for other writers of the key that wait for the outcome of this write."""
 
     async def outcome(self) -> None:
         if self.decided is None:
@@ -62,6 +61,8 @@ class _Batch:
 
 
 class GroupCommit:
+    """Collects concurrent writes of one SQLite connection into transactions."""
+
     def __init__(
         self, name: str, connection: sqlite3.Connection, index: Index, publish: Publish
     ) -> None:
@@ -70,29 +71,29 @@ class GroupCommit:
         self._next = index.revision
         self._latest: dict[str, _Entry] = {}
         self._waiting = _Batch([], [])
-        self._busy = False  # a transaction is open, or about to be
-        self._this_turn = 0  # writes in this turn of the event loop
-        self._alone = True  # whether the turn before had no more than one
+        self._busy = False  # a transaction is open, or scheduled
+        self._this_turn = 0  # writes in this iteration of the event loop
+        self._alone = True  # whether the previous iteration had at most one write
         self._closing = False
         self._drained: asyncio.Future[None] | None = None
         self.commits = 0
         self._usual_seconds = _AT_ONCE_SECONDS / 2
 
     async def write(self, write: Write, later: Sequence[bytes] = ()) -> int:
-        """``later``: values that follow under the same key, in the same transaction."""
+        """Write, and store the values ``later`` under the same key in the same transaction."""
         while (actual := self._head(write.key)) != write.expected:
             pending = self._latest.get(write.key)
             if pending is None:
                 raise Stale(write.key, write.expected, actual)
-            # Who is told "stale" must find the newer revision when he looks: wait until it is
-            # there, or until its write has failed and this one may go ahead.
+            # A caller that gets ``Stale`` must find the newer revision when it reads. So wait until
+            # the pending write is committed, or has failed and this one may proceed.
             await pending.outcome()
         self._check_open()
         loop = asyncio.get_running_loop()
         done: Waiter[int] = waiter()
         self._enlist(write.key, write.value, done)
         for value in later:
-            self._enlist(write.key, value, done)  # told by the first
+            self._enlist(write.key, value, done)  # the first entry's waiter reports for all
         if self._may_go_alone(loop):
             self._busy = True
             self._begin(loop)
@@ -119,7 +120,7 @@ class GroupCommit:
         await asyncio.shield(chore.done)
 
     async def close(self) -> None:
-        """Finish what was accepted, then take no more."""
+        """Commit the accepted writes, then refuse new ones."""
         self._closing = True
         if self._busy:
             self._drained = asyncio.get_running_loop().create_future()
@@ -137,7 +138,8 @@ class GroupCommit:
         return 0 if entry.event.value is None else entry.event.revision
 
     def _may_go_alone(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """A lonely writer on a quick disk is not kept waiting for company that does not come."""
+        """Return whether to commit at once: a single writer on a fast disk need not wait for
+        others."""
         if not self._this_turn:
             loop.call_soon(self._next_turn)
         self._this_turn += 1
@@ -151,7 +153,7 @@ class GroupCommit:
     def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
         if not self._busy:
             self._busy = True
-            loop.call_soon(self._begin, loop)  # with everything else this turn of the loop brings
+            loop.call_soon(self._begin, loop)  # with all other writes of this loop iteration
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         batch, self._waiting = self._waiting, _Batch([], [])
@@ -170,7 +172,7 @@ class GroupCommit:
                 self._thread.submit(self._commit_apart, loop, batch)
 
     def _commit(self) -> Exception | None:
-        """Make the open transaction durable, and learn how long that takes here."""
+        """Commit the open transaction and update the average commit time."""
         began = perf_counter()
         try:
             self._connection.commit()
@@ -213,8 +215,8 @@ class GroupCommit:
             chore.done.set_result(None)
 
     def _fail(self, batch: _Batch, failure: Exception) -> None:
-        """Nothing of the batch happened; what waits and builds upon it cannot happen either."""
-        # Where even that fails, the next BEGIN does, too; nobody may be left waiting here.
+        """Fail every write of the batch, and the waiting writes that build upon them."""
+        # If the rollback fails too, the next BEGIN fails. No waiter may be left unresolved here.
         with contextlib.suppress(sqlite3.Error):
             if self._connection.in_transaction:
                 self._connection.rollback()

@@ -1,7 +1,8 @@
-"""Where an object lies in the store: kube-apiserver's key layout, below the configured prefix.
+"""Key layout of the store: kube-apiserver's, below the configured prefix.
 
-``<group>/<plural>/[<namespace>/]<name>``; the first two parts name a collection. The core group
-has no name upstream; here it is ``core`` so that our JSON never shadows upstream's binary values.
+Used by every part that addresses stored objects. A key is
+``<group>/<plural>/[<namespace>/]<name>``; the first two parts name a collection. The core group has
+no name upstream; here it is ``core``, so that our JSON never shadows upstream's binary values.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ def collection_prefix(group: str, plural: str) -> str:
 
 
 def collection_of(key: str) -> str:
-    """The collection prefix a key belongs to; a key outside the layout is its own collection."""
+    """Return the collection prefix of a key; a key outside the layout is its own collection."""
     group_end = key.find("/")
     plural_end = key.find("/", group_end + 1)
     return key[: plural_end + 1] if plural_end > 0 else key
 
 
 _WITHOUT_A_DOT = (CORE, "apps", "autoscaling", "batch", "policy")
-"""Groups of built-in kinds; every other group has a dot."""
+"""Built-in groups without a dot in their name; every other group has one."""
 
 
 def in_layout(key: str) -> bool:
-    """Whether the key is of ours: below the name of a group.
+    """Return whether the key is one of ours, below the name of a group.
 
-    A real cluster's own objects (``pods/…``, binary, and many) may lie beside ours.
+    In a real cluster's etcd, its own objects (``pods/…``, binary, and many) lie beside ours.
     """
     group = key.partition("/")[0]
     return "." in group or group in _WITHOUT_A_DOT
@@ -37,6 +38,6 @@ _OF_BUILT_IN_KINDS = ".k8s.io"
 
 
 def in_built_in_group(key: str) -> bool:
-    """Whether the key is of a group that every cluster has."""
+    """Return whether the key belongs to a group that every cluster has."""
     group = key.partition("/")[0]
     return group in _WITHOUT_A_DOT or group.endswith(_OF_BUILT_IN_KINDS)

@@ -1,4 +1,8 @@
-"""The reference store: everything in this process, gone with it; what others must behave like."""
+"""In-memory store (``memory:``): the reference implementation of the ``Store`` contract.
+
+Opened by ``open.py`` and by the embedded server (``server/lifecycle/embedded.py``). Its content is
+lost when the process ends.
+"""
 
 from __future__ import annotations
 

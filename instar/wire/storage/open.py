@@ -1,4 +1,8 @@
-"""From a storage URL to a store: the one place that names every backend."""
+"""Opens a store by its URL (``memory:``, ``sqlite:``, ``etcd:``, ``peer:``).
+
+Called by the server's start (``server/lifecycle/lifetime.py``) and by the CLI commands that open a
+store. It is the only module that names every backend.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ _FORMS = "memory:, sqlite:PATH or etcd://HOST:PORT[,HOST:PORT…][/PREFIX]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageOptions:
-    """What does not belong into a URL, because a URL is logged."""
+    """Store options that are not in the URL, because URLs are logged."""
 
     etcd_cafile: str = ""
     etcd_certfile: str = ""
@@ -33,13 +37,13 @@ async def open_store(
     must_exist: bool = False,
     beside: Path | None = None,
 ) -> Store:
-    """``memory:``, ``sqlite:PATH`` or ``etcd://h1:2379,h2:2379/PREFIX``.
+    """Open ``memory:``, ``sqlite:PATH`` or ``etcd://h1:2379,h2:2379/PREFIX``.
 
-    ``peer:FOLDER`` is how a worker finds the store of the process that started it.
-    Raises ``StoreError`` with a text fit for an operator. An etcd cluster need not be there yet:
-    calls answer ``Unavailable`` until it is. With ``must_exist`` no file is made: who wants to
-    read has mistyped its name. ``beside`` is where another process may lend what it has read of
-    the same cluster.
+    ``peer:FOLDER`` is the URL by which a worker process opens the store of the process that started
+    it. Raises ``StoreError`` with a text fit for an operator. An etcd cluster need not be up yet:
+    calls raise ``Unavailable`` until it is. With ``must_exist`` a missing file is an error instead
+    of being created, for commands that only read. ``beside`` is the folder in which another process
+    shares what it has read of the same cluster.
     """
     scheme, _, rest = url.partition(":")
     if url == "memory:":
@@ -52,12 +56,12 @@ async def open_store(
         return cluster if lender is None else BesideStore(cluster, lender)
     if scheme == "peer" and rest:
         return await PeerStore.connect(Path(rest))
-    raise StoreError(f"{url!r} is no storage URL; use {_FORMS}")
+    raise StoreError(f"{url!r} is not a storage URL; use {_FORMS}")
 
 
 def _open_sqlite(path: str, must_exist: bool) -> Store:
     if must_exist and not Path(path).is_file():
-        raise StoreError(f"sqlite:{path}: there is no such file")
+        raise StoreError(f"sqlite:{path}: no such file")
     return SqliteStore(path)
 
 
@@ -65,8 +69,8 @@ def _open_etcd(url: str, rest: str, options: StorageOptions) -> EtcdConnection:
     hosts, _, path = rest.partition("/")
     addresses = [host if ":" in host else f"{host}:2379" for host in hosts.split(",") if host]
     if not addresses or "@" in hosts:
-        raise StoreError(f"{url!r} is no storage URL; use {_FORMS}")
-    # Only here: who keeps a file does not load them.
+        raise StoreError(f"{url!r} is not a storage URL; use {_FORMS}")
+    # Imported here, because servers on a file do not need etcd.
     from instar.wire.storage.etcd.client import EtcdOptions
     from instar.wire.storage.etcd.store import DEFAULT_PREFIX, EtcdStore
 

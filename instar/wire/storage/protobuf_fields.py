@@ -1,6 +1,7 @@
-"""Fields of protobuf messages, for the few written and read by hand: etcd's, a KMS plugin's.
+"""Encodes and decodes single protobuf fields of hand-written messages.
 
-Knows the wire format and no message.
+Used by the etcd messages (``etcd/messages.py``) and the KMS plugin calls (``encryption/``), which
+define the messages themselves.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from instar.kube.protobuf.wire import read_varint, varint
 
 _VARINT, _I64, _BYTES, _I32 = 0, 1, 2, 5
 _ONE_BYTE, _TWO_BYTES, _SHORT_NUMBER = 0x80, 0x4000, 16
-"""Lengths below these take one byte and two, a field's number with its kind one."""
+"""Lengths below these take one byte and two; a field number below the last takes one."""
 Field = tuple[int, "int | bytes"]
 
 UNREADABLE = (ValueError, IndexError, ProtobufError)
-"""What readers raise for bytes that are no message of the kind."""
+"""Errors that readers raise for bytes that are not a valid message."""
 
 
 def always_int(number: int, value: int) -> bytes:
@@ -41,9 +42,9 @@ def bytes_field(number: int, value: bytes) -> bytes:
 
 
 def fields(data: bytes) -> Iterator[Field]:
-    """Each field's number and its value: an integer, or the bytes of anything longer.
+    """Yield each field's number and value: an integer, or the bytes of anything longer.
 
-    Most numbers take one byte, and are read without a call: a write reads forty of them.
+    Most numbers take one byte and are read without a call: one write reads forty of them.
     """
     at, end = 0, len(data)
     while at < end:

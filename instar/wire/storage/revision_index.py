@@ -1,9 +1,9 @@
-"""Which revisions a key has: the part of a local store that is the same on disk and in memory.
+"""Revision index of a local store: maps each key to its current and earlier revisions.
 
-It holds keys and revision numbers, never values, and knows nothing of files or subscribers. Keys
-lie by collection, each once: who follows the store shares what follows the prefix (``names``).
-A key's earlier revisions stay until they are compacted, so a range at an older revision costs
-what it returns, and compaction knows its victims without a scan.
+Shared by the memory and the SQLite store. It holds keys and revision numbers; values stay in the
+store. Keys are kept per collection, each once, and ``names`` lets the watch cache share the
+strings. Earlier revisions stay until compaction, so a range at an older revision costs only what it
+returns, and compaction finds the rows to delete without a scan.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from instar.wire.storage.keys import collection_of
 from instar.wire.storage.store import Ahead, Compacted
 
 FIRST_REVISION = 1
-"""What an empty store is at, as in etcd: 0 must stay free to mean "absent" and "any"."""
+"""Revision of an empty store, as in etcd; 0 is reserved to mean "absent" and "any"."""
 
 
 class Space:
@@ -30,12 +30,12 @@ class Space:
         self.prefix = prefix
         self.heads: dict[str, int] = {}
         self.past: dict[str, list[int]] = {}  # earlier revisions, ascending; -n: deleted at n
-        self._order: list[str] | None = None  # made when somebody asks for a range
+        self._order: list[str] | None = None  # sorted names, built for the first range
         self._added: list[str] = []
-        self._ghosts: set[str] = set()  # names in _order that are gone for good
+        self._ghosts: set[str] = set()  # names of deleted keys that are still in _order
 
     def enter(self, name: str) -> None:
-        """A name that was not there."""
+        """Add a name that is new to the collection."""
         if self._order is None:
             return
         if name in self._ghosts:
@@ -44,7 +44,7 @@ class Space:
             self._added.append(name)
 
     def leave(self, name: str) -> None:
-        """A name of which nothing is left."""
+        """Remove a name that has no revision left."""
         if self._order is not None:
             self._ghosts.add(name)
 
@@ -59,7 +59,7 @@ class Space:
         return max(0, past[position - 1]) if position else 0
 
     def names(self, start: str) -> Iterator[str]:
-        """In order, from ``start`` on."""
+        """Yield the names in order, from ``start`` on."""
         order = self._sorted()
         for position in range(bisect_left(order, start), len(order)):
             yield order[position]
@@ -75,13 +75,13 @@ class Space:
                 self._ghosts.clear()
             order += self._added
             self._added.clear()
-            order.sort()  # two sorted runs mostly: near to one pass
+            order.sort()  # mostly two sorted runs, which timsort merges in about one pass
             self._order = order
         return order
 
 
 class Garbage(NamedTuple):
-    """The write at ``revision`` of a name can go once ``since`` is compacted."""
+    """A superseded write: ``revision`` of a name can be deleted once ``since`` is compacted."""
 
     since: int
     space: Space
@@ -90,26 +90,28 @@ class Garbage(NamedTuple):
 
 
 class Index:
+    """Keys and revisions of a whole store; see the module docstring."""
+
     def __init__(self, compacted: int = 0) -> None:
         self.compacted = compacted
         self.revision = max(FIRST_REVISION, compacted)
         self._spaces: dict[str, Space] = {}
-        self._prefixes: list[str] | None = None  # of all spaces, in order
+        self._prefixes: list[str] | None = None  # prefixes of all spaces, sorted
         self._garbage: deque[Garbage] = deque()
-        self._weights: deque[int] = deque()  # of the first items of _garbage
+        self._weights: deque[int] = deque()  # sizes of the first items of _garbage
         self._weight = 0
 
     def __len__(self) -> int:
         return sum(len(space.heads) for space in self._spaces.values())
 
     def head(self, key: str) -> int:
-        """The revision of the live key, or 0."""
+        """Return the current revision of a live key, or 0."""
         prefix = collection_of(key)
         space = self._spaces.get(prefix)
         return 0 if space is None else space.heads.get(key[len(prefix) :], 0)
 
     def apply(self, key: str, revision: int, deleted: bool) -> None:
-        """Record the next write; revisions must come in order."""
+        """Record the next write; revisions must be ascending."""
         prefix = collection_of(key)
         space = self._space(prefix)
         name, heads = key[len(prefix) :], space.heads
@@ -128,8 +130,8 @@ class Index:
         self.revision = revision
 
     def load(self, rows: Iterable[tuple[int, str, int]]) -> None:
-        """Many writes (revision, key, whether it is a deletion): mostly of keys that are new, and
-        of the collection that the one before was of."""
+        """Record many writes (revision, key, is deletion). Optimised for new keys that belong to
+        the same collection as the preceding row."""
         space = Space("")
         prefix, cut, heads = "\0", 0, space.heads
         for revision, key, deleted in rows:
@@ -138,7 +140,9 @@ class Index:
                 space = self._space(prefix)
                 cut, heads = len(prefix), space.heads
                 if prefix.count("/") < 2:
-                    prefix = "\0"  # a key alone: others begin like it, too
+                    # a key outside the layout is a collection of one; its prefix may begin other
+                    # keys
+                    prefix = "\0"
             name = key[cut:]
             if deleted or name in heads or name in space.past:
                 self.apply(key, revision, bool(deleted))
@@ -148,14 +152,14 @@ class Index:
                 self.revision = revision
 
     def counts(self) -> dict[str, int]:
-        """How many writes of each collection are kept."""
+        """Return the number of kept writes per collection."""
         return {
             prefix: len(space.heads) + sum(map(len, space.past.values()))
             for prefix, space in self._spaces.items()
         }
 
     def rows(self, until: int, prefixes: Iterable[str]) -> list[int]:
-        """The revisions of those writes up to one, in order."""
+        """Return the revisions of the collections' writes up to ``until``, ascending."""
         found: list[int] = []
         for prefix in prefixes:
             space = self._spaces.get(prefix)
@@ -165,16 +169,16 @@ class Index:
         return sorted(each for each in found if each <= until)
 
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """What follows the prefix in live keys, with their revisions: in the order of their first
-        writes, as far as the index was made from these alone."""
+        """Yield (name below the prefix, revision) of live keys. The order is that of their first
+        writes as far as the index was built from the log alone."""
         space = self._spaces.get(prefix)
         try:
             yield from () if space is None else space.heads.items()
-        except RuntimeError:  # a key came or went
+        except RuntimeError:  # a key was added or removed meanwhile
             return
 
     def readable(self, revision: int) -> int:
-        """The revision a read means (0: the current one), if it can be read."""
+        """Return the revision to read at (0 means the current one). Raises if it cannot be read."""
         if revision == 0:
             return self.revision
         if revision > self.revision:
@@ -189,7 +193,7 @@ class Index:
     def select(
         self, prefix: str, start: str, limit: int, revision: int
     ) -> tuple[list[tuple[str, int]], bool]:
-        """Keys of a range with their revisions as of ``revision``; and whether more follow."""
+        """Return (key, revision) of a range as of ``revision``, and whether more follow."""
         found: list[tuple[str, int]] = []
         first = max(prefix, start)
         for space in self._reaching(prefix, first):
@@ -207,7 +211,7 @@ class Index:
         return found, False
 
     def past(self, key: str, before: int, limit: int) -> tuple[list[int], bool]:
-        """The last revisions of a key in order, deletions negative; and whether there are more."""
+        """Return a key's last revisions, ascending, deletions negative, and whether more exist."""
         prefix = collection_of(key)
         space = self._spaces.get(prefix)
         name = key[len(prefix) :]
@@ -219,7 +223,8 @@ class Index:
         return found[cut:], cut > 0
 
     def unweighed(self) -> list[int]:
-        """Revisions of history whose size is not known yet; ``weigh`` them in this order."""
+        """Return superseded revisions of unknown size; pass their sizes to ``weigh`` in this
+        order."""
         return [item.revision for item in islice(self._garbage, len(self._weights), None)]
 
     def weigh(self, sizes: Iterable[int]) -> None:
@@ -228,7 +233,8 @@ class Index:
             self._weight += size
 
     def excess(self, most_bytes: int, most_writes: int) -> int:
-        """The revision to compact to so that history weighs no more; 0 where it does not."""
+        """Return the revision to compact to so that history fits both limits; 0 if it fits
+        already."""
         heavy, many, target = self._weight, len(self._garbage), 0
         for item, size in zip(self._garbage, self._weights, strict=False):
             if heavy <= most_bytes and many <= most_writes:
@@ -237,7 +243,7 @@ class Index:
         return target
 
     def garbage(self, limit: int) -> list[Garbage]:
-        """The next writes nobody can read any more; ``forget`` them when they are deleted."""
+        """Return the next writes below the compacted revision; call ``forget`` once deleted."""
         ready: list[Garbage] = []
         for item in islice(self._garbage, limit):
             if item.since > self.compacted:
@@ -246,7 +252,7 @@ class Index:
         return ready
 
     def forget(self, count: int) -> None:
-        """Drop the first ``count`` items that ``garbage`` gave."""
+        """Drop the first ``count`` items that ``garbage`` returned."""
         for _ in range(count):
             self._forget(self._garbage.popleft())
 
@@ -255,7 +261,7 @@ class Index:
             self._weight -= self._weights.popleft()
         space, name = item.space, item.name
         past = space.past[name]
-        past.pop(0)  # items of a key come in the order of its revisions
+        past.pop(0)  # items of one key are in the order of its revisions
         if past:
             return
         del space.past[name]
@@ -273,8 +279,8 @@ class Index:
         return space
 
     def _reaching(self, prefix: str, first: str) -> Iterator[Space]:
-        """The collections that may hold keys with the prefix from ``first`` on, in order: it is
-        that of their keys, since no collection's prefix begins another's."""
+        """Yield the collections that may hold keys with the prefix from ``first`` on, in key order.
+        The order of prefixes is that of the keys, as no collection's prefix begins another's."""
         shared = collection_of(prefix)
         if shared.count("/") > 1:
             if shared in self._spaces and first.startswith(shared):

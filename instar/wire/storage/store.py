@@ -1,7 +1,8 @@
-"""The storage seam: bytes under keys, one global revision. etcd's contract and nothing more.
+"""The ``Store`` contract: bytes under keys with one global revision, modelled on etcd.
 
-A ``Store`` knows no Kubernetes object. Every backend passes ``tests/contract``. Reads of the
-server come from ``wire/storage/watchcache/cache.py``, which follows a store through ``subscribe``.
+Implemented by memory, SQLite, etcd and worker stores, all of which pass ``tests/contract``. The
+protocols below ``Store`` are optional abilities that a backend may have. Values are opaque bytes;
+the server reads them through ``watchcache/cache.py``, which follows a store by ``subscribe``.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Seal(NamedTuple):
-    """Under which key a value lies in the store, where it does not lie there as it is."""
+    """The encryption key under which a value is stored; absent for plaintext values."""
 
     name: str
     mark: str = ""
-    """Which of several keys of that name; never shown."""
+    """Distinguishes several keys of that name; never shown."""
     problem: str = ""
-    """Why the value could not be opened: then it is what lies in the store."""
+    """Why decryption failed; the value is then the stored ciphertext."""
 
 
 class Record(NamedTuple):
@@ -39,7 +40,7 @@ class Event(NamedTuple):
 
 
 Logged = tuple[str, bytes | None, int, Seal | None]
-"""What an ``Event`` says, without its names: for where there are millions."""
+"""Fields of an ``Event`` as a plain tuple, used where there are millions."""
 
 
 class Page(NamedTuple):
@@ -59,7 +60,7 @@ class Write(NamedTuple):
 
 
 class StoreError(Exception):
-    """Base of what a backend may raise; ``str()`` is fit for an operator to read."""
+    """Base of the errors a backend may raise; ``str()`` is fit for an operator to read."""
 
 
 class Stale(StoreError):
@@ -71,7 +72,7 @@ class Stale(StoreError):
 
 
 class Compacted(StoreError):
-    """The asked revision's history is gone; ``oldest`` is the first revision still readable."""
+    """The requested revision is compacted; ``oldest`` is the first revision still readable."""
 
     def __init__(self, oldest: int) -> None:
         super().__init__(f"required revision has been compacted; the oldest available is {oldest}")
@@ -79,15 +80,15 @@ class Compacted(StoreError):
 
 
 class Unavailable(StoreError):
-    """The backend cannot answer now (disk full, cluster without leader); trying later may help."""
+    """The backend cannot answer now (disk full, cluster without leader); a retry may help."""
 
 
 class StoreLost(Unavailable):
-    """The backend is gone and does not come back for this process."""
+    """The backend is gone and will not come back for this process."""
 
 
 class Ahead(StoreError):
-    """The asked revision is newer than the store."""
+    """The requested revision is newer than the store."""
 
     def __init__(self, revision: int, current: int) -> None:
         super().__init__(f"revision {revision} is ahead of the store's, {current}")
@@ -102,7 +103,7 @@ Sink = Callable[[Sequence[Event], int], None]
 """Receives events in revision order and the revision they bring the follower to."""
 
 Ended = Callable[[StoreError], None]
-"""Told once when a subscription cannot go on; the follower must load again."""
+"""Called once when a subscription ends with an error; the follower must load again."""
 
 
 class Subscription(Protocol):
@@ -110,10 +111,10 @@ class Subscription(Protocol):
 
 
 class Store(Protocol):
-    """What a backend must do. A write is acknowledged only when it is durable.
+    """What every backend implements. A write is acknowledged only when it is durable.
 
-    When ``commit`` returns, every subscriber of this process has already been handed the event
-    (local stores), or will be without a gap (remote ones): ``Cache.reached`` bridges the two.
+    When ``commit`` returns, a local store has passed the event to every subscriber of this process;
+    a remote store will do so without a gap. ``Cache.reached`` bridges the two.
     """
 
     async def get(self, key: str) -> Record | None: ...
@@ -121,35 +122,37 @@ class Store(Protocol):
     async def range(
         self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
     ) -> Page:
-        """Keys with ``prefix``, from ``start`` on; ``revision`` 0 is now; 0 ``limit`` is all.
+        """Return keys with ``prefix``, from ``start`` on (``revision`` 0: now; ``limit`` 0: all).
 
         Raises ``Compacted`` below the compacted revision (which itself is readable), ``Ahead``.
         """
         ...
 
     async def commit(self, write: Write) -> int:
-        """The revision of the write. Raises ``Stale``, ``Unavailable``, ``ValueTooLarge``.
+        """Return the revision of the write. Raises ``Stale``, ``Unavailable``, ``ValueTooLarge``.
 
-        ``Unavailable`` does not promise that nothing was written. Deleting needs the revision of
-        a live key: ``expected`` 0 is a ``ValueError``.
+        ``Unavailable`` does not promise that nothing was written. Deleting needs the revision of a
+        live key: ``expected`` 0 is a ``ValueError``.
         """
         ...
 
     def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
-        """Every event with a revision above ``after``, without gap or repeat, then live ones.
+        """Pass every event above revision ``after`` to ``sink``, without gap or repeat, then live
+        ones.
 
-        Raises ``Compacted`` (or tells ``ended``) when that history is gone.
+        Raises ``Compacted`` (or calls ``ended``) when that history is compacted.
         """
         ...
 
     async def barrier(self) -> int:
-        """A revision at least as new as every write acknowledged before the call, by anyone."""
+        """Return a revision at least as new as every write acknowledged before the call, by any
+        client."""
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forget history at and below ``revision``; values current at ``revision`` stay.
+        """Drop history at and below ``revision``; values current at ``revision`` stay.
 
-        Doing it again is no error; ``Ahead`` for a revision the store has not reached.
+        Compacting again is no error; ``Ahead`` for a revision the store has not reached.
         """
         ...
 
@@ -157,42 +160,42 @@ class Store(Protocol):
 
 
 class Past(NamedTuple):
-    """What happened to one key, oldest first."""
+    """Events of one key, oldest first."""
 
     events: Sequence[Event]
     more: bool
-    """Whether there are older ones than were asked for."""
+    """Whether older events exist beyond the limit."""
     compacted: int = 0
-    """What happened up to this revision is forgotten, but for what was current then."""
+    """Compacted revision: of older history only the value current at it is kept."""
 
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A store that can tell what happened to a key, as far as it is not compacted."""
+    """A store that can list the past events of a key, down to the compacted revision."""
 
     async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
-        """The last ``limit`` events (0: all) below the revision ``before`` (0: all there are).
+        """Return the last ``limit`` events (0: all) below the revision ``before`` (0: all).
 
-        The first may be older than the compacted revision: the value that was current then.
+        The first event may be older than the compacted revision: the value that was current then.
         """
         ...
 
 
 @runtime_checkable
 class HistorySizedStore(Protocol):
-    """A store that knows how much of it is history."""
+    """A store that can measure the size of its history."""
 
     async def excess(self, most_bytes: int, most_writes: int) -> int:
-        """The revision to compact to, so that no more history than that is left; 0: none."""
+        """Return the revision to compact to so that history fits both limits; 0 if it fits."""
         ...
 
 
 @runtime_checkable
 class Near(Protocol):
-    """A store that is not in this process but so near that its revision can be had for nothing."""
+    """A store outside this process with a revision that is readable without waiting."""
 
     def current(self) -> int:
-        """What ``barrier`` answers, without waiting."""
+        """Return the revision that ``barrier`` would return, without waiting."""
         ...
 
 
@@ -201,107 +204,106 @@ class SharedStore(Protocol):
     """A store that other processes of this server use, too."""
 
     def seen(self) -> int:
-        """A revision that none of them has seen more than, without waiting. Who has seen less may
-        be behind what a client was answered by another."""
+        """Return an upper bound of the revisions seen by the processes, without waiting. A process
+        below it may be behind an answer that a client got from another."""
         ...
 
 
 @runtime_checkable
 class Sealing(Protocol):
-    """A store that keeps values under keys."""
+    """A store that encrypts values."""
 
     def seal_of(self, collection: str) -> Seal | None:
-        """What a value written to the collection now would lie under."""
+        """Return the encryption key that a write to the collection would use now."""
         ...
 
 
 @runtime_checkable
 class Wrapper(Protocol):
-    """A store before another one."""
+    """A store that delegates to another one (``inner``)."""
 
     inner: Store
 
 
 def bare(store: Store) -> Store:
-    """The store that holds what lies on the disk, whatever stands before it."""
+    """Return the store that holds the data on disk, without any wrapper."""
     return store.inner if isinstance(store, Wrapper) else store
 
 
 @runtime_checkable
 class Chaining(Protocol):
-    """A store that can make several writes of one key durable at once, each with a revision."""
+    """A store that can commit several writes of one key atomically, each with a revision."""
 
     async def commit_chain(self, write: Write, later: Sequence[bytes]) -> int:
-        """The write, and values that follow it under the same key: all of them or none.
+        """Commit the write and the values that follow it under the same key: all or none.
 
-        The revision of the first; those of the others are the next ones. Raises as ``commit``.
+        Return the revision of the first; the others have the next ones. Raises as ``commit``.
         """
         ...
 
     def under_way(self, prefix: str) -> bool:
-        """Whether a write below it is accepted that nobody can see yet."""
+        """Return whether an accepted write below the prefix is not yet visible."""
         ...
 
 
 @runtime_checkable
 class Expecting(Protocol):
-    """A store that may have come further than it has told those who follow it."""
+    """A remote store that may be ahead of the events its followers have received."""
 
     def expect(self, revision: int) -> None:
-        """Somebody waits for this revision: see that they are told."""
+        """Make sure that followers reach this revision, because a reader waits for it."""
         ...
 
 
 @runtime_checkable
 class RemotelyOwnedStore(Protocol):
-    """A store that is another process's, and of no use without it."""
+    """A store owned by another process, which is unusable without that process."""
 
     async def lost(self) -> None:
-        """Waits until that is gone, and then raises ``StoreLost``."""
+        """Wait until the owner is gone, then raise ``StoreLost``."""
         ...
 
 
 @runtime_checkable
 class PlacedValue(Protocol):
-    """A store that others may read, too: they know its keys by another name."""
+    """A store on a shared cluster, in which a key is stored under a longer name."""
 
     def place(self, key: str) -> bytes:
-        """The whole key, as it lies in the store."""
+        """Return the whole key as stored in the cluster."""
         ...
 
 
 @runtime_checkable
 class Checkable(Protocol):
-    """A store that can tell more of itself than whether it answers."""
+    """A store with a health check that writes."""
 
     async def check(self) -> None:
-        """Write something that changes nothing, durably. Raises ``StoreError``."""
+        """Do a durable write that changes nothing. Raises ``StoreError``."""
         ...
 
 
 @runtime_checkable
 class Local(Protocol):
-    """A store in this process: nobody else writes to it, and it cannot be away.
+    """A store in this process: it has no other writers and is always reachable.
 
-    What it keeps is at hand, so that a follower need not page through it at start.
+    Its log can be read directly, so that a follower need not page through it at start.
     """
 
     @property
     def compacted(self) -> int:
-        """What was written over or deleted up to this revision is forgotten, or about to be."""
+        """Compacted revision: older superseded writes are deleted, or about to be."""
         ...
 
     def counts(self) -> Mapping[str, int]:
-        """How many writes of each collection are kept."""
+        """Return the number of kept writes per collection."""
         ...
 
     def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Logged]:
-        """Every write up to ``until`` that is kept, of these collections or of all, in order:
-        those up to the compacted revision lead to the state of then."""
+        """Yield every kept write up to ``until`` in order, of these collections or of all. Writes
+        up to the compacted revision add up to the state at that revision."""
         ...
 
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """What follows the prefix in the keys that are there, with their revisions, in the order
-        of the log as far as possible: for who wants to share these strings. Ends early where
-        somebody writes meanwhile."""
+        """Yield (key below the prefix, revision) of live keys, in the order of the log as far as
+        possible, so that callers can share the strings. Ends early when a write intervenes."""
         ...

@@ -1,7 +1,8 @@
-"""Values by place: where a value can be read again, so that whoever knows its key need not hold it.
+"""Reads a value by its storage location, so that caches can drop the bytes (``--values disk``).
 
-A place is a number that only its ``Values`` understands. Knows bytes, no Kubernetes object, and not
-who keeps which places.
+Called by lazily loaded cache entries (``server/registry/stored/lazy_entry.py``). A location
+("place") is a number that only the ``Values`` that returned it can resolve. Works on bytes; the
+registry decodes them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _RECENT_BYTES = 8 << 20
 
 
 class Gone(StoreError):
-    """The value was forgotten: its key has a newer one, and history was compacted."""
+    """The value is no longer stored: its key has a newer value, and history was compacted."""
 
     def __init__(self, place: int) -> None:
         super().__init__(f"the value at {place} is not kept any more")
@@ -24,23 +25,23 @@ class Gone(StoreError):
 
 
 class Values(Protocol):
-    """Read from the event loop and from threads, so reading takes what one look-up takes."""
+    """Reader of values by location. Called from the event loop and threads, so reads are quick."""
 
     def keep(self, record: Record) -> int:
-        """The place of a record that was handed to a follower just now."""
+        """Return the location of a record that a follower has just received."""
         ...
 
     def read(self, place: int) -> bytes:
-        """The value as it was committed. Raises ``Gone``, or another ``StoreError``."""
+        """Return the value as committed. Raises ``Gone`` or another ``StoreError``."""
         ...
 
     def read_many(self, places: Sequence[int]) -> list[bytes]:
-        """In the order asked for. Raises the same."""
+        """Return the values in the order of ``places``. Raises like ``read``."""
         ...
 
 
 class NoShelf(StoreError):
-    """Asked of a store that cannot give values by place."""
+    """The store cannot read values by location."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -51,16 +52,16 @@ class NoShelf(StoreError):
 
 @runtime_checkable
 class ValueReader(Protocol):
-    """A store whose values can be read again by place."""
+    """A store with values that can be read again by location."""
 
     def values(self) -> Values:
-        """Raises ``StoreError`` where it cannot."""
+        """Return the reader. Raises ``StoreError`` where values cannot be read by location."""
         ...
 
 
 class RecentValues:
-    """Other values, of which the latest are at hand: what was just written is what watchers are
-    told, and what its writer reads next."""
+    """``Values`` with the latest ones cached, because watchers and the writer read what was just
+    written."""
 
     def __init__(self, values: Values, most_bytes: int = _RECENT_BYTES) -> None:
         self.values = values

@@ -1,8 +1,8 @@
-"""Reads a store file from end to end: every page by SQLite's own check, every value as JSON.
+"""Verifies a store file offline: SQLite's integrity check, then every value as JSON.
 
-SQLite keeps no checksums: a page that was damaged in place may look well to it and hold nonsense.
-The file is opened to be read only, and not while a server has it: that one compares what it holds
-in memory with the file by itself.
+Called by ``instar storage verify``. SQLite keeps no checksums, so a page damaged in place may pass
+its check and hold garbage. The file is opened read-only, and only while no server uses it; a
+running server compares its memory with the file by itself.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Verified(NamedTuple):
 
 
 def verify_file(path: str, is_sound: IsSound) -> Verified:
-    """``is_sound`` judges a key's value. Raises ``StoreError`` for a file that is no store."""
+    """Check every row; ``is_sound`` checks a key's value. Raises ``StoreError`` for other files."""
     file = Path(path).resolve()
     if not file.exists() or not is_ours(file):
-        raise StoreError(f"{file}: there is no store in it")
+        raise StoreError(f"{file}: not a store file of instar")
     try:
         with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as connection:
             return _verified(connection, is_sound)
@@ -59,7 +59,7 @@ def _verified(connection: sqlite3.Connection, is_sound: IsSound) -> Verified:
 def _next(
     connection: sqlite3.Connection, after: int, problems: list[str]
 ) -> tuple[tuple[str, bytes | None] | None, int]:
-    """One row at a time, so that a page that cannot be read costs its own rows only."""
+    """Read one row at a time, so that an unreadable page loses only its own rows."""
     (revision,) = connection.execute(
         "SELECT min(revision) FROM log WHERE revision > ?", (after,)
     ).fetchone()

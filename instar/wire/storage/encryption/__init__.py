@@ -1,5 +1,5 @@
-"""Values at rest: sealed on their way to a store, opened once on their way into the cache.
+"""Encryption at rest: encrypts values on write and decrypts them once, on entry to the cache.
 
-In kube-apiserver's byte formats, so that one of them on the same etcd reads what is written here
-and the other way round. Loaded only by a server that was given a configuration.
+Uses kube-apiserver's byte formats, so that both can share an etcd. Imported only when an
+``EncryptionConfiguration`` is given.
 """

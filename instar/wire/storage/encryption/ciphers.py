@@ -1,7 +1,8 @@
-"""The ciphers, on bytes: what lies behind a key's prefix, in upstream's layout.
+"""Ciphers of encryption at rest (AES-CBC, AES-GCM, Secretbox), in kube-apiserver's byte layout.
 
-``place`` is the key in etcd, which authenticated ciphers bind to the value: a value that was
-moved to another key does not open. Knows no prefix and no configuration.
+Used by ``providers.py`` and ``envelope.py`` for the bytes behind a provider's prefix. ``place`` is
+the key in etcd, which authenticated ciphers bind to the value, so that a value moved to another key
+does not decrypt.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _SHORT = "the stored data was shorter than the required size"
 
 
 class DecryptionFailed(Exception):
-    """A value that cannot be opened; ``str()`` is what upstream says."""
+    """A value cannot be decrypted; ``str()`` is upstream's text."""
 
 
 class SealCipher(Protocol):
@@ -30,7 +31,7 @@ class SealCipher(Protocol):
 
 
 class AesCbc:
-    """IV, then whole blocks. Not authenticated: damage may go unnoticed."""
+    """Layout: IV, then whole blocks. Not authenticated: damage may go unnoticed."""
 
     def __init__(self, secret: bytes) -> None:
         self._algorithm = algorithms.AES(secret)
@@ -61,7 +62,7 @@ class AesCbc:
 
 
 class AesGcm:
-    """Nonce, then ciphertext and tag."""
+    """Layout: nonce, then ciphertext and tag."""
 
     def __init__(self, secret: bytes) -> None:
         self._cipher = AESGCM(secret)
@@ -80,10 +81,10 @@ class AesGcm:
 
 
 class Secretbox:
-    """XSalsa20 with Poly1305: nonce, tag, ciphertext. The place is not bound."""
+    """XSalsa20 with Poly1305. Layout: nonce, tag, ciphertext. ``place`` is not bound."""
 
     def __init__(self, secret: bytes) -> None:
-        # Only here: nothing else needs libsodium.
+        # Imported here, because only this cipher needs libsodium.
         from nacl.secret import SecretBox
 
         self._box = SecretBox(secret)
@@ -92,7 +93,7 @@ class Secretbox:
         return bytes(self._box.encrypt(value))
 
     def open(self, data: bytes, place: bytes) -> bytes:
-        # Only here: nothing else needs libsodium.
+        # Imported here, because only this cipher needs libsodium.
         from nacl.exceptions import CryptoError
 
         if len(data) < _SECRETBOX_LEAST:

@@ -1,6 +1,7 @@
-"""An ``EncryptionConfiguration`` as plain values → rules, or what is wrong with it.
+"""Parses and validates an ``EncryptionConfiguration`` document into ``EncryptionRule`` values.
 
-Knows the document, its checks and upstream's words for them; no file, no cipher, no clock.
+Called by ``server/lifecycle/encryption_setup.py``, which reads the file. Works on plain values,
+with upstream's error texts; ``providers.py`` makes ciphers of the rules.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _KMS_SECONDS = 3.0
 
 
 class GroupPlural(NamedTuple):
-    """What a rule is about; ``*`` is any."""
+    """The resource a rule is about; ``*`` is any."""
 
     plural: str
     group: str
@@ -41,7 +42,7 @@ class Key(NamedTuple):
     secret: bytes
 
     def __repr__(self) -> str:
-        return f"Key({self.name!r})"  # a secret is shown to nobody
+        return f"Key({self.name!r})"  # never show the secret
 
 
 class Keyed(NamedTuple):
@@ -58,7 +59,7 @@ class Kms(NamedTuple):
 
 
 class IdentityProvider(NamedTuple):
-    """Nothing is done."""
+    """The ``identity`` provider: values stay plaintext."""
 
 
 Provider = Keyed | Kms | IdentityProvider
@@ -70,11 +71,11 @@ class EncryptionRule(NamedTuple):
 
 
 class EncryptionConfigError(Exception):
-    """``str()`` is one line that says what is wrong; no secret is in it."""
+    """An invalid configuration; ``str()`` is one line without secrets."""
 
 
 def read(document: Any) -> tuple[EncryptionRule, ...]:
-    """The rules of a document, in its order. Raises ``EncryptionConfigError``."""
+    """Return the rules of a document, in its order. Raises ``EncryptionConfigError``."""
     if not isinstance(document, dict):
         raise EncryptionConfigError("it is no object")
     api_version, kind = document.get("apiVersion"), document.get("kind")
@@ -290,7 +291,7 @@ def _endpoint_errors(endpoint: str, place: str) -> list[FieldError]:
 
 
 def _check_masks(rules: Sequence[EncryptionRule]) -> None:
-    """A rule behind a wiser one would never be asked."""
+    """Reject a rule that can never match because an earlier wildcard rule covers it."""
     seen: set[GroupPlural] = set()
     for rule in rules:
         for subject in rule.subjects:
@@ -326,7 +327,7 @@ def _provider(provider: dict[str, Any]) -> Provider:
     if kms is None:
         return IdentityProvider()
     path = kms["endpoint"].removeprefix("unix:")
-    # unix:///x is the file /x, unix:///@x a name of Linux without a file.
+    # unix:///x is the file /x; unix:///@x is an abstract socket name of Linux.
     path = path.removeprefix("//")
     return Kms(kms["name"], path, _seconds(kms.get("timeout")) or _KMS_SECONDS)
 
@@ -339,7 +340,7 @@ def _secret(text: str) -> bytes | None:
 
 
 def _seconds(text: str | None) -> float | None:
-    """Of a Go duration; the default where none is given, None where it is none."""
+    """Return the seconds of a Go duration: the default for None, None for an invalid one."""
     if text is None:
         return _KMS_SECONDS
     total, at = 0.0, 0

@@ -1,7 +1,7 @@
-"""The form of a value under a KMS: an ``EncryptedObject`` and what is inside, as bytes.
+"""KMS v2 envelope format: the ``EncryptedObject`` message and the key derivation inside it.
 
-The plugin never sees values: it wraps a seed, and each value has a key of its own that is made
-from the seed. Pure; who asks the plugin is ``kms.py``.
+Used by ``kms.py``, which calls the plugin. The plugin never sees values: it encrypts a seed, and
+each value has its own key derived from the seed. Pure functions on bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from instar.wire.storage.protobuf_fields import (
 )
 
 KEY, SEED = 0, 1
-"""What the plugin has wrapped: a key, which nobody writes any more, or a seed of keys."""
+"""What the plugin has encrypted: a key (legacy, only read) or a seed of keys."""
 SEED_SIZE = 32
 _INFO = 32
 _MOST_SOURCE = _MOST_KEY_ID = 1 << 10
@@ -35,15 +35,17 @@ _MOST_ANNOTATIONS = 32 << 10
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
+    """A parsed ``EncryptedObject``."""
+
     data: bytes
     key_id: str
     source: bytes
-    """The seed, wrapped."""
+    """The encrypted seed."""
     annotations: Mapping[str, bytes] = field(default_factory=dict)
     kind: int = SEED
 
     def identity(self) -> bytes:
-        """The same for all values of one seed."""
+        """Return a digest that is equal for all values of one seed."""
         digest = hashlib.sha256()
         parts = [str(self.kind).encode(), self.source, self.key_id.encode()]
         for name, value in sorted(self.annotations.items()):
@@ -57,7 +59,8 @@ class Envelope:
 
 
 class Seeded:
-    """A key for each value: random bytes, then what AES-GCM makes under the key they give."""
+    """Cipher with a derived key per value: random info bytes, then AES-GCM under the derived
+    key."""
 
     def __init__(self, seed: bytes) -> None:
         if len(seed) < SEED_SIZE:
@@ -78,7 +81,7 @@ class Seeded:
 
 
 def cipher(envelope: Envelope, secret: bytes) -> SealCipher:
-    """What opens the envelope, once the plugin has told its secret."""
+    """Return the cipher that decrypts the envelope with the secret decrypted by the plugin."""
     if envelope.kind == SEED:
         return Seeded(secret)
     if len(secret) not in (16, 24, 32):
@@ -116,7 +119,7 @@ def read_annotation(message: int | bytes) -> tuple[str, bytes]:
 
 
 def read(data: bytes) -> Envelope:
-    """Raises ``DecryptionFailed``."""
+    """Parse an envelope. Raises ``DecryptionFailed``."""
     content = source = b""
     key_id, kind, annotations = "", KEY, dict[str, bytes]()
     try:
@@ -140,7 +143,7 @@ def read(data: bytes) -> Envelope:
 
 
 def check(envelope: Envelope) -> None:
-    """Raises ``DecryptionFailed`` for what upstream would not take."""
+    """Raise ``DecryptionFailed`` for an envelope that upstream would reject."""
     if envelope.kind not in (KEY, SEED):
         raise DecryptionFailed(f"unknown encryptedDEKSourceType: {envelope.kind}")
     if not envelope.data:

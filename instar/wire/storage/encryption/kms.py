@@ -1,9 +1,9 @@
-"""A KMS provider: values under a seed that a plugin has wrapped; the plugin is asked rarely.
+"""KMS provider: encrypts values under a seed that a KMS plugin has encrypted.
 
-One seed per process and key of the plugin. Seeds of others are unwrapped when first met, and
-kept; values that need one which is not known yet say so (``MissingKmsKey``), because opening must
-not
-wait. Knows no store and no socket.
+Created by ``providers.py``. There is one seed per process and plugin key, so that the plugin is
+called rarely. Seeds of other processes are decrypted by the plugin on first use and cached; a value
+without a cached seed raises ``MissingKmsKey``, because decryption must not wait. ``plugin.py``
+does the calls.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from instar.wire.storage.store import Seal, StoreError, Unavailable
 PREFIX = "k8s:enc:kms:v2:"
 EVERY_SECONDS, AGAIN_SECONDS = 60.0, 3.0
 _WRITES_FOR = 180.0
-"""Seconds since the plugin was last well in which values are still sealed."""
+"""Seconds after the last healthy status of the plugin in which values are still encrypted."""
 _VERSIONS = ("v2", "v2beta1")
 _MOST_SEEDS = 10_000
 T = TypeVar("T")
 
 
 class MissingKmsKey(Exception):
-    """A value whose seed is not known yet: ``await provider.learn(envelope)`` and try again."""
+    """The value's seed is not cached: ``await provider.learn(envelope)`` and try again."""
 
     def __init__(self, provider: KmsProvider, envelope: Envelope) -> None:
         super().__init__("the key of this value was not asked for yet")
@@ -44,11 +44,13 @@ class _Writing(NamedTuple):
 
 
 class KmsProvider:
+    """One ``kms`` provider of the configuration."""
+
     def __init__(self, name: str, plugin: Plugin, clock: Callable[[], float] = monotonic) -> None:
         self.name = name
         self.prefix = f"{PREFIX}{name}:".encode()
-        self.trouble: str | None = "not asked yet"
-        """Why the plugin cannot be used; None when all is well."""
+        self.trouble: str | None = "no status call yet"
+        """Why the plugin is not usable; None when it is healthy."""
         self._plugin = plugin
         self._clock = clock
         self._ciphers: dict[bytes, SealCipher] = {}
@@ -60,7 +62,7 @@ class KmsProvider:
         return self._seal(self._writing.form.key_id if self._writing is not None else "")
 
     async def refresh(self) -> None:
-        """Ask how the plugin is; a new key of it means a new seed."""
+        """Query the plugin's status; a new key id of the plugin requires a new seed."""
         try:
             status = await self._plugin.status()
             _check(self.name, status)
@@ -75,7 +77,7 @@ class KmsProvider:
         self._refusals.clear()
 
     async def seal(self, value: bytes, place: bytes) -> tuple[bytes, Seal]:
-        """Raises ``Unavailable`` while there is no plugin to wrap a seed."""
+        """Encrypt a value. Raises ``Unavailable`` while no plugin can encrypt a seed."""
         if self._writing is None:
             await self.refresh()
         writing = self._writing
@@ -85,8 +87,8 @@ class KmsProvider:
         return self.prefix + envelopes.write(form), self.current
 
     def open(self, data: bytes, place: bytes) -> tuple[bytes, Seal]:
-        """Raises ``DecryptionFailed``, and ``MissingKmsKey`` where the plugin has to be asked
-        first."""
+        """Decrypt a value. Raises ``DecryptionFailed``, and ``MissingKmsKey`` where the plugin must
+        be called first."""
         envelope = envelopes.read(data)
         identity = envelope.identity()
         cipher = self._ciphers.get(identity)
@@ -98,7 +100,8 @@ class KmsProvider:
         return cipher.open(envelope.data, place), self._seal(envelope.key_id, envelope.kind)
 
     async def learn(self, envelope: Envelope) -> None:
-        """Have the envelope's seed unwrapped. Raises ``Unavailable``; a refusal is remembered."""
+        """Have the plugin decrypt the envelope's seed. Raises ``Unavailable``; a refusal is
+        cached."""
         identity = envelope.identity()
         if identity in self._ciphers:
             return

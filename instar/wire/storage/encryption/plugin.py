@@ -1,4 +1,7 @@
-"""Calls to a KMS plugin (KMS v2) over its unix socket. What its answers are for is ``kms.py``'s."""
+"""gRPC client of a KMS v2 plugin, over its unix socket.
+
+Called by ``kms.py``, which decides what to encrypt and what the answers mean.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ class Wrapped(NamedTuple):
 
 
 class Plugin(Protocol):
-    """Each call raises ``Unavailable`` where trying later may help, ``DecryptionFailed`` where
-    not."""
+    """A KMS plugin. Calls raise ``Unavailable`` where a retry may help, else
+    ``DecryptionFailed``."""
 
     async def status(self) -> Status: ...
 

@@ -1,7 +1,8 @@
-"""Which values are sealed with what: the rules of a configuration, made into ciphers.
+"""Encryption providers per resource: builds ciphers from the rules of an encryption configuration.
 
-A key's place in the layout says of which resource its value is. The first provider of a rule
-seals, all of them open. Knows no store; ``store.py`` puts it before one.
+Used by ``store.py`` (the encrypting ``Store``) and by ``server/lifecycle/encryption_setup.py``. The
+key of a value tells its resource. The first provider of the matching rule encrypts; any of them may
+decrypt.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from instar.wire.storage.store import Seal
 
 ENCRYPTED = b"k8s:enc:"
 _PATHS = "/registry/"
-"""Where stores that nobody else reads would lie in etcd: values keep their names on a move."""
+"""Key prefix to bind in stores other than etcd, so that values can be copied to etcd."""
 
 
 class _Opener(Protocol):
@@ -55,7 +56,7 @@ class _Plain:
 
 
 class _Keys:
-    """A provider with named keys: the first seals, the one that is named opens."""
+    """A provider with named keys: the first encrypts, the one named in the prefix decrypts."""
 
     def __init__(self, keyed: Keyed) -> None:
         self.prefix = f"k8s:enc:{keyed.kind}:v1:".encode()
@@ -87,7 +88,7 @@ class _Keys:
 
 
 class _Ring:
-    """What one resource's values are sealed and opened with."""
+    """The providers of one resource, in the order of the configuration."""
 
     def __init__(self, openers: Sequence[_Opener]) -> None:
         self._openers = openers
@@ -100,14 +101,14 @@ class _Ring:
                 try:
                     return opener.open(value[len(opener.prefix) :], place)
                 except DecryptionFailed as refused:
-                    # Plain values may stand before sealed ones: what is sealed is for the next.
+                    # The identity provider may come first; on a mismatch try the next provider.
                     if opener.prefix:
                         refusals.append(str(refused))
         raise DecryptionFailed(_joined(refusals) or "no matching prefix found")
 
 
 class _Untouched(_Ring):
-    """For resources no rule is about."""
+    """For resources without a rule: values pass unchanged."""
 
     def __init__(self) -> None:
         super().__init__([_Plain()])
@@ -124,7 +125,7 @@ def _grpc_plugin(kms: Kms) -> GrpcPlugin:
 
 
 class Vault:
-    """Frozen: another configuration is another vault."""
+    """Encrypts and decrypts by one configuration. Immutable: a reload creates a new one."""
 
     def __init__(self, rules: Iterable[EncryptionRule], plugin: PluginMaker = _grpc_plugin) -> None:
         self.kms: list[KmsProvider] = []
@@ -144,7 +145,7 @@ class Vault:
         )
 
     def current(self, collection: str) -> Seal | None:
-        """What a value written to the collection now would lie under."""
+        """Return the encryption key that a write to the collection would use now."""
         return self._ring(collection).first.current
 
     async def seal(self, key: str, value: bytes, place: bytes) -> tuple[bytes, Seal | None]:
@@ -157,8 +158,8 @@ class Vault:
         return sealed
 
     def open(self, key: str, value: bytes, place: bytes) -> tuple[bytes, Seal | None]:
-        """The value as it was. One that cannot be opened comes back as it is, with a seal that
-        says why. Raises ``MissingKmsKey`` where a plugin has to be asked first."""
+        """Decrypt a value. One that cannot be decrypted is returned as stored, with a seal that
+        says why. Raises ``MissingKmsKey`` where a plugin must be called first."""
         if not in_layout(key):
             return value, None
         collection = collection_of(key)
@@ -219,7 +220,7 @@ def default_place(key: str) -> bytes:
 
 
 def _named(value: bytes) -> str:
-    """The readable part of what stands before a sealed value: provider, version and key."""
+    """Return the readable prefix of an encrypted value: provider, version and key name."""
     parts = value[:256].split(b":", 5)
     if value.startswith(ENCRYPTED) and len(parts) > 4:
         return b":".join(parts[:5]).decode(errors="replace")

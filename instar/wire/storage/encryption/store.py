@@ -1,8 +1,9 @@
-"""A store whose values are sealed: a ``Store`` before another one.
+"""Encrypting store: a ``Store`` wrapper that encrypts on write and decrypts on read.
 
-Who reads from it sees values as they were written, and on which key they lie (``Record.seal``);
-who reads the inner one sees what the disk sees. Opening happens once, when a value enters the
-cache. Where a KMS plugin has to be asked first, events wait in order behind the one that needs it.
+Put around the configured store by ``server/lifecycle/encryption_setup.py`` and
+``cli/shared/encrypted_stores.py``. Readers see plaintext and the key used (``Record.seal``); the
+inner store holds ciphertext. Values are decrypted once, when they enter the cache. While a KMS
+plugin is called, later events wait in order.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ from instar.wire.storage.value_reader import NoShelf, ValueReader, Values
 log = logging.getLogger(__name__)
 _CHUNK = 500
 _PATIENCE = 10.0
-"""Seconds the event stream is held up by a plugin that does not answer."""
+"""Seconds that the event stream waits for a plugin that does not answer."""
 
 
 class _Own(NamedTuple):
-    """What this process is just writing: nobody needs to open it again."""
+    """A write of this process in flight: its event need not be decrypted again."""
 
     sealed: bytes
     value: bytes
@@ -58,11 +59,13 @@ class _NearStore(Store, Near, Protocol): ...
 
 
 class SealedStore:
+    """Encrypting wrapper of any store; subclasses add the abilities of the inner store."""
+
     def __init__(self, inner: Store, vault: Vault) -> None:
         self.inner = inner
         self.vault = vault
         self.unopened = False
-        """Whether a follower was handed a value that could not be opened."""
+        """Whether a follower received a value that could not be decrypted."""
         self._place = inner.place if isinstance(inner, PlacedValue) else default_place
         self._own: dict[str, _Own] = {}
         self._relays: dict[_Relay, None] = {}
@@ -71,11 +74,11 @@ class SealedStore:
         return self.vault.current(collection)
 
     def use(self, vault: Vault) -> None:
-        """Another configuration, from now on."""
+        """Use another configuration from now on."""
         self.vault = vault
 
     def reopen(self, why: str) -> None:
-        """Have every follower load everything anew."""
+        """End every subscription, so that followers reload and decrypt everything again."""
         self.unopened = False
         for relay in tuple(self._relays):
             relay.end(StoreError(why))
@@ -92,7 +95,7 @@ class SealedStore:
 
     async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
         if not isinstance(self.inner, Remembering):
-            raise StoreError("this store tells nothing of the past")
+            raise StoreError("this store keeps no history")
         found = await self.inner.past(key, before=before, limit=limit)
         kept = [
             Record(key, value, revision)
@@ -141,7 +144,7 @@ class SealedStore:
         await self.vault.close()
 
     def opened_event(self, event: Event) -> Event:
-        """Raises ``MissingKmsKey``."""
+        """Decrypt an event. Raises ``MissingKmsKey``."""
         key, value, revision, _ = event
         if value is None:
             return event
@@ -158,7 +161,8 @@ class SealedStore:
         return plain, seal
 
     async def _opened(self, records: Sequence[Record]) -> list[Record]:
-        """Raises ``Unavailable`` where a plugin must be asked and does not answer."""
+        """Decrypt records. Raises ``Unavailable`` where a plugin must be called and does not
+        answer."""
         found: list[Record] = []
         for number, record in enumerate(records):
             if number and number % _CHUNK == 0:
@@ -177,7 +181,7 @@ class SealedStore:
 
 
 class SealedLocal(SealedStore):
-    """Before a store of this process."""
+    """Encrypting wrapper of a local store."""
 
     def __init__(self, inner: _LocalStore, vault: Vault) -> None:
         super().__init__(inner, vault)
@@ -201,7 +205,7 @@ class SealedLocal(SealedStore):
         return self._local.names(prefix)
 
     async def warm(self) -> None:
-        """Learn every seed that is needed to read the log, which is read without waiting."""
+        """Have the plugins decrypt every seed in the log, because reading the log cannot wait."""
         if not self.vault.kms:
             return
         missing: dict[bytes, MissingKmsKey] = {}
@@ -216,7 +220,7 @@ class SealedLocal(SealedStore):
             await one.provider.learn(one.envelope)
 
     def values(self) -> Values:
-        """Raises ``StoreError`` where the inner store's cannot be read by place."""
+        """Return a decrypting reader. Raises ``StoreError`` if the inner store has none."""
         inner = self.inner.values() if isinstance(self.inner, ValueReader) else None
         if not isinstance(inner, Rows):
             raise NoShelf
@@ -231,7 +235,7 @@ class SealedLocal(SealedStore):
 
 @runtime_checkable
 class Rows(Protocol):
-    """Values that tell their keys, too."""
+    """A ``Values`` that can also return the key of a value."""
 
     def keep(self, record: Record) -> int: ...
 
@@ -241,7 +245,7 @@ class Rows(Protocol):
 
 
 class SealedValues:
-    """Opened each time they are read: nothing plain is kept."""
+    """Reader by location that decrypts on each read, so that no plaintext is kept."""
 
     def __init__(self, inner: Rows, store: SealedLocal) -> None:
         self._inner, self._store = inner, store
@@ -256,8 +260,8 @@ class SealedValues:
         return [self._opened(key, value) for key, value in self._inner.rows(places)]
 
     def _opened(self, key: str, value: bytes) -> bytes:
-        """What could not be opened when it was first met stays as it lies, as in memory; a seed
-        that was known then and is not any more has to be asked for again."""
+        """Decrypt, or return the ciphertext if it could not be decrypted at load either. Raises
+        ``Unavailable`` for a seed that was evicted and must be requested again."""
         try:
             return self._store.opened_event(Event(key, value, 0)).value or b""
         except MissingKmsKey as missing:
@@ -265,7 +269,7 @@ class SealedValues:
 
 
 class SealedNear(SealedStore):
-    """Before a store that another process of ours lends."""
+    """Encrypting wrapper of a store that another process of this server shares."""
 
     def __init__(self, inner: _NearStore, vault: Vault) -> None:
         super().__init__(inner, vault)
@@ -276,7 +280,7 @@ class SealedNear(SealedStore):
 
 
 def sealed(store: Store, vault: Vault) -> SealedStore:
-    """The store with ``vault`` before it, and with the abilities it has."""
+    """Wrap the store for encryption, preserving its optional abilities."""
     if isinstance(store, Local):
         return SealedLocal(cast(_LocalStore, store), vault)
     if isinstance(store, Near):
@@ -285,7 +289,7 @@ def sealed(store: Store, vault: Vault) -> SealedStore:
 
 
 class _Relay:
-    """One subscription: hands events on as they come, or, while a plugin is asked, in order."""
+    """One subscription: forwards events at once, or queues them while a plugin is called."""
 
     def __init__(
         self, store: SealedStore, sink: Sink, ended: Ended, relays: dict[_Relay, None]

@@ -1,6 +1,7 @@
-"""Calls to an etcd cluster: several endpoints, TLS, users, and what a failure means.
+"""etcd client: gRPC calls to several endpoints with TLS, authentication and failover.
 
-It moves bytes and knows errors; messages are ``etcd_wire``'s, the contract is ``etcd``'s.
+Used by the modules of this package. ``messages.py`` encodes requests and answers, ``store.py``
+implements the ``Store`` contract; this module decides what a failed call means.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ _WATCH = "/etcdserverpb.Watch/Watch"
 _STATUS = "/etcdserverpb.Maintenance/Status"
 _AUTHENTICATE = "/etcdserverpb.Auth/Authenticate"
 _WITH_LEADER: Metadata = (("hasleader", "true"),)
-"""A member without a leader refuses such a call before it does anything, and ends such a watch."""
+"""With this header a member without a leader refuses a call at once, and ends a watch."""
 _NO_LEADER = "etcdserver: no leader"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EtcdOptions:
-    """How to reach the cluster. Any of the files turns TLS on."""
+    """Connection options of the cluster. Any of the files enables TLS."""
 
     cafile: str = ""
     certfile: str = ""
@@ -41,30 +42,32 @@ class EtcdOptions:
     username: str = ""
     password: str = ""
     timeout: float = 5.0
-    """How long a call may look for a member that answers."""
+    """Seconds a call may look for a member that answers."""
 
 
 class HistoryGone(StoreError):
-    """etcd has compacted the asked revision."""
+    """The requested revision is compacted."""
 
 
 class NotYet(StoreError):
-    """etcd has not reached the asked revision."""
+    """The cluster has not reached the requested revision."""
 
 
 class Doubt(StoreError):
-    """A call was sent and not answered: it may have been carried out."""
+    """A call was sent and got no answer: it may have been executed."""
 
 
 class _NotSent(StoreError):
-    """The call reached no server; it may be sent again."""
+    """The call reached no member; it may be sent again."""
 
 
 class _TokenRefused(StoreError):
-    """The user's token is not valid (any more); the call was not carried out."""
+    """The auth token is invalid or expired; the call was not executed."""
 
 
 class EtcdEndpoint:
+    """One member of the cluster and its connection."""
+
     def __init__(self, address: str, tls: ssl.SSLContext | None) -> None:
         self.address = address
         self.channel = GrpcChannel(address, tls)
@@ -83,14 +86,17 @@ class EtcdEndpoint:
             raise explain(error, self.address) from error
 
     def understood(self, answer: bytes, read: Callable[[bytes], T]) -> T:
-        """Who answers what cannot be read may have done what he was asked, or not."""
+        """Decode an answer. An unreadable answer raises ``Doubt``: the call may have been
+        executed."""
         try:
             return read(answer)
         except UNREADABLE as error:
-            raise Doubt(f"etcd {self.address}: an answer that cannot be read: {error}") from error
+            raise Doubt(f"etcd {self.address}: unreadable answer: {error}") from error
 
 
 class EtcdClient:
+    """Client of the whole cluster: uses one endpoint until it fails, then the next."""
+
     def __init__(self, addresses: list[str], options: EtcdOptions) -> None:
         self._options = options
         tls = _tls(options)
@@ -105,18 +111,19 @@ class EtcdClient:
         return self._endpoints[self._at]
 
     def leave(self, endpoint: EtcdEndpoint) -> None:
-        """This endpoint does not answer: go on with the next one."""
+        """Fail over to the next endpoint, because this one does not answer."""
         if endpoint is self.current:
             self._at = (self._at + 1) % len(self._endpoints)
 
     def ask(
         self, method: str, request: bytes, read: Callable[[bytes], T], prompt: bool = False
     ) -> Awaitable[T]:
-        """A call that may be repeated: on every endpoint, until the time is over."""
+        """Make an idempotent call, on every endpoint in turn, until the timeout."""
         return self._insist(method, request, read, (Doubt, _NotSent), prompt)
 
     def send(self, method: str, request: bytes, read: Callable[[bytes], T]) -> Awaitable[T]:
-        """A call that must not be carried out twice: ``Doubt`` when it may have been, once."""
+        """Make a call that must not be executed twice; raises ``Doubt`` if it may have been
+        executed."""
         return self._insist(method, request, read, (_NotSent,))
 
     async def _insist(
@@ -145,9 +152,9 @@ class EtcdClient:
         on_message: Callable[[bytes], None],
         on_end: Callable[[RpcError | None], None],
     ) -> tuple[EtcdEndpoint, Conversation]:
-        """A stream that etcd ends when its member has no leader, so that it cannot go silent.
+        """Open a watch stream that etcd ends when its member has no leader, so it cannot go silent.
 
-        Raises ``Unavailable`` where there is nobody to ask.
+        Raises ``Unavailable`` where no endpoint answers.
         """
         endpoint = self.current
         try:
@@ -162,7 +169,7 @@ class EtcdClient:
             raise Unavailable(f"etcd {endpoint.address}: {error}") from error
 
     async def version(self, endpoint: EtcdEndpoint) -> tuple[int, ...]:
-        """The member's version; ``(0,)`` when it does not tell."""
+        """Return the member's version; ``(0,)`` if it does not report one."""
         try:
             answer = await endpoint.call(_STATUS, b"", self._options.timeout / 2, self._token)
             text = endpoint.understood(answer, wire.read_version)
@@ -180,7 +187,7 @@ class EtcdClient:
     async def _attempt(
         self, method: str, request: bytes, read: Callable[[bytes], T], left: float, prompt: bool
     ) -> T:
-        # Half of the time for one endpoint: a member that hangs leaves time for another.
+        # One endpoint gets half of the time, so that a hanging member leaves time for another.
         endpoint, patience = self.current, max(0.1, min(left, self._options.timeout / 2))
         try:
             if self._options.username and not self._token:
@@ -201,19 +208,20 @@ class EtcdClient:
     async def _sign_in(self, endpoint: EtcdEndpoint, refused: Metadata) -> None:
         async with self._signing_in:
             if self._token not in ((), refused):
-                return  # another call was faster
+                return  # another call has signed in meanwhile
             request = wire.authenticate_request(self._options.username, self._options.password)
             try:
                 answer = await endpoint.call(_AUTHENTICATE, request, self._options.timeout / 2, ())
                 token = endpoint.understood(answer, wire.read_token)
             except Doubt as error:
-                raise _NotSent(str(error)) from error  # the call it was for was not sent
+                raise _NotSent(str(error)) from error  # the call that needed the token was not sent
             self._token = (("token", token),)
             self._metadata = (*_WITH_LEADER, *self._token)
 
 
 def explain(error: RpcError, address: str) -> StoreError:
-    """What a failed call means for the one who made it."""
+    """Translate a failed call into a ``StoreError`` that tells whether it may have been
+    executed."""
     code, text = error.code, error.text
     message = f"etcd {address}: {text or code.name}"
     if error.unsent or text == _NO_LEADER:
@@ -243,7 +251,7 @@ def _tls(options: EtcdOptions) -> ssl.SSLContext | None:
         return None
     try:
         context = ssl.create_default_context(cafile=_named(options.cafile))
-        # Python 3.13 and later refuse authorities that other clients of the same cluster take.
+        # Python 3.13 and later reject CAs that other etcd clients accept.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         context.set_alpn_protocols(["h2"])
         if options.certfile or options.keyfile:
@@ -256,7 +264,7 @@ def _tls(options: EtcdOptions) -> ssl.SSLContext | None:
 
 
 def _named(file: str) -> str | None:
-    """A file that can be read: the error of the TLS library does not say which cannot."""
+    """Check that a file can be read, because the TLS library's error does not name it."""
     if not file:
         return None
     try:

@@ -1,9 +1,9 @@
-"""What happened to one key, out of etcd's revisions: as far back as they are not compacted.
+"""Past events of one key, read from etcd's revisions as far as they are not compacted.
 
-etcd tells the past to watches alone, and a watch does not say where the present begins. Of a key
-that is there a read tells its last write; of one that is gone only progress tells that its last
-deletion was. A past that may lack its end is never told: it would show an object as one that
-never was, and a namespace as one that never was another's.
+Called by ``store.py`` for ``Store.past``. etcd replays the past only to watches, and a watch does
+not mark where the present begins: for a live key a read gives its last write, for a deleted one
+only a progress notification proves that its last deletion was sent. A history that may lack its end
+is never returned, because it would show an object, or the owner of a namespace, wrongly.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from instar.wire.storage.store import Unavailable
 
 _PATIENCE = 10.0
 _PROD_SECONDS = 0.1
-"""A question for progress that comes before the watch has caught up is not answered."""
+"""Seconds between progress requests; one sent before the watch has caught up gets no answer."""
 _SILENCE = 0.5
 _SILENCES = 2
-"""How often in a row a release that cannot tell its progress may say nothing for so long, while
-it answers other calls on the same connection, before it is believed to have told all."""
+"""How many silent intervals in a row, while the member answers other calls on the same connection,
+count as the end of history for etcd releases without reliable progress answers."""
 
 
 @dataclass(slots=True)
 class _Telling:
-    """A watch that tells the past of a key."""
+    """A watch stream that replays the past of a key."""
 
     client: EtcdClient
     endpoint: EtcdEndpoint
@@ -42,7 +42,7 @@ class _Telling:
     async def answer(self) -> wire.WatchAnswer:
         data = await self.messages.read()
         if data is None:
-            raise Unavailable(f"etcd {self.endpoint.address} ended a watch of the past")
+            raise Unavailable(f"etcd {self.endpoint.address} ended the watch that reads history")
         answer = wire.read_watch(data)
         if answer.cancelled:
             raise _NotSoFarBack(answer)
@@ -73,7 +73,7 @@ class _Telling:
         silences = 0
         while silences < _SILENCES or (self.found and not self.found[-1].deleted):
             if version == (0,):
-                raise Unavailable(f"etcd {self.endpoint.address} does not tell its version")
+                raise Unavailable(f"etcd {self.endpoint.address} does not report its version")
             if await _soon(_SILENCE, self.answer) is not None:
                 silences = 0
             else:
@@ -88,12 +88,12 @@ class _NotSoFarBack(Exception):
 
 
 async def past_events(client: EtcdClient, key: bytes) -> tuple[int, list[wire.WatchEvent]]:
-    """The compacted revision, and every event of the key until now, oldest first; the first may
-    be the value that was current when history was compacted."""
+    """Return the compacted revision and every event of the key, oldest first. The first event may
+    be the value that was current at the compacted revision."""
     try:
         return await within(_PATIENCE, partial(_past_events, client, key))
     except TimeoutError as error:
-        raise Unavailable("etcd does not tell the past in time") from error
+        raise Unavailable("etcd did not return the key's history in time") from error
 
 
 async def _past_events(client: EtcdClient, key: bytes) -> tuple[int, list[wire.WatchEvent]]:
@@ -111,7 +111,7 @@ async def _past_events(client: EtcdClient, key: bytes) -> tuple[int, list[wire.W
             before = []
         if not again:
             return compacted, [*before, *events]
-        compacted = again  # somebody compacted meanwhile
+        compacted = again  # compacted by another client meanwhile
     return 0, events
 
 
@@ -124,7 +124,7 @@ async def _value_at(client: EtcdClient, key: bytes, revision: int) -> list[wire.
 async def _watched(
     client: EtcdClient, key: bytes, start: int, now: wire.RangeAnswer
 ) -> tuple[int, list[wire.WatchEvent]]:
-    """The compacted revision where history does not reach back so far, else 0; and the events."""
+    """Return the events, and the compacted revision if history does not reach back (else 0)."""
     messages = Messages()
     first = wire.watch_request(key, b"", start)
     endpoint, stream = await client.watch(first, messages.on_message, messages.on_end)

@@ -1,8 +1,8 @@
-"""The few messages of etcd's v3 API we speak, as bytes: our requests, and readers of its answers.
+"""etcd v3 messages as bytes: encoders of our requests and decoders of the answers.
 
-Written by hand because five calls need neither generated modules nor the protobuf runtime and
-its version pins, and because a range of a hundred thousand values is read faster this way.
-It knows the wire format and field numbers, nothing of connections or of the ``Store`` contract.
+Used by the other modules of this package. Hand-written, because five calls need neither generated
+modules nor the protobuf runtime with its version pins, and because a range of a hundred thousand
+values decodes faster this way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from instar.wire.storage.protobuf_fields import (
 )
 
 _BY_REVISION = int_field(2, 2)
-"""A comparison of mod revisions, for which "equal" is what need not be said."""
+"""Compare target "mod revision"; the operator "equal" is the default and omitted."""
 _REVISION_TAG = 3 << 3
 _HEADER_TAG, _EVENTS_TAG = bytes((1 << 3 | 2,)), bytes((11 << 3 | 2,))
 
@@ -40,7 +40,7 @@ class RangeAnswer(NamedTuple):
 
 
 class SwapAnswer(NamedTuple):
-    """``actual`` is the key's revision where it was not the expected one; 0: there is none."""
+    """Answer to a swap; on a mismatch ``actual`` is the key's revision (0: no such key)."""
 
     revision: int
     succeeded: bool
@@ -87,7 +87,7 @@ def range_request(
 
 def swap_request(key: bytes, value: bytes | None, expected: int) -> bytes:
     """Put (``None``: delete) if the key's mod revision is ``expected``, else read the key."""
-    named = always_bytes(1, key)  # as it begins a put, a deletion and a range
+    named = always_bytes(1, key)  # the key field, which begins a put, a delete and a range alike
     compare = _BY_REVISION + always_bytes(3, key) + always_int(6, expected)
     if value is None:
         success = always_bytes(3, named)
@@ -135,7 +135,7 @@ def read_range(data: bytes) -> RangeAnswer:
 
 
 def _range_within(data: bytes) -> RangeAnswer:
-    """As part of another answer it need not tell the revision again."""
+    """Decode a range answer nested in another, which may omit the revision."""
     revision, more, kvs = 0, False, list[KeyValue]()
     for number, value in fields(data):
         if number == 2:
@@ -148,7 +148,7 @@ def _range_within(data: bytes) -> RangeAnswer:
 
 
 def read_swap(expected: int, data: bytes) -> SwapAnswer:
-    """The answer to a ``swap_request``; one that contradicts itself cannot be read."""
+    """Decode the answer to a ``swap_request``; one that contradicts itself is unreadable."""
     revision, succeeded, parts = 0, False, list[bytes]()
     for number, value in fields(data):
         if number == 1:
@@ -168,7 +168,7 @@ def read_swap(expected: int, data: bytes) -> SwapAnswer:
 
 
 def _found(parts: list[bytes]) -> list[KeyValue]:
-    """What the branch that was taken has read."""
+    """Return the key-values that the executed branch has read."""
     return [
         kv
         for part in parts
@@ -205,8 +205,8 @@ def read_watch(data: bytes) -> WatchAnswer:
 
 
 def events_up_to(data: bytes) -> int:
-    """The revision a watch's answer speaks of that has nothing but events, without reading them;
-    0 for every other."""
+    """Return the revision of a watch answer that holds only events, without decoding them; 0 for
+    every other answer."""
     if data[:1] != _HEADER_TAG:
         return 0
     size, at = read_varint(data, 1)
@@ -232,7 +232,7 @@ def _second_text(data: bytes) -> str:
 
 
 def _header_revision(data: int | bytes) -> int:
-    """Cluster and member, ten bytes each, stand before it in every answer: passed over."""
+    """Return the revision of a header; skips the ten-byte cluster and member ids before it."""
     data = as_bytes(data)
     at, end = 0, len(data)
     while at < end:
@@ -240,7 +240,7 @@ def _header_revision(data: int | bytes) -> int:
         at += 1
         if tag == _REVISION_TAG:
             return read_varint(data, at)[0]
-        if tag & 0x87:  # not one of the numbers that etcd's headers are made of
+        if tag & 0x87:  # not a varint field of number 1 to 15, as in etcd's headers
             return _revision_among(data)
         while data[at] > 0x7F:
             at += 1

@@ -1,7 +1,8 @@
-"""The ``Store`` contract on an etcd cluster, its keys laid out as kube-apiserver does.
+"""etcd store: the ``Store`` contract on an etcd cluster, with kube-apiserver's key layout.
 
-Our key ``group/plural/namespace/name`` is etcd's ``<prefix>/group/plural/namespace/name``; the
-revision is etcd's own. Any number of processes may share the cluster.
+Opened by ``wire/storage/open.py``. Our key ``group/plural/namespace/name`` is etcd's
+``<prefix>/group/plural/namespace/name``; the revision is etcd's own. Any number of processes may
+share the cluster.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class EtcdStore:
         options: EtcdOptions | None = None,
     ) -> None:
         self._base = prefix.rstrip("/").encode() + b"/"
-        # A write under our prefix that every watch sees and nobody else: see etcd_watch.
+        # A key under our prefix that only our watches see, written to move a watch on: see
+        # watch.py.
         self._nudge_key = self._base + b"instar.progress"
         self._client = EtcdClient(addresses, options or EtcdOptions())
         self._followers = Followers()
@@ -76,7 +78,7 @@ class EtcdStore:
         while True:
             ask = min(limit - len(records), _CHUNK) if limit else _CHUNK
             answer = await self._read(first, end, ask, revision)
-            revision = revision or answer.revision  # all chunks show the same moment
+            revision = revision or answer.revision  # all chunks show the same revision
             records += self._records(answer.kvs)
             if not answer.more or len(records) == limit:
                 return Page(records, revision, answer.more)
@@ -154,10 +156,11 @@ class EtcdStore:
             return revision
         if outcome is WriteOutcome.LOST:
             raise Stale(write.key, write.expected, revision) from doubt
-        raise Unavailable(f"{write.key}: it is not known whether this was written: {doubt}")
+        raise Unavailable(f"{write.key}: unknown whether the write was executed: {doubt}")
 
     async def _current_revision(self) -> int:
-        """A read that a majority stands behind; which key is of no interest."""
+        """Return the cluster's revision by a linearizable read; which key is read does not
+        matter."""
         request = wire.range_request(self._base, count_only=True)
         answer = await self._client.ask(RANGE, request, wire.read_range, prompt=True)
         revision = answer.revision
@@ -196,5 +199,6 @@ class EtcdStore:
 
 
 def _after_prefix(prefix: bytes) -> bytes:
-    """The first key after all that start with ``prefix``; UTF-8 has no 0xff to carry over."""
+    """Return the first key after all that start with ``prefix``; UTF-8 has no 0xff to carry
+    over."""
     return prefix[:-1] + bytes([prefix[-1] + 1])

@@ -1,8 +1,8 @@
-"""One subscription on etcd: a watch that survives its member, and knows how far it has come.
+"""One subscription of the etcd store: a watch that reconnects and tracks its revision.
 
-An idle watch does not tell what revision it has seen. A reader that must be current says so
-(``expect``), and the watch is prodded: by a progress request where etcd answers it correctly,
-else by a write of our own, which the watch is sure to see.
+Created by ``store.py``; passes events to a ``Follower``. An idle watch does not report which
+revision it has seen. When a reader needs a newer one (``expect``), the watch sends a progress
+request, or writes a key of its own where the etcd release answers progress requests wrongly.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ class EtcdWatch:
         self._stop()
 
     def learn(self, event: Event) -> None:
-        """An own write: who has seen all before it need not wait until the watch brings it, as a
-        revision is one write of ours."""
+        """Deliver an own write at once if it is the next revision (one write of ours is one
+        revision)."""
         if self._follower.reached == event.revision - 1:
             self._follower.take((event,), event.revision)
         else:
             self.expect(event.revision)
 
     def expect(self, revision: int) -> None:
-        """Somebody waits for this revision: see that the watch gets there."""
+        """Make sure that the watch reaches this revision, because a reader waits for it."""
         self._wanted = max(self._wanted, revision)
         if self._follower.reached < self._wanted and self._look is None and self._prodding is None:
-            # Mostly it is under way already; only who waits in vain is worth a task.
+            # Usually the event is on its way; start a task only if it does not arrive soon.
             loop = asyncio.get_running_loop()
             self._look = loop.call_later(_PROGRESS_DELAY, self._look_after)
 
@@ -84,7 +84,7 @@ class EtcdWatch:
         return self._running.done()
 
     async def stopped(self) -> None:
-        """Wait until the stream is given back."""
+        """Wait until the stream is released."""
         await asyncio.wait([self._running])
 
     def _stop(self) -> None:
@@ -117,7 +117,7 @@ class EtcdWatch:
     async def _follow(self) -> None:
         """Read one stream until it breaks.
 
-        It starts at what was seen last, which is then skipped: so etcd notices when just that
+        It starts at the last seen revision, which is then skipped: so etcd reports when just that
         revision is compacted, where an older etcd may have lost a deletion.
         """
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -125,7 +125,7 @@ class EtcdWatch:
 
         def told(data: bytes) -> None:
             if 0 < wire.events_up_to(data) <= self._follower.reached:
-                return  # nothing but what is known: own writes mostly
+                return  # only revisions seen already, mostly own writes
             answer = wire.read_watch(data)
             if answer.cancelled:
                 _settle(over, self._cancelled(answer))
@@ -151,18 +151,19 @@ class EtcdWatch:
         _settle(over, explain(error, endpoint.address if endpoint else "watch"))
 
     def _take(self, answer: wire.WatchAnswer, parts: list[Event]) -> None:
-        """Hand on whole revisions; an answer without events tells how far the watch has come."""
+        """Deliver whole revisions; an answer without events reports the watch's progress."""
         parts += filter(None, map(self._translate, answer.events))
         if answer.fragment:
             return
-        # While a watch catches up, the header is ahead of the events: they count, not it.
+        # While a watch catches up, the header's revision is ahead of the events and must not count.
         last = answer.events[-1].kv.mod_revision if answer.events else answer.revision
         events = parts.copy()
         parts.clear()
         self._follower.take(events, last)
 
     def _cancelled(self, answer: wire.WatchAnswer) -> StoreError | None:
-        """``None`` where the subscription is over, too."""
+        """Return the error of a cancelled watch, or ``None`` if the subscription has ended with
+        it."""
         if answer.compact_revision:
             self._follower.end(Compacted(answer.compact_revision))
         elif "permission denied" in answer.cancel_reason:
@@ -189,13 +190,13 @@ class EtcdWatch:
                 self._leave_silent_member()
                 since = loop.time()
             elif not await self._ask_progress() and stalled > _NUDGE_DELAY and nudged != seen:
-                nudged = seen  # once per standstill is enough: the watch will see it
+                nudged = seen  # one write per standstill is enough, since the watch will see it
                 with suppress(StoreError):
                     await self._nudge()
             await asyncio.sleep(_PROD_INTERVAL)
 
     async def _ask_progress(self) -> bool:
-        """False where etcd would answer before it has sent the events."""
+        """Send a progress request; False where etcd would answer it before sending the events."""
         stream, endpoint = self._stream, self._endpoint
         if stream is None or endpoint is None:
             return False
@@ -206,13 +207,15 @@ class EtcdWatch:
         return self._progress_works
 
     def _leave_silent_member(self) -> None:
-        """The member takes no part any more (stopped, cut off) though its connection stands."""
+        """Cancel the stream of a member that is stopped or cut off while its connection stays
+        open."""
         if self._stream is not None:
             self._stream.cancel()
 
 
 def reliable_progress(version: tuple[int, ...]) -> bool:
-    """Before these releases a progress answer could overtake events it claims to cover."""
+    """Return whether progress answers are reliable: before these releases one could overtake events
+    it claims to cover."""
     return version >= (3, 5, 13) or (3, 4, 31) <= version < (3, 5)
 
 
@@ -226,7 +229,7 @@ def _settle(over: asyncio.Future[None], error: StoreError | None) -> None:
 
 
 async def compacted_revision(client: EtcdClient, key: bytes) -> int:
-    """etcd tells it only to a watch that asks for what is gone."""
+    """Return the compacted revision, which etcd reports only to a watch of a compacted revision."""
     messages = Messages()
     first = wire.watch_request(key, b"", 1)
     endpoint, stream = await client.watch(first, messages.on_message, messages.on_end)
@@ -239,7 +242,7 @@ async def compacted_revision(client: EtcdClient, key: bytes) -> int:
     finally:
         stream.cancel()
     if not compacted:
-        raise Unavailable(f"etcd {endpoint.address} does not tell what it compacted")
+        raise Unavailable(f"etcd {endpoint.address} does not report its compacted revision")
     return compacted
 
 

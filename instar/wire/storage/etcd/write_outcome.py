@@ -1,12 +1,11 @@
-"""What became of a write that was sent and not answered.
+"""Resolves the outcome of a write that was sent to etcd and not answered.
 
-A second sending could bring back an object that was deleted in between, so we only look. What
-superseded the expected revision tells: other bytes mean that a change lost and can never happen,
-as no key comes to the same revision twice. A creation can: a member that was stopped with it in
-its hands may carry it out when it wakes, if whoever was faster is deleted by then. So it is never
-told to have lost; but a created value with our bytes is ours, as created objects carry a random
-uid. An update or a deletion that *could* be ours, or somebody's very same one, stays in doubt, and
-so does a write that is not there yet.
+Called by ``store.py``. Sending again could restore an object that was deleted in between, so this
+module only reads. If the expected revision was superseded by other bytes, an update has lost for
+good, as no key returns to an old revision. A creation is never declared lost: a stopped member may
+execute it later if the key is free by then. A created value with our bytes is ours, since created
+objects carry a random uid. An update or deletion that could be ours or another client's identical
+one stays unknown, and so does a write that is not there yet.
 """
 
 from __future__ import annotations
@@ -21,13 +20,15 @@ _STEPS_BACK = 16
 
 
 class WriteOutcome(Enum):
+    """Outcome of an unanswered write."""
+
     DONE = "done"
     LOST = "lost"
     UNKNOWN = "unknown"
 
 
 async def resolve(client: EtcdClient, key: bytes, write: Write) -> tuple[WriteOutcome, int]:
-    """With the revision of the write when it is done, of the key when it is lost."""
+    """Return the outcome, and the revision of the write if done, of the key if lost."""
     current = await _read(client, key)
     if current is None or current.mod_revision == write.expected:
         return WriteOutcome.UNKNOWN, 0
@@ -46,7 +47,7 @@ async def resolve(client: EtcdClient, key: bytes, write: Write) -> tuple[WriteOu
 async def _first_after(
     client: EtcdClient, current: wire.KeyValue, expected: int
 ) -> wire.KeyValue | None:
-    """The value that superseded ``expected``; None when that is too long ago, or a deletion."""
+    """Return the value that superseded ``expected``; None if compacted, or a deletion."""
     if expected == 0:
         if current.create_revision == current.mod_revision:
             return current

@@ -1,8 +1,9 @@
-"""The file behind the SQLite store: who may open it, what it must look like, its connections.
+"""SQLite store file: locking, format checks, creation and connections.
 
-Nothing is written before the file is known to be ours and its rows can be walked: a foreign file
-or one with a broken structure is refused and left as it was. SQLite keeps no checksums, so values
-that were damaged in place are found by whoever reads them, or by ``instar storage verify``.
+Used by ``store.py`` and ``wire/storage/verify.py``. Nothing is written before the file is known to
+be ours and its rows can be read: a foreign or structurally broken file is refused and left
+untouched. SQLite keeps no checksums, so damaged values are found on reading, or by ``instar storage
+verify``.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ FORMAT = 1
 _HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\0"
 _CHECKPOINT_PAGES = 1000
-"""A log this small is soon written over and over, which the disk takes three times as fast as one
-that grows; and folding it back holds up the next write for some milliseconds only."""
+"""Pages after which the WAL is checkpointed. A small log is overwritten in place, three times as
+fast as growing it, and a checkpoint delays the next write by milliseconds only."""
 _LOG_BYTES = 64 << 20
 _ALONE = "&vfs=unix-excl" if os.name == "posix" else ""
-"""Locks the file for this process and keeps the index of the log in its own memory. SQLite would
-else map a file for it (``-shm``), and whoever cuts that short kills everybody who has it mapped."""
-_LOCK_PATIENCE = 0.1  # the event loop waits while another program locks the file
+"""Locks the file for this process and keeps the WAL index in process memory. The default is a
+mapped ``-shm`` file; truncating that would kill every process that maps it."""
+_LOCK_PATIENCE = 0.1  # the event loop blocks while another program holds the lock
 _SCHEMA = (
     "CREATE TABLE log(revision INTEGER PRIMARY KEY, key TEXT NOT NULL, value BLOB)",
     "CREATE TABLE compaction(revision INTEGER NOT NULL)",
@@ -42,7 +43,7 @@ _SCHEMA = (
 class SqliteFile:
     """An open store file, locked for this process: one connection to write, one to read.
 
-    Two connections because a reader must not wait for the writer's fsync.
+    Two connections, because a reader must not wait for the writer's fsync.
     """
 
     def __init__(self, path: str) -> None:
@@ -53,7 +54,8 @@ class SqliteFile:
                 _create(self.path)
             found = os.stat(self.path)
             self._identity = (found.st_dev, found.st_ino)
-            with closing(_connect(self.path, "ro")) as first:  # one that may write leaves traces
+            # a read-write connection would create side files
+            with closing(_connect(self.path, "ro")) as first:
                 self.index = _load_index(first)
             self.writer = _connect(self.path, "rw", _ALONE)
             try:
@@ -70,8 +72,8 @@ class SqliteFile:
             raise
 
     def check_identity(self) -> None:
-        """Raises ``StoreLost`` where the file at the path is not the one that was opened: what is
-        written to that would be gone with the process."""
+        """Raise ``StoreLost`` if the file at the path was replaced since it was opened, because
+        writes to the old one would be lost with the process."""
         try:
             found = os.stat(self.path)
             same = (found.st_dev, found.st_ino) == self._identity
@@ -86,7 +88,7 @@ class SqliteFile:
         )
 
     def another_reader(self) -> sqlite3.Connection:
-        """To be closed before the file is."""
+        """Open another read-only connection. Close it before the file."""
         reader = _connect(self.path, "rw", _ALONE)
         reader.execute("PRAGMA query_only = ON")
         return reader
@@ -99,7 +101,8 @@ class SqliteFile:
         )
 
     def close(self) -> None:
-        self.reader.close()  # first, so that the writer is the last one and folds the WAL back
+        # first, so that the writer is the last connection and checkpoints the WAL
+        self.reader.close()
         self.writer.close()
         os.close(self._lock)
 
@@ -113,7 +116,7 @@ def _load_index(connection: sqlite3.Connection) -> Index:
 
 
 def _lock(path: Path) -> int:
-    """One process per file: another writer would hand out the same revisions again."""
+    """Lock the file for one process: a second writer would assign the same revisions again."""
     lock_path = path.with_name(path.name + ".lock")
     try:
         lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -130,7 +133,7 @@ def _lock(path: Path) -> int:
 
 
 def in_use(path: Path) -> StoreError:
-    """Said by whoever finds the file locked: who has it is written beside it."""
+    """Return the error for a locked file; the lock file names the process that holds it."""
     try:
         owner = path.with_name(path.name + ".lock").read_text(errors="replace").strip()
     except OSError:
@@ -139,7 +142,7 @@ def in_use(path: Path) -> StoreError:
 
 
 def is_ours(path: Path) -> bool:
-    """False for a file that is absent or empty; a foreign one is refused.
+    """Return False for an absent or empty file; raise for a foreign one.
 
     The header is read without SQLite, which would touch the files beside it.
     """
@@ -163,9 +166,9 @@ def is_ours(path: Path) -> bool:
 
 
 def _create(path: Path) -> None:
-    """Make the tables in rollback mode, so that the header is in the file itself, then go WAL.
+    """Create the tables in rollback mode, so that the header is in the file itself, then use WAL.
 
-    Secrets will lie in it, so it is its owner's alone; SQLite's files beside it follow suit.
+    The file will hold Secrets, so only its owner may read it; SQLite's side files inherit that.
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -180,13 +183,13 @@ def _create(path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    # Again, because a crash right after the creation may have left the file in rollback mode.
+    # Again, because a crash right after creation may have left the file in rollback mode.
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StoreError(f"{path}: SQLite cannot keep a write-ahead log on this file system")
     connection.execute("SELECT revision FROM compaction").fetchone()  # takes the lock
     if _ALONE:
-        path.with_name(path.name + "-shm").unlink(missing_ok=True)  # nobody else has it open
+        path.with_name(path.name + "-shm").unlink(missing_ok=True)  # no other process has it open
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")

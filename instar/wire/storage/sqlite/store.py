@@ -1,6 +1,7 @@
-"""The default store: one append-only table in one file. The revision is the row's id.
+"""SQLite store, the default: one append-only table in one file; the revision is the row id.
 
-Which revision a key is at, the index in memory knows; SQLite is asked for values only, by row.
+Opened by ``wire/storage/open.py``. The index in memory (``revision_index.py``) knows each key's
+revisions, so SQLite is queried only for values, by row. ``group_commit.py`` does the writes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _FEW = 500
 _ROW = "SELECT key, value FROM log WHERE revision = ?"
 _ALL = "SELECT revision, key, value FROM log WHERE revision <= ? ORDER BY revision"
 _SCAN_PAYS = 4
-"""Reading a row that was looked for takes as long as reading so many one after the other."""
+"""Cost of looking up one row, in rows read sequentially; decides when to scan instead."""
 _VALUE = "SELECT value FROM log WHERE revision = ?"
 _SIZE = "SELECT ifnull(length(value), 0) FROM log WHERE revision = ?"
 _DELETE = "DELETE FROM log WHERE revision = ?"
@@ -70,7 +71,7 @@ class SqliteStore:
 
     @property
     def commits(self) -> int:
-        """Transactions made durable so far."""
+        """Number of committed transactions."""
         return self._writer.commits
 
     async def get(self, key: str) -> Record | None:
@@ -121,7 +122,7 @@ class SqliteStore:
         return Past(events, more, self._index.compacted)
 
     async def excess(self, most_bytes: int, most_writes: int) -> int:
-        """What history weighs is asked of the file now and then: writers never wait for it."""
+        """Return the revision to compact to. Sizes are queried here in chunks, not by writers."""
         self._check_open()
         wanted = self._index.unweighed()
         for start in range(0, len(wanted), _CHUNK):
@@ -148,13 +149,13 @@ class SqliteStore:
                 await self._writer.execute(_COMPACT, [(self._index.readable(revision),)])
                 self._index.compacted = revision
             while chunk := self._index.garbage(_CHUNK):
-                # One chunk per transaction: writers wait for this much and no more.
+                # One chunk per transaction, so that writers wait for one chunk at most.
                 self._check_open()
                 await self._writer.execute(_DELETE, [(item.revision,) for item in chunk])
                 self._index.forget(len(chunk))
 
     async def check(self) -> None:
-        """A real write, to the very file that is there. Raises ``StoreError``."""
+        """Do a real write to the file at the path. Raises ``StoreError``."""
         self._check_open()
         self._file.check_identity()
         await self._writer.execute(_TOUCH, [()])
@@ -192,7 +193,8 @@ class SqliteStore:
         return self._index.names(prefix)
 
     def _scanned(self, until: int, prefixes: Collection[str]) -> Iterator[Logged]:
-        """By a connection of its own: it may take long, and sees the file as it was."""
+        """Yield writes by a sequential scan on a connection of its own, because it may take
+        long."""
         last = "\0"
         with closing(self._file.another_reader()) as connection:
             for revision, key, value in connection.execute(_ALL, (until,)):
@@ -225,7 +227,7 @@ class SqliteStore:
         return [read(_SIZE, (revision,)).fetchone()[0] for revision in revisions]
 
     def _check_identity(self) -> None:
-        """Now and then: what is written to a file that was removed is acknowledged and lost."""
+        """Check every few seconds that the file was not replaced: its writes would be lost."""
         now = monotonic()
         if now - self._identified > _IDENTITY_SECONDS:
             self._file.check_identity()

@@ -1,7 +1,8 @@
-"""Values read from the store's file when somebody asks: a place is a revision, which is a row.
+"""Reads values from the SQLite file by location (``--values disk``); a location is a row id.
 
-A connection of its own, since others read histories for longer; a lock, since large answers are
-made in threads. Knows what lies in the file, sealed or not, and not who wants it.
+Created by ``store.py``. It has its own connection, because histories occupy the other for longer,
+and a lock, because large responses are encoded in threads. Values are returned as stored; the
+encrypting store decrypts them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ _ROW = "SELECT key, value FROM log WHERE revision = ?"
 
 
 class SqliteValues:
+    """The ``Values`` of a SQLite store."""
+
     def __init__(self, name: str, connection: sqlite3.Connection) -> None:
         self._name = name
         self._cursor = connection.cursor()
@@ -32,7 +35,7 @@ class SqliteValues:
         return [value for _, value in self.rows(places)]
 
     def row(self, place: int) -> tuple[str, bytes]:
-        """The key, too: what is sealed is sealed to it."""
+        """Return key and value: an encrypted value is bound to its key."""
         try:
             with self._lock:
                 return self._found(place)

@@ -1,8 +1,8 @@
-"""The watch cache: every read of the server comes from here, every byte of it from a ``Store``.
+"""Watch cache: the copy of the store in memory that answers every read of the server.
 
-It follows a store through ``subscribe`` and keeps, per collection, the current entries in key
-order and a window of recent changes. What an entry *is* the caller decides (``Ingest``): the
-cache knows keys and revisions, no Kubernetes object.
+Created by ``server/registry/stored/backend.py``. It follows a store through ``subscribe`` and
+keeps, per collection, the current entries in key order and a window of recent changes. The caller's
+``Ingest`` turns a record into an entry; the cache itself works on keys and revisions.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ from instar.wire.storage.workers.arena_reclaim import Borrowing
 log = logging.getLogger(__name__)
 
 _REPLAYED_REVISIONS = 10_000
-"""How far back a start on a remote store reaches, so that watches of elsewhere can go on here."""
+"""How many revisions before the current one a start on a remote store loads, so that watches of
+other replicas can continue here."""
 _REPLAY_SECONDS = 30.0
 _LARGE = 20_000
-"""Writes of a collection, which are read in a fraction of a second."""
+"""Collections with more writes than this are loaded in the background; fewer load in a fraction of
+a second."""
 
 
 class Cache(Generic[E]):
@@ -47,16 +49,16 @@ class Cache(Generic[E]):
         self.store = store
         self.revision = 0
         self.failure: StoreError | None = None
-        """Why the cache is not following right now; None when all is well."""
+        """Why the cache is not following the store now; None when it is."""
         self._ingest = ingest
         self._limits = limits or WindowLimits()
         self._collections: WeakValueDictionary[str, Collection[E]] = WeakValueDictionary()
-        """All that somebody holds: who has one sees what comes into it, however long it is empty.
-        One that nobody asks for any more goes, as soon as it has nothing to tell."""
+        """Every collection that is referenced anywhere. An unreferenced collection is dropped once
+        it has neither entries nor a window."""
         self._telling: dict[str, Collection[E]] = {}
-        """Those with entries or with a past that another would not know of."""
+        """Collections with entries or with a window that a new one would lack."""
         self._complete_since = 0
-        """No change above this revision has escaped us, in any collection."""
+        """No change above this revision is missing, in any collection."""
         self._subscription: Subscription | None = None
         self._waiting = Reaching()
         self._reload: asyncio.Task[None] | None = None
@@ -72,8 +74,8 @@ class Cache(Generic[E]):
         await self.finish()
 
     async def begin(self, needed: Callable[[str], bool]) -> None:
-        """Load what is ``needed`` and what is small. Until ``finish`` nobody may write, and what
-        is ``pending`` cannot be read."""
+        """Load the ``needed`` and the small collections. Until ``finish``, writes are not allowed
+        and ``pending`` collections cannot be read."""
         if not isinstance(self.store, Local):
             await self._catch_up()
             return
@@ -98,7 +100,7 @@ class Cache(Generic[E]):
                 waiter.set_result(None)
 
     async def whole(self) -> None:
-        """Wait until nothing is pending."""
+        """Wait until no collection is pending."""
         if self.pending:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._pending_waiters.add(waiter)
@@ -113,7 +115,7 @@ class Cache(Generic[E]):
         await replay(store, filled, self._ingest, self._began, self._limits.events)
 
     async def _catch_up(self) -> None:
-        """Load a state of some time ago and follow from there: the same for a remote store."""
+        """Load an earlier state of a remote store and follow from there, to fill the windows."""
         await self.stop()
         page = await self._past_state()
         self._load(page.records, page.revision)
@@ -159,11 +161,11 @@ class Cache(Generic[E]):
         return [*self._collections.values()]
 
     def on_reset(self, listener: Callable[[], None]) -> None:
-        """Called after the cache had to load everything anew; watchers must be ended."""
+        """Register a listener for full reloads, after which watches must be ended."""
         self._reset_listeners.append(listener)
 
     def on_events(self, listener: Sink) -> None:
-        """Called with all that happens, when it is seen here."""
+        """Register a listener that gets all events when they arrive here."""
         self._event_listeners.append(listener)
 
     def entry(self, key: str) -> E | None:
@@ -171,7 +173,7 @@ class Cache(Generic[E]):
         return collection.entries.get(key[len(collection.prefix) :])
 
     async def reached(self, revision: int, within: float = 3.0) -> bool:
-        """Wait until the cache shows ``revision``; False when that took too long."""
+        """Wait until the cache has reached ``revision``; False on timeout."""
         return self.revision >= revision or await self._waiting.wait(revision, within)
 
     def compacted(self, revision: int) -> None:
@@ -190,15 +192,15 @@ class Cache(Generic[E]):
             prefix = collection_of(record.key)
             suffix = record.key[len(prefix) :]
             grouped.setdefault(prefix, {})[suffix] = self._ingest(record, suffix)
-        known = self.collections()  # held here while they change places
+        known = self.collections()  # keep references while entries are replaced
         self._telling.clear()
         for prefix in {*grouped, *(collection.prefix for collection in known)}:
             collection = self.collection(prefix)
             collection.load(grouped.get(prefix, {}), revision)
             if collection.entries:
                 self._telling[prefix] = collection
-        # Also backwards, when the store was restored: following from where we had been would
-        # miss whatever is written until then.
+        # The revision may go backwards, when the store was restored: following from the old one
+        # would miss writes until it is reached again.
         self.revision = revision
         self._advance(revision)
 
@@ -217,7 +219,8 @@ class Cache(Generic[E]):
                 new = self._ingest(record, suffix)
             self.revision = event.revision
             collection.apply(Change(event.revision, suffix, new, collection.entries.get(suffix)))
-        for listener in self._event_listeners:  # before who waited for it tells anybody
+        # before waiters of this revision answer their clients
+        for listener in self._event_listeners:
             listener(events, revision)
         self._advance(revision)
 
@@ -231,7 +234,7 @@ class Cache(Generic[E]):
         self._reload = asyncio.get_running_loop().create_task(self._load_again())
 
     async def _load_again(self) -> None:
-        """Whoever followed the old stream is told before the first event of the new one."""
+        """Reload everything and notify reset listeners before the first event of the new stream."""
         delay = 0.05
         while True:
             try:

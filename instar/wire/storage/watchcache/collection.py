@@ -1,7 +1,7 @@
-"""The objects of one resource as the watch cache holds them: current entries in key order, and a
-window of recent changes.
+"""One collection of the watch cache: current entries in key order and a window of changes.
 
-Knows keys and revisions; what an entry *is* its maker decides. Knows no store.
+Filled by ``cache.py``; read by the registry's list and watch verbs, controllers and admission
+plugins. Works on keys and revisions; the type of an entry is the caller's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from instar.wire.storage.store import Compacted, Record, Unavailable
 
 
 class Sized(Protocol):
-    """What the cache needs to know of an entry: its revision and about how much memory it holds."""
+    """Entry of a collection: has a revision and an approximate memory size."""
 
     @property
     def revision(self) -> int: ...
@@ -30,28 +30,28 @@ class Sized(Protocol):
     def size(self) -> int: ...
 
     def replaced(self) -> None:
-        """Told when another one takes its place; it stays in the window."""
+        """Called when a newer entry replaces this one; the old one stays in the window."""
 
 
 E = TypeVar("E", bound=Sized)
 Ingest = Callable[[Record, str], E]
-"""(record, its key below the collection, which is kept once for all) → the entry."""
+"""(record, key below the collection as a shared string) → entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowLimits:
-    """How much of the recent past is kept for watchers and consistent pages, per collection."""
+    """Limits of the window of recent changes, per collection, for watches and list pages."""
 
     events: int = 100_000
     bytes: int = 64 << 20
 
 
 _SLICE = 10_000
-"""Entries taken in one turn of the event loop."""
+"""Entries yielded per iteration of the event loop."""
 
 
 class CollectionReloaded(Unavailable):
-    """Everything was loaded anew while entries were taken: of the rest nothing is known."""
+    """Everything was reloaded during the iteration: the remaining entries are unknown."""
 
     def __init__(self) -> None:
         super().__init__("it is being read anew")
@@ -78,15 +78,16 @@ class Collection(Generic[E]):
         self.keys: SortedList[str] = SortedList()
         self.window: deque[Change[E]] = deque()
         self.complete_since = complete_since
-        """Changes above this revision are all in the window."""
+        """All changes above this revision are in the window."""
         self.listeners: list[Listener[E]] = []
         self.state = object()
-        """Stands for what is here now: another with every change."""
+        """Identity of the current content; replaced on every change."""
         self._limits = limits
         self._window_bytes = 0
 
     def load(self, entries: dict[str, E], revision: int) -> None:
-        """Start over from a full read; what was in the window is no longer continuous."""
+        """Replace the content by a full read; the window is cleared, as it is no longer
+        continuous."""
         self.state = object()
         self.entries = entries
         self.keys = SortedList(entries)
@@ -120,7 +121,7 @@ class Collection(Generic[E]):
         self.complete_since = max(self.complete_since, revision)
 
     def has_nothing_since(self, revision: int) -> bool:
-        """Whether a new one that is complete since ``revision`` would tell the same."""
+        """Return whether a new collection complete since ``revision`` would be equivalent."""
         return not self.entries and not self.window and self.complete_since <= revision
 
     def _forget_oldest(self) -> None:
@@ -129,7 +130,7 @@ class Collection(Generic[E]):
         self.complete_since = max(self.complete_since, gone.revision)
 
     def suffixes(self, below: str = "", start: str = "") -> Iterator[str]:
-        """Key suffixes in order, those with the prefix ``below``, from ``start`` on."""
+        """Yield key suffixes in order that start with ``below``, from ``start`` on."""
         if not below and not start:
             return iter(self.keys)
         low = max(below, start)
@@ -137,7 +138,7 @@ class Collection(Generic[E]):
         return iter(self.keys.irange(low, high))
 
     def changes_after(self, revision: int) -> list[Change[E]]:
-        """Raises ``Compacted`` when the window does not reach back that far."""
+        """Return changes above ``revision``. Raises ``Compacted`` if the window starts later."""
         if revision < self.complete_since:
             raise Compacted(self.complete_since)
         recent: list[Change[E]] = []
@@ -149,9 +150,10 @@ class Collection(Generic[E]):
         return recent
 
     def as_of(self, revision: int, below: str = "", start: str = "") -> Iterator[tuple[str, E]]:
-        """Entries in key order as they were at ``revision``: now, with later changes undone.
+        """Yield entries in key order as of ``revision``: the current ones with later changes
+        undone.
 
-        Read it without awaiting in between. Raises ``Compacted`` before yielding anything.
+        Consume it without awaiting in between. Raises ``Compacted`` before yielding anything.
         """
         undone = self._undone(revision)
         gone = sorted(
@@ -172,10 +174,10 @@ class Collection(Generic[E]):
     async def slices(
         self, below: str = "", start: str = "", revision: int | None = None
     ) -> AsyncGenerator[list[tuple[str, E]], None]:
-        """Entries in key order as they are now, or were at ``revision``, a few thousand in one
-        turn of the event loop: what changes while they are taken is undone.
+        """Yield entries in key order as they are now, or as of ``revision``, a few thousand per
+        iteration of the event loop. Changes made meanwhile are undone.
 
-        Raises ``Compacted`` where that cannot be had, ``CollectionReloaded`` where not any more.
+        Raises ``Compacted`` where the window starts later, ``CollectionReloaded`` after a reload.
         """
         undone = {} if revision is None else self._undone(revision)
 
@@ -186,7 +188,7 @@ class Collection(Generic[E]):
         self.listeners.append(note)
         try:
             while more:
-                if self.entries is not entries:  # everything was loaded anew
+                if self.entries is not entries:  # everything was reloaded
                     raise CollectionReloaded
                 names = list(islice(self.suffixes(below, low), _SLICE))
                 more = len(names) == _SLICE
@@ -206,7 +208,7 @@ class Collection(Generic[E]):
             self.listeners.remove(note)
 
     async def gather(self, below: str = "") -> list[E]:
-        """All of ``slices``. Raises ``CollectionReloaded``."""
+        """Return all entries of ``slices``. Raises ``CollectionReloaded``."""
         found: list[E] = []
         async for part in self.slices(below):
             found += [entry for _, entry in part]
@@ -215,8 +217,8 @@ class Collection(Generic[E]):
     def page_as_of(
         self, revision: int, below: str, start: str, limit: int
     ) -> tuple[list[E], str, int]:
-        """Entries as they were at ``revision``, at most ``limit``, the last one's name, and how
-        many followed it then. Raises ``Compacted``."""
+        """Return at most ``limit`` entries as of ``revision``, the last one's name, and how many
+        followed it. Raises ``Compacted``."""
         page = list(islice(self.as_of(revision, below, start), limit))
         if not page:
             return [], "", 0
@@ -229,14 +231,15 @@ class Collection(Generic[E]):
         return [entry for _, entry in page], last, follow
 
     def _undone(self, revision: int) -> dict[str, E | None]:
-        """What keys that have changed since were at ``revision``. Raises ``Compacted``."""
+        """Return the entries at ``revision`` of keys changed since. Raises ``Compacted``."""
         undone: dict[str, E | None] = {}
         for change in reversed(self.changes_after(revision)):
             undone[change.suffix] = change.old
         return undone
 
     def select(self, below: str = "", start: str = "", limit: int = 0) -> tuple[list[E], int]:
-        """Entries in key order, at most ``limit`` (0: all), and how many more there are."""
+        """Return entries in key order, at most ``limit`` (0: all), and the number of remaining
+        ones."""
         low = max(below, start)
         first = self.keys.bisect_left(low) if low else 0
         last = self.keys.bisect_left(below + "\U0010ffff") if below else len(self.keys)

@@ -1,8 +1,9 @@
-"""Collections filled from a local store's log: the state it begins with, then its last changes
-lived through again, so that watches and pages of before a restart go on.
+"""Fills collections of the watch cache from a local store's log at start.
 
-Works in slices: a log of millions of writes is read while the event loop serves others. What no
-window could hold is not lived through, only its outcome is kept.
+Called by ``cache.py``. It loads the state at the beginning of the log and replays the last changes,
+so that watches and list pages from before a restart continue. It works in slices, so that the event
+loop serves requests while millions of writes are read. Changes older than any window are not
+replayed; only their result is kept.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from instar.wire.storage.watchcache.collection import Change, Collection, E, Ing
 
 _SLICE_SECONDS = 0.008
 _LOOKED_AT = 32
-"""Writes between two looks at the clock: each may be as large as a request."""
+"""Writes between two checks of the clock: each may be as large as a request."""
 
 
 async def replay(
     store: Local, collections: Iterable[Collection[E]], ingest: Ingest[E], until: int, window: int
 ) -> None:
-    """The collections as of the revision ``until``, with at most ``window`` changes before it."""
+    """Fill the collections as of revision ``until``, with at most ``window`` changes before it."""
     counts, compacted = store.counts(), store.compacted
     fillings = {
         each.prefix: _Filling(
@@ -39,7 +40,8 @@ async def replay(
             last = collection_of(write[0])
             filling = fillings[last]
             if last == write[0]:
-                last = "\0"  # a key alone: others begin like it, too
+                # a key outside the layout is a collection of one; its prefix may begin other keys
+                last = "\0"
         filling.take(*write)
         if number % _LOOKED_AT == 0 and monotonic() > turn:
             await asyncio.sleep(0)
@@ -50,7 +52,7 @@ async def replay(
 
 
 class _Filling(Generic[E]):
-    """One collection on its way."""
+    """One collection while it is filled."""
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class _Filling(Generic[E]):
         self._cut = len(collection.prefix)
         self._compacted = self._since = compacted
         self._early = early
-        """Writes to come that no window would hold when all are read."""
+        """Number of writes to come that are too old for the window."""
         self._state: dict[str, E] | None = {}
         self._names = names
         self._name, self._number = next(names, ("", 0))
@@ -72,7 +74,7 @@ class _Filling(Generic[E]):
     def take(self, key: str, value: bytes | None, revision: int, seal: Seal | None) -> None:
         name = key[self._cut :]
         if name == self._name and revision == self._number:
-            # The store's own name and number, so that they lie in memory once.
+            # Use the store's own string and number, so that memory holds them once.
             name, revision = self._name, self._number
             self._name, self._number = next(self._names, ("", 0))
         new = None

@@ -1,4 +1,7 @@
-"""Who waits until a revision is reached, and for how long."""
+"""Waiters for a revision: readers wait here until the watch cache has reached it, or time out.
+
+Used by ``cache.py``, which calls ``advance`` with each new revision.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,16 @@ from instar.base.taskless_wait import Waiter, waiter
 
 
 class Reaching:
-    """Knows no store: it is told how far things have come."""
+    """Heap of waiters by revision, with one timer for all."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[int, int, float, Waiter[bool]]] = []
-        """By revision; then in the order they came, until when, and who."""
+        """Heap of (revision, sequence number, deadline, waiter)."""
         self._numbers = count()
         self._alarm: asyncio.TimerHandle | None = None
 
     async def wait(self, revision: int, within: float) -> bool:
-        """Whether it was reached in time."""
+        """Return whether the revision was reached in time."""
         loop = asyncio.get_running_loop()
         until, mine = loop.time() + within, waiter()
         heappush(self._waiting, (revision, next(self._numbers), until, mine))
@@ -41,7 +44,8 @@ class Reaching:
         self._alarm = loop.call_at(when, self._check, loop)
 
     def _check(self, loop: asyncio.AbstractEventLoop) -> None:
-        """One alarm for all, rather than a timer for each: most are reached long before."""
+        """Time out expired waiters. One timer for all, as most revisions are reached long
+        before."""
         self._alarm = None
         now = loop.time()
         for _, _, until, mine in self._waiting:

@@ -1,10 +1,10 @@
-"""Values in memory that several processes share: written by one, read by all, there once.
+"""Shared-memory arena of values: written by the first process, read by all workers.
 
-Values are appended to segments and never changed; a place (a number) says where one lies. A segment
-of which little is in use is left: the rest of it is put elsewhere, and when everybody who might
-still read the old places has said so (``arena_reclaim.py``), its memory goes back to the system.
-How often that has happened stands in shared memory, too: who has not said so learns that what it
-has read may be anybody's, and does not use it. Knows bytes under keys.
+Used by ``worker_store.py`` and the cache entries in shared memory
+(``server/registry/stored/shared_entry.py``). Values are appended to segments and never changed; a
+location (a number) says where one is. ``arena_reclaim.py`` moves values out of sparse segments and
+returns their memory once all workers have confirmed. A counter in shared memory tells a worker that
+has not confirmed that a value it just read may be overwritten.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from struct import Struct
 from instar.wire.storage.value_reader import Gone
 
 SEGMENT = 1 << 24
-"""Bytes; also the most an offset or a length can say."""
+"""Segment size in bytes; also the upper limit of an offset or length."""
 SLACK = 0.5
-"""Of what is in use, that may be unused besides (and a segment)."""
+"""Tolerated unused bytes as a fraction of the live ones (plus one segment)."""
 LARGEST = SEGMENT // 2
-"""Of a value that finds room here."""
+"""Largest value that the arena accepts, in bytes."""
 
 _OPENING = mmap.PAGESIZE
-"""Before the first segment, for the one number that all read."""
+"""Bytes before the first segment, which hold the shared fence counter."""
 _BITS = 24
 _LOW = (1 << _BITS) - 1
 _HEAD = Struct("<II")
-"""Before each value: how long its key and it are; the key; and again how long that is."""
+"""Record header: key length and value length. The key and its length again follow."""
 _KEY = Struct("<I")
 
 
 def make_file() -> int:
-    """Nameless: when the last process that has it open is gone, it is."""
+    """Create an anonymous file, which is freed when the last process closes it."""
     if hasattr(os, "memfd_create"):
         file = os.memfd_create("instar-values")
     else:
@@ -45,23 +45,23 @@ def make_file() -> int:
 
 
 class ArenaView:
-    """Reads what another process keeps."""
+    """Read-only view of another process's arena."""
 
     _access = mmap.ACCESS_READ
 
     def __init__(self, file: int) -> None:
-        """The file stays the caller's."""
+        """Map ``file``, which stays the caller's to close."""
         self.file = file
         self.fence = 0
-        """How many times this process has let go of every place it was told to."""
+        """The last fence up to which this process has dropped every moved location."""
         self._opening = mmap.mmap(self.file, _OPENING, access=self._access)
         self._words = memoryview(self._opening).cast("Q")
         self._segments: list[mmap.mmap] = []
         self._views: list[memoryview] = []
 
     def read(self, place: int, fence: int) -> bytes:
-        """The value; ``fence`` is what it was before the place was looked up. Raises ``Gone``
-        where the place may have been used again since: look it up again, if that helps."""
+        """Return the value; ``fence`` is that of the time the location was looked up. Raises
+        ``Gone`` if the memory may have been reused since: look the location up again."""
         start = place >> _BITS & _LOW
         try:
             value = self._segments[place >> 2 * _BITS][start : start + (place & _LOW)]
@@ -89,7 +89,7 @@ class ArenaView:
         return values
 
     def join(self, separator: bytes, places: Sequence[int], fence: int) -> bytes:
-        """The values with something between them, copied once."""
+        """Return the values joined by ``separator``, copied once."""
         views = self._views
         try:
             parts = [
@@ -112,7 +112,7 @@ class ArenaView:
         self._segments = []
 
     def _map_more(self, place: int) -> None:
-        """The owner has gone on since. Raises ``Gone`` where it has not."""
+        """Map segments that the owner has added since. Raises ``Gone`` if there are none."""
         there = (os.fstat(self.file).st_size - _OPENING) // SEGMENT
         if place >> 2 * _BITS >= there:
             raise Gone(place)
@@ -131,7 +131,7 @@ def length_at(place: int) -> int:
 
 
 def length_of_all(places: Iterable[int]) -> int:
-    """Raises ``TypeError`` where one is none."""
+    """Return the total length. Raises ``TypeError`` if an item is not a location."""
     return sum(map(_LOW.__and__, places))
 
 
@@ -142,11 +142,11 @@ class Segment:
         self.number = number
         self.filled = 0
         self.live = 0
-        """Bytes that are in use, heads and keys included."""
+        """Bytes in use, headers and keys included."""
 
 
 class Arena(ArenaView):
-    """The one that writes."""
+    """The writable arena of the owner process."""
 
     _access = mmap.ACCESS_WRITE
 
@@ -154,13 +154,13 @@ class Arena(ArenaView):
         super().__init__(file)
         self.live = 0
         self.used = 0
-        """Bytes that are filled, in use or not."""
+        """Bytes written to segments, in use or not."""
         self._known: list[Segment] = []
         self._empty: list[Segment] = []
         self._filling: Segment | None = None
 
     def put(self, key: bytes, value: bytes) -> int | None:
-        """Keep a value; None where there is no room for one of its size."""
+        """Store a value and return its location; None if it is too large."""
         if len(value) > LARGEST or len(key) > LARGEST // 2:
             return None
         head = _HEAD.pack(len(key), len(value))
@@ -178,11 +178,11 @@ class Arena(ArenaView):
 
     @property
     def excess(self) -> float:
-        """Bytes that are filled beyond what is tolerated."""
+        """Return the bytes written beyond the tolerated amount."""
         return self.used - self.live * (1 + SLACK) - SEGMENT
 
     def drop(self, place: int) -> None:
-        """Nobody needs it any more, but for those who do not know yet."""
+        """Mark a value as unused; workers may still read it until they learn that."""
         segment = self._known[place >> 2 * _BITS]
         start = (place >> _BITS & _LOW) - _KEY.size
         (key,) = _KEY.unpack_from(self._segments[segment.number], start)
@@ -193,7 +193,7 @@ class Arena(ArenaView):
         self.live += size
 
     def to_leave(self, others: Collection[Segment]) -> Segment | None:
-        """The segment to be left next, if too much is unused; not one of ``others``."""
+        """Return the sparsest segment to evacuate, if too much is unused; none of ``others``."""
         full = [item for item in self._known if item.filled and item is not self._filling]
         left = [item for item in full if item not in others]
         least = min(left, key=lambda item: item.live / item.filled, default=None)
@@ -203,7 +203,7 @@ class Arena(ArenaView):
         return least if self.excess > leaving else None
 
     def records(self, segment: Segment) -> Iterator[tuple[bytes, int]]:
-        """Every key that was put into it, with its place, in use or not."""
+        """Yield every key stored in the segment with its location, in use or not."""
         mapped, at = self._segments[segment.number], 0
         while at < segment.filled:
             key, value = _HEAD.unpack_from(mapped, at)
@@ -213,7 +213,8 @@ class Arena(ArenaView):
             at = start + value
 
     def give_back(self, segment: Segment) -> None:
-        """Everybody is done with it. Who is not will notice: the number comes first."""
+        """Return a segment's memory. The counter is incremented first, so that late readers
+        notice."""
         self._words[0] += 1
         self.used -= segment.filled
         segment.filled = 0

@@ -1,10 +1,10 @@
-"""Values that are lent: when they move, and when their memory may be used for others.
+"""Reclaims shared memory: moves live values out of sparse segments and frees these.
 
-The owner of the store is also the owner of the arena. A segment that is hardly in use is left:
-what others still need of it is put elsewhere, and they are told. Then comes a fence in their stream
-of events: who has passed it has taken every event and every move before it, and reads nothing of
-the segment any more. When all have said so it is given back. Who is loading has not even begun to
-listen: until it does, nothing moves. Knows keys and places, not what is there.
+The owner process calls ``Loans`` from ``store_server.py``. It moves the live values of a sparse
+segment, announces each move to the workers, then sends a fence in their event streams. A worker
+that has passed the fence has applied all earlier events and moves and no longer reads the segment.
+When all have passed it, the segment is freed. While a worker is still loading, nothing moves. Works
+on keys and locations; ``arena.py`` holds the bytes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from instar.wire.storage.store import Ended, Page, Sink, Subscription
 from instar.wire.storage.workers.arena import Arena, ArenaView, Segment
 
 MOVED_AT_ONCE = 256
-"""Values looked at in one step."""
+"""Values examined per step."""
 _NO_TEXT = "surrogateescape"
-"""How a key that is none is kept in one: in a cluster others write, too."""
+"""Error handler for keys that are not UTF-8, which other clients of a cluster may write."""
 
 
 class Elsewhere(bytes):
-    """Stands for a value that lies at ``place``; of itself it is empty."""
+    """Reference to a value in the shared-memory arena; the bytes object itself is empty."""
 
     place: int
 
@@ -36,7 +36,7 @@ class Elsewhere(bytes):
 
 
 class Move(NamedTuple):
-    """The value of a key that was written at ``revision`` lies somewhere else now."""
+    """A value that was written at ``revision`` has a new location."""
 
     key: str
     revision: int
@@ -49,73 +49,74 @@ class Moved(Protocol):
 
 @runtime_checkable
 class Borrowing(Protocol):
-    """A store that tells places: its events and ``state`` do; ``range`` has values."""
+    """A worker's store: its events and ``state`` refer to values by location; ``range`` has
+    values."""
 
     arena: ArenaView
-    """Another one after each ``state``: places of before are good until somebody follows again."""
+    """Replaced by each ``state`` call; earlier locations stay valid until the next subscription."""
     moved: Moved
     """Called with every move."""
 
     async def state(self, revision: int = 0) -> Page:
-        """``range`` of everything, with ``Elsewhere`` for every value that is lent."""
+        """Return all records, with ``Elsewhere`` for every value in shared memory."""
         ...
 
 
 class Mover(Protocol):
-    """Who knows which value is where, in the process that lends."""
+    """Map of keys to locations in the owner process."""
 
     def move(self, key: str, place: int) -> Move | None:
-        """Put the value elsewhere, if this is its place and somebody may still ask for it."""
+        """Move the value if it is still at ``place`` and still needed."""
         ...
 
 
 class Books(Mover, Protocol):
-    """And what there is, with ``Elsewhere`` for every value that is lent."""
+    """The owner's view of all records, with ``Elsewhere`` for values in shared memory."""
 
     reached: Callable[[int], None]
-    """Called with every revision that is seen here, before anybody else is told of it."""
+    """Called with every revision before its events are sent to the workers."""
 
     def state(self, start: str, limit: int, revision: int) -> Page:
-        """What there was at ``revision`` (0: now; never later), from a key on, at most ``limit``
-        records. Raises ``Compacted``, ``Unavailable``."""
+        """Return at most ``limit`` records from key ``start`` on as of ``revision`` (0: now; never
+        later). Raises ``Compacted``, ``Unavailable``."""
         ...
 
     def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
-        """As of a store."""
+        """Subscribe as to a store."""
         ...
 
 
 class NothingLent:
-    """Of which nothing can be moved."""
+    """A ``Mover`` without any values."""
 
     def move(self, key: str, place: int) -> Move | None:
         return None
 
 
 class Loans:
-    """What the owner lends, and what is on its way back."""
+    """The owner's values in shared memory, and the segments being reclaimed."""
 
     def __init__(self, arena: Arena) -> None:
         self.arena = arena
         self.fences = 0
-        """So many were put up."""
+        """Number of fences sent so far."""
         self._dropped: deque[int] = deque()
         self._leaving: Iterator[tuple[bytes, int]] | None = None
         self._segment: Segment | None = None
         self._fenced: deque[Segment] = deque()
-        """Left, each with a fence of its own; the last one's is the newest."""
+        """Evacuated segments, oldest first, each with its own fence; the last has the newest."""
         self._needed: set[Segment] = set()
-        """Could not be left: somebody here is still reading of it."""
+        """Segments that could not be evacuated, because this process still reads from them."""
 
     def put(self, key: str, value: bytes) -> int | None:
         return self.arena.put(key.encode(errors=_NO_TEXT), value)
 
     def drop(self, place: int) -> None:
-        """From any thread: entries are dropped wherever their last reader ends."""
+        """Mark a value as unused. Thread-safe: an entry dies where its last reader ends."""
         self._dropped.append(place)
 
     def settle(self, passed: Iterable[int]) -> None:
-        """Give back what is behind the fences that all others have passed."""
+        """Free each segment once all workers have passed its fence."""
         for _ in range(len(self._dropped)):
             self.arena.drop(self._dropped.popleft())
         done = min(passed, default=self.fences) - (self.fences - len(self._fenced))
@@ -124,7 +125,7 @@ class Loans:
         self._needed.clear()
 
     def leave(self, books: Mover) -> tuple[list[Move], bool]:
-        """One step: what has moved, and whether there is more to do. A new fence may be up."""
+        """Do one step: return the moves, and whether more remains. May add a fence."""
         if self._leaving is None:
             self._segment = self.arena.to_leave({*self._fenced, *self._needed})
             if self._segment is None:

@@ -1,7 +1,8 @@
-"""Frames between a store's process and its workers: a small JSON head, then values as they are.
+"""Frame protocol between the store's process and its workers: a JSON head, then raw values.
 
-Both ends are of the same release on the same machine, so nothing here is versioned. Values are
-never parsed or copied into the head: they follow it, one after the other.
+Used by ``store_server.py`` and ``worker_store.py``. Both ends run the same release on the same
+machine, so the protocol has no version. Values follow the head and are neither parsed nor copied
+into it.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from instar.wire.storage.workers.arena_reclaim import Elsewhere, Move
 _LENGTHS = Struct("<II")
 _DELETED = -1
 _LENT = -2
-"""And below: minus the place of a value that does not travel."""
+"""Lengths at and below this encode the location of a value in shared memory."""
 Head = list[Any]
 
 
 class FrameReader(asyncio.Protocol):
-    """One connection, either end: cuts the stream into frames and writes frames."""
+    """One connection, either end: splits the stream into frames and writes frames."""
 
     def __init__(
         self, received: Callable[[Head, bytes], None], lost: Callable[[Exception | None], None]
@@ -45,7 +46,8 @@ class FrameReader(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's have another base class
+        # uvloop's transports have another base class
+        self.transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
@@ -80,7 +82,7 @@ class FrameReader(asyncio.Protocol):
             self.transport.abort()
 
     def finish(self) -> None:
-        """What was sent still arrives."""
+        """Close after everything sent has been delivered."""
         if self.transport is not None:
             self.transport.close()
 
@@ -93,7 +95,8 @@ def frame(head: Head, values: Iterable[bytes] = ()) -> bytes:
 def _head(head: Head) -> bytes:
     try:
         return orjson.dumps(head)
-    except TypeError:  # somebody's key in a cluster may be no text: it has lone surrogates then
+    # keys written by other clients of a cluster may not be UTF-8 and hold lone surrogates
+    except TypeError:
         return json.dumps(head).encode()
 
 
@@ -112,7 +115,7 @@ def events_frame(number: int, events: Sequence[Event], revision: int) -> bytes:
 def told_events(
     events: Iterable[Event | Record],
 ) -> tuple[list[tuple[str, int, int]], list[bytes]]:
-    """What is said of them, and the values that go along."""
+    """Encode events as head entries, and return the values that follow the head."""
     told, values = [], []
     for key, value, revision, _ in events:
         if value is None:

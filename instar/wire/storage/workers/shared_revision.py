@@ -1,7 +1,8 @@
-"""The store's revision where every process on the machine can read it, without asking anybody.
+"""The store's current revision in memory shared by all processes of a server.
 
-A read through any worker must see a write acknowledged through another: it looks here which
-revision that takes, and waits only if its own cache is not there yet.
+Written by ``store_server.py``, read by ``worker_store.py``. A read through any worker must see a
+write acknowledged through another: it compares this revision with its own cache and waits only if
+the cache is behind.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _WORD = 8
 
 
 class SharedRevision:
-    """One machine word in a file mapped by all; one process writes it."""
+    """One machine word in a file that all processes map; one process writes it."""
 
     def __init__(self, path: Path, *, writing: bool) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC if writing else os.O_RDONLY | os.O_CLOEXEC
@@ -26,7 +27,7 @@ class SharedRevision:
             self._map = mmap.mmap(file, mmap.PAGESIZE, access=access)
         finally:
             os.close(file)
-        # Cast, so that the word is read and written whole.
+        # Cast to one word, so that reads and writes are atomic.
         self._words = memoryview(self._map)[:_WORD].cast("Q")
 
     def get(self) -> int:

@@ -1,10 +1,10 @@
-"""Lends a store to other processes of this machine, over a socket only its owner can open.
+"""Serves the first process's store to the workers, over a unix socket that only its owner can open.
 
-A file stays where it is: one process writes it. The others get every event in order, and their
-writes become part of the same transactions as its own. Of a cluster they are told what there is
-and what happens, and do the rest themselves (``worker_etcd.py``). Values that lie in shared
-memory do not travel: the others are told where they are, and when they move
-(``wire/storage/workers/arena_reclaim.py``).
+Started by ``cli/serving/workers.py``; the client side is ``worker_store.py``. A file has one
+writer, this process: workers receive every event in order, and their writes join its transactions.
+Workers on etcd receive state and events from here and write to the cluster themselves
+(``worker_etcd.py``). Values in shared memory are sent as locations, with announcements when they
+move (``arena_reclaim.py``).
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from instar.wire.storage.workers.shared_revision import SharedRevision
 log = logging.getLogger(__name__)
 SOCKET, REVISION, ARENA = "store.sock", "revision", "arena"
 _MOST_BACKLOG = 256 << 20
-"""Bytes a worker may be behind, in its socket or in what is not freed because of it; one that does
-not read any more is let go."""
+"""Bytes a worker may be behind, in its socket or in memory not freed because of it. A worker
+further behind is disconnected."""
 _SETTLE_SECONDS = 0.5
 
 
 class LentStore(NamedTuple):
-    """Values that lie in shared memory, and who knows where."""
+    """The values in shared memory, and the map of their locations."""
 
     loans: Loans
     books: Books
 
 
 class StoreServer:
-    """Serves ``store`` in ``folder``, which must be its owner's alone."""
+    """Serves ``store`` on a socket in ``folder``, which only its owner may enter."""
 
     def __init__(
         self,
@@ -71,16 +71,16 @@ class StoreServer:
         self._settling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        if isinstance(self._store, Local):  # else it is not this process that says how far it is
-            # Before anybody is told that a write is done, everybody can see that it is.
+        if isinstance(self._store, Local):  # a remote store reports its own revision
+            # Publish the revision before a write is acknowledged, so that every process sees it.
             current = await self._store.barrier()
             self._following = self._store.subscribe(current, self._reached, _ended)
             self._revision.set(await self._store.barrier())
-        elif self._lent is not None:  # but none of its workers has seen more than it has
+        elif self._lent is not None:  # the upper bound of what its workers have seen
             self._lent.books.reached = self._revision.set
         loop = asyncio.get_running_loop()
         if self._lent is not None:
-            # A worker has it open under the same number.
+            # Workers inherit the file under the same descriptor number.
             (self._folder / ARENA).write_text(str(self._lent.loans.arena.file))
             self._settling = loop.create_task(self._settle(self._lent))
         self._server = await loop.create_unix_server(
@@ -117,7 +117,7 @@ class StoreServer:
             more = self._leave(lent)
 
     def _leave(self, lent: LentStore) -> bool:
-        """One step, told to all before anything else is; whether there is more to do."""
+        """Do one reclaim step and announce it first to all workers; return whether more remains."""
         if not all(peer.listens for peer in self._peers):
             return False
         loans, books = lent
@@ -140,14 +140,14 @@ def _ended(error: StoreError) -> None:
 
 
 class _Peer:
-    """One worker's connection."""
+    """The connection of one worker."""
 
     def __init__(self, store: Store, peers: set[_Peer], lent: LentStore | None) -> None:
         self._store = store
         self._peers = peers
         self._lent = lent
         self.passed = 0
-        """The last fence that everything it was told before is behind."""
+        """The last fence that the worker has passed."""
         self._subscriptions: dict[int, Subscription] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._most_backlog = _MOST_BACKLOG
@@ -156,7 +156,7 @@ class _Peer:
 
     @property
     def listens(self) -> bool:
-        """Whether it has loaded, and learns what changes and moves from here on."""
+        """Return whether the worker has loaded and receives changes and moves from now on."""
         return bool(self._subscriptions)
 
     def tell_fence(self) -> None:
@@ -170,7 +170,7 @@ class _Peer:
         self._peers.discard(self)
         for subscription in self._subscriptions.values():
             subscription.close()
-        # What it has asked to write goes on: others may already build upon it.
+        # Its pending writes go on, because others may already build upon them.
 
     def _received(self, head: Head, body: bytes) -> None:
         number, what, *rest = head
@@ -194,7 +194,7 @@ class _Peer:
         try:
             head, values = await self._done(what, rest, body)
             answer = frame([number, "ok", head], values)
-        except Exception as error:  # somebody waits for an answer, whatever went wrong
+        except Exception as error:  # the worker waits for an answer, so report any failure
             if not isinstance(error, StoreError):
                 log.exception("a worker's %s failed", what)
             answer = frame([number, "error", error_head(error)])
@@ -226,7 +226,7 @@ class _Peer:
         if what == "compact":
             await self._store.compact(*rest)
             return None, ()
-        raise StoreError(f"{what} is not known")
+        raise StoreError(f"{what} is not a request of a worker")
 
     def _subscribe(self, number: int, after: int) -> None:
         def take(events: Sequence[Event], revision: int) -> None:
@@ -245,5 +245,5 @@ class _Peer:
         except StoreError as error:
             ended(error)
         self.tell_fence()
-        # What it asked for of the past came all at once, before it could read any of it.
+        # The requested history was queued at once, before the worker could read any of it.
         self._most_backlog = _MOST_BACKLOG + self.frames.backlog()

@@ -1,8 +1,9 @@
-"""A worker's ``Store`` where the store is a cluster that everybody reaches: it asks and writes
-there by itself, and is told by the process that lends what there is and what happens.
+"""Store of a worker on etcd: reads and writes the cluster directly, events come from the first
+process.
 
-So objects lie in memory once for all processes of a server, one of them watches the cluster, and
-a read needs nobody here: which revision it must show the cluster says. Knows no place of a value.
+Opened by ``wire/storage/open.py``. So values are in memory once for all processes, only one of them
+watches the cluster, and a read asks the cluster which revision it must show. ``worker_store.py`` is
+the connection to the first process.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ _LOOK_AGAIN_SECONDS = 1.0
 
 
 class EtcdConnection(Store, Remembering, Protocol):
-    """What is reached."""
+    """The etcd store that a worker connects to directly."""
 
 
 class BesideStore:
-    """``Borrowing``, of a lender that follows the same ``cluster``."""
+    """``Borrowing`` store: values and events from the first process, everything else from the
+    cluster."""
 
     def __init__(self, cluster: EtcdConnection, lender: BorrowedStore) -> None:
         self._cluster = cluster
@@ -42,7 +44,7 @@ class BesideStore:
         self._wanted = 0
         self._look: asyncio.TimerHandle | None = None
 
-    # -- what the lender tells ---------------------------------------------------------------
+    # -- from the first process ----------------------------------------------------------------
 
     @property
     def arena(self) -> ArenaView:
@@ -68,7 +70,7 @@ class BesideStore:
     def seen(self) -> int:
         return self._lender.current()
 
-    # -- what the cluster is asked -----------------------------------------------------------
+    # -- from the cluster ----------------------------------------------------------------------
 
     async def get(self, key: str) -> Record | None:
         return await self._cluster.get(key)
@@ -101,7 +103,7 @@ class BesideStore:
         await self._cluster.close()
 
     def _expect(self, revision: int) -> None:
-        """Mostly it is on its way already. Where it is not, the lender sees to it."""
+        """Ask the first process to reach this revision, unless its event arrives soon."""
         self._wanted = max(self._wanted, revision)
         if self._look is None and self._lender.reached < self._wanted:
             loop = asyncio.get_running_loop()

@@ -1,7 +1,8 @@
-"""A worker's ``Store``: the one of the process that owns the file, over a socket.
+"""Store of a worker process: forwards to the store of the first process over a unix socket.
 
-Reads cost nothing here (the cache answers them; the revision they need lies in shared memory);
-a write travels to the owner and back. When the owner goes or hangs up, so does this: for good.
+Opened by ``wire/storage/open.py`` for ``peer:`` URLs; the server side is ``store_server.py``. Reads
+are answered by the worker's cache, at the revision in shared memory; a write goes to the first
+process and back. When the first process disconnects, the store is lost for good.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ from instar.wire.storage.workers.shared_revision import SharedRevision
 from instar.wire.storage.workers.store_server import ARENA, REVISION, SOCKET
 
 _CHUNK = 1000
-"""Records of one frame: also of the largest objects not more than a frame can hold."""
+"""Records per frame, so that a frame holds even the largest objects."""
 _PLACES = 5000
-"""The same, of records whose values stay where they are."""
+"""Records per frame when their values are in shared memory."""
 _GONE = "the process that owns the store is gone"
 
 
 class PeerStore:
-    """Open it with ``await PeerStore.connect(folder)``."""
+    """Store over the socket. Open it with ``await PeerStore.connect(folder)``."""
 
     def __init__(self, folder: Path) -> None:
         self._revision = SharedRevision(folder / REVISION, writing=False)
@@ -68,7 +69,9 @@ class PeerStore:
             store = BorrowedStore(folder, int(shared.read_text())) if lent else PeerStore(folder)
             await loop.create_unix_connection(lambda: store._frames, str(folder / SOCKET))
         except OSError as error:
-            raise StoreError(f"{folder}: no store is lent here: {error}") from error
+            raise StoreError(
+                f"{folder}: cannot connect to the store of the first process: {error}"
+            ) from error
         return store
 
     async def get(self, key: str) -> Record | None:
@@ -82,7 +85,7 @@ class PeerStore:
         while True:
             wanted = min(limit - len(records), _CHUNK) if limit else _CHUNK
             told, body = await self._ask(["range", prefix, start, wanted, revision])
-            found, revision, more = told  # all chunks show the same moment
+            found, revision, more = told  # all chunks show the same revision
             records += read_records(found, body)
             if not more or len(records) == limit:
                 return Page(records, revision, more)
@@ -117,13 +120,13 @@ class PeerStore:
         await self._ask(["compact", revision])
 
     async def lost(self) -> None:
-        """Waits until the owner has hung up, and then raises; it does not come back."""
+        """Wait until the owner has disconnected, then raise; the connection is not restored."""
         await self._gone.wait()
         raise StoreLost(_GONE)
 
     @property
     def reached(self) -> int:
-        """The revision that who follows has been told."""
+        """Return the highest revision that any follower has received."""
         return max((each.reached for each in self._following.values()), default=0)
 
     def expect(self, revision: int) -> None:
@@ -176,7 +179,7 @@ class PeerStore:
             future.set_exception(read_error(rest[0]))
 
     def _told(self, what: str, rest: list[Any]) -> None:
-        """Something about values that are lent, of which there are none."""
+        """Handle a message about shared memory; this store has none."""
 
     def _lost(self, error: Exception | None) -> None:
         self._gone.set()
@@ -193,7 +196,7 @@ class PeerStore:
 
 
 class BorrowedStore(PeerStore):
-    """One whose values lie in memory that the owner shares with us: ``Borrowing``."""
+    """``Borrowing`` store: its values are in memory shared with the owner."""
 
     def __init__(self, folder: Path, file: int) -> None:
         super().__init__(folder)
@@ -202,11 +205,12 @@ class BorrowedStore(PeerStore):
         self.moved: Moved = lambda move: None
 
     async def state(self, revision: int = 0) -> Page:
-        for number in [*self._following]:  # what is told to who has given up would be believed
+        # drop ended subscriptions: their messages would still be applied
+        for number in [*self._following]:
             if self._following[number].closed:
                 self.forget(number)
-        # Places of before are good until we listen again: nothing is given back before. Then who
-        # still holds one learns that it is not, since this one's fence stays where it is.
+        # Earlier locations stay valid until we subscribe again, as nothing is freed before. After
+        # that a holder of one gets ``Gone``, because this view's fence does not advance.
         self.arena = ArenaView(self._file)
         start, records = "", list[Record]()
         while True:
@@ -230,7 +234,7 @@ class BorrowedStore(PeerStore):
 
 
 async def borrowed(folder: Path) -> BorrowedStore | None:
-    """What is lent there; None where each process has values of its own."""
+    """Connect to the store with shared memory in ``folder``; None if it has none."""
     if not (folder / ARENA).exists():
         return None
     store = await PeerStore.connect(folder)
