@@ -1,1 +1,5 @@
-"""What happens after a write, by itself: CRDs come to rest, namespaces empty, migrations run."""
+"""Controllers: reconcile CRDs, namespaces, migrations, quotas, roles and garbage after writes.
+
+Created by ``server/lifecycle/composition.py``. Each has a work queue (``queue.py``) and, where only
+one replica may act, waits for leadership (``leadership.py``).
+"""

@@ -1,9 +1,10 @@
-"""Converts what was written before somebody asks for it, where the asking costs a webhook's time.
+"""Conversion prefetch: converts written objects in the background, before clients read them.
 
-Writes are answered first; then what they left is converted to the versions that somebody reads,
-many objects in one call, with pauses, so that whoever waits for an answer goes before. What is
-learnt this way is the first to be forgotten. A failure is the reader's to hear: here it only
-means a pause.
+Started by ``server/lifecycle/composition.py`` for CRDs with a conversion webhook. Writes are
+answered first; then changed objects are converted to the versions that clients have read recently,
+many per webhook call, with pauses so that requests go first. The results are the first to be
+evicted from the conversion cache. A failed conversion only causes a pause, because the reader gets
+the error.
 """
 
 from __future__ import annotations
@@ -21,20 +22,22 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.wire.storage.watchcache.collection import Change
 
 _COMPANY = 0.03
-"""Seconds to wait for more writes before a call that is not full."""
+"""Seconds to wait for more writes before a call with less than a full batch."""
 _BATCH = 100
 """Objects per call: a few milliseconds of the event loop."""
 MOST_WAITING = 10_000
-"""Objects of one resource; of more the oldest are left to their readers."""
+"""Queued objects per resource; beyond that the oldest are dropped and converted when read."""
 
 
 class AheadOfReaders:
+    """Queues changed objects per CRD and converts them in batches."""
+
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._waiting: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._attended: set[str] = set()
-        """Whose changes will be looked at without anybody saying so. Not the queue's word: it
-        holds a key for a moment longer than the work on it goes on."""
+        """CRDs with a running worker, which sees new changes by itself. ``Queue.holds`` cannot
+        tell, because it is true for a moment after the work has ended."""
         self._queue: Queue[str] = Queue(
             "converting ahead", self._attend, Delays(1.0, 60.0), at_once=1
         )
@@ -69,7 +72,7 @@ class AheadOfReaders:
     async def _attend(self, crd: str) -> float | None:
         took = 0.0
         while waiting := self._waiting[crd]:
-            # As long as the last one took: half of the time is for others.
+            # Pause as long as the last call took, so that requests get half of the time.
             await asyncio.sleep(took if len(waiting) >= _BATCH else max(_COMPANY, took))
             began = time.monotonic()
             batch = list(islice(waiting, _BATCH))

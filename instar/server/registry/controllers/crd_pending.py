@@ -1,8 +1,8 @@
-"""Which CRDs need a controller's look, told from what the catalog knows of each.
+"""Finds the CRDs that the CRD controller must reconcile, from what the catalog knows of each.
 
-A change of one CRD must not read any other: of those that wait for a name there is a list, of the
-names a group uses only those that matter are handed on, and whether one is at rest is told without
-reading its schemas. Decides nothing; who is found here is brought to rest by ``crds.py``.
+Used by ``crds.py``, which does the reconciling. A change of one CRD must not read all others: CRDs
+that wait for a name are listed per group, only conflicting names are returned, and whether a status
+is current is decided without reading schemas.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ from instar.server.registry.resources.resource import Resource
 
 
 class Restless:
+    """Tracks which CRDs wait for names and which have an outdated status."""
+
     def __init__(self, catalog: Catalog, crds: Resource) -> None:
         self._catalog, self._crds = catalog, crds
         self._unnamed: dict[str, set[str]] = {}
-        """Group → its CRDs that have not all the names they want."""
+        """Group → its CRDs that lack some of the names they request."""
 
     def look_at_all(self) -> list[str]:
-        """Those that are not at rest."""
+        """Return the names of all CRDs that need reconciling."""
         self._unnamed.clear()
         for name in self._crds.objects.keys:
             self.note(name)
         return [name for name in self._crds.objects.keys if not self.is_at_rest(name)]
 
     def note(self, name: str) -> None:
-        """The CRD was written, or is gone."""
+        """Update the bookkeeping after the CRD was written or deleted."""
         group = name.partition(".")[2]
         waits = name in self._crds.objects.entries and not _is_named(self._catalog.custom(name))
         if waits:
@@ -41,16 +43,16 @@ class Restless:
                 del self._unnamed[group]
 
     def unnamed(self, group: str) -> list[str]:
-        """Whoever may get a name when another of the group lets go of it."""
+        """Return the CRDs of the group that wait for a name held by another CRD."""
         return list(self._unnamed.get(group, ()))
 
     def is_at_rest(self, name: str) -> bool:
-        """Whether nothing is to be written. False where that is not plain to see."""
+        """Return whether the CRD's status is certainly current; False in case of doubt."""
         entry, resource = self._crds.objects.entries.get(name), self._catalog.custom(name)
         if entry is None or resource is None or not _is_named(resource):
             return False
         crd = resource.crd
-        # What may break the rules of schemas is what was made before there were any.
+        # Only CRDs made before structural schemas were required can violate their rules.
         if crd.deleting or crd.preserve_unknown or not crd.is_true(ESTABLISHED):
             return False
         if not is_protected(crd.group):
@@ -62,9 +64,9 @@ class Restless:
         return approval_status(around, "") is around["status"]
 
     def rivals(self, name: str, names: CrdNames, revision: int) -> list[Object]:
-        """Those of the group that hold one of the names that this CRD wants. One that came before
-        and waits for its names will get them, so that two replicas deciding on two CRDs at the
-        same time do not give one name twice."""
+        """Return the CRDs of the group that hold a name which this CRD requests. An older CRD that
+        waits for its names counts as holding them, so that two replicas deciding on two CRDs at the
+        same time do not assign one name twice."""
         entries, wanted = self._crds.objects.entries, _all_names(names)
         found = []
         for resource in self._catalog.customs_of(name.partition(".")[2]):
@@ -88,7 +90,7 @@ def _all_names(names: CrdNames) -> set[str]:
 
 
 def _holding(crd: Crd, names: CrdNames) -> Object:
-    """As much of a CRD as a decision about names looks at."""
+    """Return the part of a CRD that the name decision reads."""
     accepted = {
         "plural": names.plural,
         "singular": names.singular,

@@ -1,7 +1,7 @@
-"""The first CRD of a server is written as quickly as the next: what is made on first use is made
-in an idle moment before.
+"""Warms up the CRD create path after start, so that the first CRD is not slower than later ones.
 
-A small CRD goes the way of a create as far as nobody hears of it: no admission, no store.
+Called by ``crds.py`` in an idle moment. A small sample CRD runs through the create path up to, but
+without, admission and the store.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from instar.server.registry.resources.resource import Resource, Target
 from instar.server.registry.verbs.ownership import Ownership
 
 IDLE_SECONDS = 0.3
-"""After a start, which many leave again sooner."""
+"""Delay after the start, because many servers in tests end before it."""
 _NOBODY = WriteOptions(manager="kube-apiserver")
 
 

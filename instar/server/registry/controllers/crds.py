@@ -1,7 +1,8 @@
-"""Brings every CRD to rest after a change: names, establishment, conditions, and clean-up.
+"""CRD controller: reconciles names, conditions and clean-up of every CRD after a change.
 
-One worker, one CRD at a time, each state a revision of its own, as upstream's controllers write
-them. Every write is guarded by revision, so several replicas may do this side by side.
+Created by ``server/lifecycle/composition.py``. One worker handles one CRD at a time and writes each
+state as its own revision, like upstream's controllers. ``kube/crds/lifecycle.py`` decides the
+states. Every write is guarded by revision, so several replicas may reconcile concurrently.
 """
 
 from __future__ import annotations
@@ -45,29 +46,31 @@ _RETRY_SECONDS = 1.0
 _DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
 _ATTEMPTS = 10
 _ARRIVING, _LEAVING = 10.0, 1.0
-"""Seconds a writer waits for its CRD to be of use, and for a deleted one to be gone."""
+"""Seconds that a write request waits for its CRD to be established, or deleted."""
 _OURSELVES = WriteOptions(manager="kube-apiserver")
 _CONFIRM_WITHIN = timedelta(seconds=60)
-"""How long objects with finalizers may take before the CRD's condition says so."""
+"""How long objects with finalizers may take before the CRD's condition reports it."""
 _SEEN_LEAVING = timedelta(seconds=2)
-"""How long at least a CRD that somebody else holds is seen terminating: whoever deleted it looks
-for that, and once its objects are gone new ones may be made again."""
+"""How long a CRD with a foreign finalizer is visibly terminating at least, because the client that
+deleted it looks for that, and once its objects are gone new ones may be created."""
 
 
 class CrdController:
+    """Reconciles CRDs; write requests wait on it through ``at_rest``."""
+
     def __init__(self, context: Context, catalog: Catalog, crds: Resource) -> None:
         self._context = context
         self._catalog = catalog
         self._crds = crds
         self._arrivals: Queue[str] = Queue("CRD", self._attend, _DELAYS, at_once=1)
         self._departures: Queue[str] = Queue("deleted CRD", self._leave, _DELAYS)
-        """Apart: many objects take long to delete, and other CRDs do not wait."""
+        """A separate queue: deleting many objects takes long and must not delay other CRDs."""
         self._deciding = asyncio.Lock()
-        """Who gets a name is one decision at a time, until it is written."""
+        """Serialises name decisions until they are written."""
         self._arriving: set[str] = set()
-        """Stored just now, with all that they come to."""
+        """CRDs just stored together with their final status."""
         self._changes = 0
-        """So many were seen."""
+        """Number of CRD changes seen so far."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._restless = Restless(catalog, crds)
         self._warming: asyncio.Task[None] | None = None
@@ -90,8 +93,8 @@ class CrdController:
         await self._departures.stop()
 
     async def store_new(self, draft: InMemoryEntry, crd: Object) -> CacheEntry:
-        """With the states that it comes to in the same transaction, where the store can do that:
-        watchers see them all, and the disk is waited for once."""
+        """Store a new CRD with all its status states in one transaction, if the store supports
+        that. Watchers see every state, and the disk is waited for once."""
         backend, objects, name = self._context.backend, self._crds.objects, draft.suffix
         if not backend.chains or draft.token is not self._crds.serving.versions["v1"]:
             return await backend.put(objects, draft, 0)
@@ -103,8 +106,8 @@ class CrdController:
                 following, crd = await self._drafted(name, crd, status)
                 drafts.append(following)
             if self._changes != seen or backend.under_way(objects):
-                # Another process' CRD, which may want the same names, comes before this one. It
-                # is decided there upon what came first, and so must this one be.
+                # A CRD of another process, which may request the same names, comes first. That
+                # process decides by what was stored first, and so must this one.
                 return await backend.put(objects, draft, 0)
             self._arriving.add(name)
             try:
@@ -113,7 +116,7 @@ class CrdController:
                 self._arriving.discard(name)
 
     async def at_rest(self, name: str) -> None:
-        """Wait until the CRD has been brought to rest once, so that its writer can use it."""
+        """Wait until the CRD has been reconciled once, so that its writer can use it."""
         if self._restless.is_at_rest(name) and not self._arrivals.holds(name):
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -170,7 +173,8 @@ class CrdController:
             self._release_writers(name)
 
     async def _insist(self, name: str) -> None:
-        """Who loses a race to another replica looks again at once: its client is waiting."""
+        """Reconcile with immediate retries after a conflict with another replica, since a client
+        waits."""
         for _ in range(_ATTEMPTS):
             await self._context.backend.consistent()
             try:
@@ -195,7 +199,7 @@ class CrdController:
             self._departures.add(name)
 
     async def _states(self, size: int, crd: Object, revision: int) -> list[Object]:
-        """What the status becomes, one after the other; ``revision`` is the CRD's."""
+        """Return the successive statuses; ``revision`` is the CRD's."""
         others: list[Object] = []
         if not names_settled(crd):
             name, wanted = crd["metadata"]["name"], read_names(crd["spec"].get("names") or {})
@@ -204,7 +208,8 @@ class CrdController:
         return await offload.run(size, lambda: settling_states(crd, others, now))
 
     async def _tear_down(self, name: str, entry: CacheEntry, crd: Object) -> bool:
-        """A deleted CRD takes its objects with it, then loses its finalizer; False: not yet."""
+        """Delete a terminating CRD's objects, then its finalizer; return False if objects are
+        left."""
         if not _is_leaving(crd):
             return True
         now = self._context.timestamp
@@ -219,7 +224,7 @@ class CrdController:
         failure: Callable[[], Object] | None = None
         current = self._crds.objects.entries.get(name)
         if current is None or current.revision != entry.revision:
-            # Another replica went on with it: what is there now may be a CRD made anew.
+            # Another replica went on with it; the current one may be a CRD created anew.
             raise Stale(name, entry.revision, 0)
         if resource is not None:
             failure = await self._purge(resource, crd)
@@ -234,7 +239,7 @@ class CrdController:
         return True
 
     async def _purge(self, resource: Resource, crd: Object) -> Callable[[], Object] | None:
-        """None when nothing is left; else what to write as the reason."""
+        """Delete the objects; return None when none is left, else how to write the reason."""
         serving = resource.serving
         target = Target(resource, serving, resource.codec, serving.storage)
         now = self._context.timestamp
@@ -274,9 +279,8 @@ class CrdController:
     async def _drafted(
         self, name: str, crd: Object, status: Object
     ) -> tuple[InMemoryEntry, Object]:
-        """The CRD with that status, on its way. The fields of a status belong to whoever wrote it,
-        and this server is as good a manager as any. They are told from those that a CRD shows
-        before anybody has written one."""
+        """Return the CRD with that status as a draft to store. Managed fields are attributed to
+        this server: what it changed compared with the unset status that a new CRD shows."""
         version = self._crds.serving.versions["v1"]
         unset = zero_object(version.api_version, version.kind)["status"]
         live = {**crd, "status": {**unset, **crd["status"]}}
@@ -286,7 +290,7 @@ class CrdController:
         await ownership.on_update(new, live, None)
         draft = new_entry(await self._crds.codec.prepare(new, version), name)
         if version is self._crds.serving.storage:
-            draft.token = version  # made of what was read, so that it reads the same again
+            draft.token = version  # built from decoded data of this version, so it decodes the same
         return draft, new
 
 
@@ -305,7 +309,7 @@ def _marked(crd: Object) -> datetime:
 
 
 def _tried(status: Object) -> bool:
-    """Whether the condition already tells of a failed try: saying "in progress" again at each
-    would be two writes a second for as long as an object is held."""
+    """Return whether the condition already reports a failed attempt. Writing "in progress" before
+    each retry would be two writes a second while an object has a finalizer."""
     condition = find_condition(status, TERMINATING) or {}
     return condition.get("reason") in ("InstanceDeletionFailed", "InstanceDeletionCheck")

@@ -1,7 +1,8 @@
-"""Events go an hour after their last write, as if the store forgot them.
+"""Event expiry: deletes Events one hour after their last write, like an etcd lease upstream.
 
-Writes come in the order of time, so the next to go stands first in a queue: nothing is searched.
-What was there before the server started gets its hour from then.
+Created by ``server/lifecycle/composition.py``; only the leader deletes. Writes arrive in order of
+time, so a queue suffices and nothing is searched. Events that exist at start expire one hour after
+it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _AGAIN_SECONDS = 5.0
 
 
 class Expiry:
+    """Deletes expired Events."""
+
     def __init__(
         self,
         context: Context,
@@ -38,7 +41,7 @@ class Expiry:
         self._context, self._events, self._leadership = context, events, leadership
         self._seconds, self._clock = seconds, clock
         self._written: deque[tuple[float, str, int]] = deque()
-        """(when it goes, which, at which revision), the next first."""
+        """(expiry time, key suffix, revision), next to expire first."""
         self._task: asyncio.Task[None] | None = None
         self._more = asyncio.Event()
 
@@ -84,7 +87,7 @@ class Expiry:
                 await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _forget(self, suffix: str, revision: int) -> bool:
-        """Whether it is settled: gone, written again since, or another server's to remove."""
+        """Return True if done: deleted, written again since, or left to the leader."""
         entry = self._events.objects.entries.get(suffix)
         if entry is None or entry.revision != revision or not self._leadership.leads:
             return True
@@ -93,6 +96,6 @@ class Expiry:
         except Stale:
             return True
         except ApiError as error:
-            log.info("event %s is to go and stays for now: %s", suffix, error)
+            log.info("cannot delete expired event %s, will retry: %s", suffix, error)
             return False
         return True

@@ -1,7 +1,8 @@
-"""Which of several servers on one store does what only one should: the holder of a Lease.
+"""Leader election among servers on one store, by a Lease.
 
-A server that has its store to itself leads without asking. Time is measured from when a renewal was
-seen, by our own clock, so clocks that disagree cost nothing.
+Controllers that must run once per cluster register with ``on_elected``. A server that has its store
+to itself leads at once. Expiry is measured from when a renewal was seen, by the local clock, so
+clock skew between servers does not matter.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ Elected = Callable[[], Awaitable[None]]
 
 
 class Company(Enum):
-    """Who else is on our store."""
+    """Which other processes use the store."""
 
     ALONE = auto()
     EQUALS = auto()
     LENDER = auto()
-    """The process that lends it to us, which leads."""
+    """A worker: the first process, which shares the store, is the leader."""
 
 
 class Leadership:
+    """This server's part in the election."""
+
     def __init__(
         self, context: Context, leases: Resource, identity: str, *, company: Company
     ) -> None:
@@ -51,7 +54,7 @@ class Leadership:
         self._leads = False
         self._elected: list[Elected] = []
         self._seen: tuple[int, float] = (0, 0.0)
-        """The lease's last revision, and when we saw it by our own clock."""
+        """The lease's last revision, and the local time at which it was seen."""
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -59,7 +62,7 @@ class Leadership:
         return self._leads
 
     def on_elected(self, elected: Elected) -> None:
-        """Have ``elected`` called whenever this server begins to lead."""
+        """Register ``elected``, called whenever this server becomes the leader."""
         self._elected.append(elected)
 
     async def start(self) -> None:
@@ -80,7 +83,7 @@ class Leadership:
             try:
                 holds = await self._hold()
                 if holds and not self._leads:
-                    log.info("this server (%s) runs the controllers now", self._identity)
+                    log.info("elected as leader, running the controllers as %s", self._identity)
                     await self._lead()
             except (errors.ApiError, StoreError) as error:
                 log.debug("this server does not lead by %s/%s: %s", NAMESPACE, NAME, error)
@@ -94,7 +97,7 @@ class Leadership:
             await elected()
 
     async def _hold(self) -> bool:
-        """Take or renew the lease; False while somebody else has it."""
+        """Take or renew the lease; return False while another server holds it."""
         await self._context.backend.consistent()
         entry = self._leases.objects.entries.get(f"{NAMESPACE}/{NAME}")
         if entry is None:
@@ -141,5 +144,5 @@ class Leadership:
 
 
 def micro_time(moment: datetime) -> str:
-    """A MicroTime as every Lease and Event has it: UTC, six decimals."""
+    """Format a MicroTime as Leases and Events have it: UTC, six decimals."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,7 +1,8 @@
-"""A migration as its CRD shows it: the ``StorageMigrating`` condition, and storedVersions pruned.
+"""Migration state on a CRD: the ``StorageMigrating`` condition and pruning of storedVersions.
 
-Unlike upstream, storedVersions is touched only after success, only while the CRD's generation is
-the one the migration began with, and only when the census shows no object at another version.
+Called by ``migrations.py`` at the begin and end of a migration. Unlike upstream, storedVersions is
+pruned only after success, only while the CRD's generation is the one at the beginning, and only
+when the census shows no object at another version.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from instar.server.registry.verbs.apply import apply_configuration
 _CONDITION = "StorageMigrating"
 _MANAGER = "migration-runner-controller"
 _OWNED = ("f:status", "f:conditions", key_element({"type": _CONDITION}), "f:message")
-"""What whoever wrote the condition last owns of it."""
+"""Path of the condition's message, owned by the manager that wrote the condition last."""
 _ATTEMPTS = 20
 _PRUNED = "The migration has succeeded and the stored versions have been updated"
 _MOVED = (
@@ -33,7 +34,8 @@ _FAILED = "The migration has failed"
 
 
 class MigratingCrd:
-    """The CRD of one resource under migration; built-in resources have none and nothing happens."""
+    """The CRD of one resource under migration. Built-in resources have no CRD: nothing is
+    written."""
 
     def __init__(self, context: Context, crds: Resource, census: ServerCensus, name: str) -> None:
         self._context = context
@@ -42,7 +44,7 @@ class MigratingCrd:
         self._name = name
 
     async def begin(self, migration: str, *, resumed: bool) -> None:
-        """``resumed``: it was running before and keeps the generation it began with."""
+        """Set the condition. A ``resumed`` migration keeps the generation it began with."""
         for _ in range(_ATTEMPTS):
             crd = await self._read()
             if crd is None or (resumed and _is_ours(crd)):
@@ -100,7 +102,7 @@ class MigratingCrd:
         return objects[0]
 
     async def _apply(self, crd: Object, status: Object) -> bool:
-        """False when the CRD was changed under us and has to be looked at again."""
+        """Write the status; return False on a conflict, after which the CRD must be read again."""
         serving = self._crds.serving
         version = serving.versions["v1"]
         target = Target(self._crds, serving, self._crds.codec, version, name=self._name)
@@ -125,9 +127,9 @@ class MigratingCrd:
 
 
 def _is_ours(crd: Object) -> bool:
-    """Whether the CRD says that it is migrating, and nobody else (``instar migrate``) says so.
+    """Return whether the condition is true and was written by this server, not ``instar migrate``.
 
-    At most one migration of a resource runs at a time, so what is ours is that one's.
+    At most one migration of a resource runs at a time, so a condition of ours is this one's.
     """
     if _of(crd).get("status") != "True":
         return False
@@ -135,7 +137,7 @@ def _is_ours(crd: Object) -> bool:
         managers = decode(crd["metadata"].get("managedFields"))
     except BadManagedFields:
         return True
-    owners = {who.manager for who, entry in managers.items() if contains(entry.fields, _OWNED)}
+    owners = {key.manager for key, entry in managers.items() if contains(entry.fields, _OWNED)}
     return not owners or _MANAGER in owners
 
 

@@ -1,8 +1,9 @@
-"""Runs StorageVersionMigrations: picks the next one of a resource, rewrites, tells how it went.
+"""Migration controller: runs StorageVersionMigrations and reports their status.
 
-One at a time per resource, oldest first; several resources side by side. What upstream spreads
-over three controllers of its controller manager. Everything is guarded by revision and safe to
-do twice, so several replicas may work on the same migration.
+Created by ``server/lifecycle/composition.py``. It runs one migration at a time per resource, oldest
+first, and several resources in parallel; upstream splits this over three controllers. Writes are
+guarded by revision and safe to repeat, so several replicas may work on the same migration.
+``rewrite_batches.py`` rewrites the objects.
 """
 
 from __future__ import annotations
@@ -44,13 +45,15 @@ _DISCOVERY_SECONDS = 60.0
 _PROGRESS_SECONDS = 5.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 30.0
 _MOST_NAMED = 100
-"""Of objects that failed."""
+"""Number of failed objects that the status names."""
 _DELAYS = Delays(_FIRST_DELAY, _LONGEST_DELAY)
 _OPTIONS = WriteOptions(manager="storage-version-migrator-controller")
 _STATUS = UpdateRules("status", unconditional=True, uid_is_precondition=False)
 
 
 class MigrationController:
+    """Runs the pending migrations, one queue key per resource."""
+
     def __init__(
         self, context: Context, catalog: Catalog, census: ServerCensus, migrations: Resource
     ) -> None:
@@ -62,7 +65,7 @@ class MigrationController:
         self._under_way: dict[str, _UnderWay] = {}
 
     def document(self) -> Object:
-        """The body of ``/instar/migrations``: how far those are that this process works on."""
+        """Return the body of ``/instar/migrations``: progress of this process's migrations."""
         now = self._context.now()
         return {name: found.document(now) for name, found in self._under_way.items()}
 
@@ -83,7 +86,7 @@ class MigrationController:
             self._work.add(_subject(migration))
 
     async def _next_one(self, subject: GroupResource) -> float | None:
-        """One migration of the resource; the next has its turn at once."""
+        """Run one migration of the resource, then requeue for the next."""
         migration = self._next(subject)
         if migration is None:
             return None
@@ -91,13 +94,13 @@ class MigrationController:
         try:
             await self._attend(name, subject, migration)
         except _Paused:
-            log.info("migration %s is paused", name)
+            log.info("migration %s is paused, it continues when resumed", name)
         finally:
             self._under_way.pop(name, None)
         return 0.0
 
     def _next(self, subject: GroupResource) -> Object | None:
-        """One that is running (or not yet wrapped up), else the oldest that waits."""
+        """Return a running (or not yet finalised) migration, else the oldest pending one."""
         waiting = [
             item
             for item in self._all()
@@ -171,7 +174,7 @@ class MigrationController:
                 backlog.next_round()
 
     async def _unless_paused(self, name: str, backlog: Backlog) -> None:
-        """Raises ``_Paused``. What was rewritten stays so; the rest is found again by its age."""
+        """Raise ``_Paused`` if requested. Rewritten objects stay; the rest is found by revision."""
         current = self._read(name)
         if current is not None and is_paused(current):
             text = f"The migration is paused: {backlog.left} objects not yet migrated"
@@ -179,7 +182,7 @@ class MigrationController:
             raise _Paused
 
     async def _resource(self, subject: GroupResource, migration: Object) -> Resource | None:
-        """A CRD may be created a moment after its migration."""
+        """Find the resource, waiting a moment for a CRD created right after its migration."""
         created = datetime.fromisoformat(migration["metadata"]["creationTimestamp"])
         while True:
             found = self._catalog.find(*subject)
@@ -190,7 +193,7 @@ class MigrationController:
             await asyncio.sleep(_FIRST_DELAY)
 
     async def _checkpoint(self, name: str) -> int:
-        """The revision up to which objects are rewritten, kept in the migration's status."""
+        """Return the revision up to which objects are rewritten, kept in the migration's status."""
         await self._context.backend.consistent()
         sample = str(self._context.backend.revision)
 
@@ -231,7 +234,7 @@ class MigrationController:
 
 
 class _Paused(Exception):
-    """Somebody wants it to stop for now."""
+    """The migration was paused by a user."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""Namespaces: which there are from the start, and how one goes with all it holds."""
+"""Namespace controller: creates the initial namespaces and empties terminating ones.
+
+Created by ``server/lifecycle/composition.py``. Deletes all objects of a terminating namespace
+through the delete verb, then removes the ``kubernetes`` finalizer.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ _DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
 
 
 class NamespaceController:
-    """Empties and removes terminating namespaces; makes the initial ones."""
+    """Empties and removes terminating namespaces; creates the initial ones."""
 
     def __init__(self, context: Context, catalog: Catalog, namespaces: Resource) -> None:
         self._context = context
@@ -71,9 +75,9 @@ class NamespaceController:
             try:
                 await self._make(name)
             except errors.AlreadyExists:
-                return  # another replica, starting with us, was first
+                return  # another replica, starting at the same time, was first
             except errors.ServiceUnavailable as error:
-                log.warning("namespace %s is not there yet: %s", name, error)
+                log.warning("cannot create namespace %s, will retry: %s", name, error)
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _make(self, name: str) -> None:
@@ -92,7 +96,7 @@ class NamespaceController:
         return None if gone else _RETRY_SECONDS
 
     def _is_leaving(self, name: str) -> bool:
-        """Another replica may have finished, and somebody made the namespace anew."""
+        """Check again: another replica may have finished, and the namespace may exist anew."""
         entry = self._objects.entries.get(name)
         return entry is not None and is_terminating(entry)
 
@@ -106,11 +110,16 @@ class NamespaceController:
             try:
                 await purge(self._context.backend, self._context, target, self._asked(target))
             except errors.ApiError as error:
-                # Somebody who set up this cluster refuses: what he guards stays, and so do we.
-                log.warning("namespace %s keeps its %s: %s", name, serving.plural, error)
+                # Admission denied the delete: keep the objects and the namespace.
+                log.warning(
+                    "cannot empty namespace %s, admission denied deleting its %s: %s",
+                    name,
+                    serving.plural,
+                    error,
+                )
 
     def _asked(self, target: Target) -> Attributes:
-        """Where admission is set up, deletions are an ordinary client's."""
+        """Return request attributes for admission; without admission plugins, the server's own."""
         if not self._context.admission.is_configured:
             return OURSELVES
         serving = target.serving
@@ -131,7 +140,7 @@ class NamespaceController:
         )
 
     async def _finalize(self, name: str) -> bool:
-        """Take our own finalizer off; the namespace goes when no other is left."""
+        """Remove our finalizer; the namespace is deleted when no other is left."""
         entry = self._objects.entries.get(name)
         if entry is None or not is_terminating(entry):
             return True

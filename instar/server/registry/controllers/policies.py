@@ -1,7 +1,8 @@
-"""The status of ValidatingAdmissionPolicies: what type checking says of their expressions.
+"""Policy status controller: writes type-checking warnings to ValidatingAdmissionPolicies.
 
-Once for each generation, as upstream does it: a schema that changes later is not looked at again.
-The work itself is ``instar/kube/admission/policies/type_checking.py``'s.
+Created by ``server/lifecycle/composition.py``; only the leader acts. Each generation is checked
+once, as upstream does: later schema changes are not considered. The checks are
+``instar/kube/admission/policies/type_checking.py``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _PLURAL = "validatingadmissionpolicies"
 
 
 class PolicyController:
+    """Type-checks each new generation of a policy."""
+
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
         self._context, self._catalog, self._leadership = context, catalog, leadership
         self._policies = catalog.builtin("admissionregistration.k8s.io", _PLURAL)
@@ -71,7 +74,7 @@ class PolicyController:
 
     async def _warnings(self, spec: Object, size: int) -> list[Object]:
         if self._types is None:
-            # Only here: CEL, which most servers start without.
+            # Imported here, because it needs CEL, which most servers start without.
             from instar.server.registry.controllers.policy_types import PolicyTypes
 
             self._types = PolicyTypes(self._catalog)

@@ -1,4 +1,7 @@
-"""The kinds a policy's rules name, and the types their schemas give them."""
+"""Types for checking a policy: the kinds its rules match and the CEL types of their schemas.
+
+Used by ``policies.py``; resolves kinds in the catalog.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,14 @@ from instar.server.registry.resources.serving import VersionServing
 
 
 class PolicyTypes:
+    """Resolves the kinds of a policy to CEL types and runs the type check."""
+
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
     def of(self, spec: Object) -> tuple[list[TypedKind], Type | None]:
-        """Kinds that are not served are passed over."""
+        """Return the matched kinds with their types, and the params type; unserved kinds are
+        skipped."""
         found: dict[GroupVersionKind, VersionServing] = {}
         for resources in resources_to_check(spec):
             served = (self._version(*each) for each in resources)

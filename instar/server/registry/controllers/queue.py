@@ -1,7 +1,7 @@
-"""The one queue of all controllers: keys without doubles, retried with back-off, stopped in order.
+"""Work queue of the controllers: deduplicated keys, retry with back-off, orderly stop.
 
-A key is worked on by one task at a time; what is added meanwhile is looked at once more afterwards.
-Knows nothing of what the keys mean.
+Every controller has one. A key is processed by one task at a time; a key added meanwhile is
+processed once more afterwards. Keys are opaque; ``attend`` of the controller gives them meaning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Delays:
-    """How long a key that failed waits: doubling from the first to the longest."""
+    """Retry delays of a failed key: doubling from ``first`` to ``longest``."""
 
     def __init__(self, first: float, longest: float) -> None:
         self.first, self.longest = first, longest
@@ -30,10 +30,10 @@ class Delays:
 
 
 class Queue(Generic[K]):
-    """``attend`` does the work of a key; seconds in return mean "look again then".
+    """Calls ``attend`` for each key; a returned number of seconds requeues the key after them.
 
-    What it raises is logged (an ``ApiError`` or ``Stale`` in a line, anything else as our fault),
-    and the key comes back after a delay.
+    Exceptions are logged (an ``ApiError`` or ``Stale`` in one line, others with a traceback), and
+    the key is retried after a delay.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Queue(Generic[K]):
         *,
         at_once: int = 0,
     ) -> None:
-        """``at_once``: how many keys may be worked on together; 0 is no limit."""
+        """``at_once`` limits the keys processed concurrently; 0 is no limit."""
         self._what = what
         self._attend = attend
         self._delays = delays
@@ -57,7 +57,7 @@ class Queue(Generic[K]):
         self._stopping = False
 
     def add(self, key: K) -> None:
-        """Have the key looked at as soon as possible."""
+        """Queue the key for immediate processing."""
         if self._stopping:
             return
         timer = self._timers.pop(key, None)
@@ -70,19 +70,19 @@ class Queue(Generic[K]):
             self._start()
 
     def add_later(self, key: K, seconds: float) -> None:
-        """The same for what can wait a moment, while others are waited for."""
+        """Queue the key for processing after ``seconds``, for work that can wait."""
         if key in self._running:
             self._again.add(key)
         elif not self._stopping and not self.holds(key):
             self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._due, key)
 
     def drop(self, key: K) -> None:
-        """What happened to the key so far has been seen: do not look again for that."""
+        """Drop the key, because its changes so far have been handled."""
         self._again.discard(key)
         self._waiting.pop(key, None)
 
     def holds(self, key: K) -> bool:
-        """Whether the key is waiting or being worked on."""
+        """Return whether the key is queued, delayed or being processed."""
         return key in self._running or key in self._waiting or key in self._timers
 
     async def stop(self) -> None:
@@ -115,7 +115,7 @@ class Queue(Generic[K]):
         try:
             delay = await self._attend(key)
         except (ApiError, Stale) as error:
-            log.info("%s %s will be looked at again: %s", self._what, key, error)
+            log.info("reconciling %s %s failed, will retry: %s", self._what, key, error)
             delay = self._failed(key)
         except Exception:
             log.exception("%s %s ran into trouble", self._what, key)

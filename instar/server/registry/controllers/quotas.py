@@ -1,6 +1,7 @@
-"""The status of ResourceQuotas: what is allowed, and what is taken of it right now.
+"""Quota controller: keeps ``status.hard`` and ``status.used`` of ResourceQuotas current.
 
-A namespace is looked at when something in it changed, and only where it has a quota.
+Created by ``server/lifecycle/composition.py``; only the leader acts. A namespace with a quota is
+recounted when something in it changes.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ _BARE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 class QuotaController:
+    """Recounts usage per namespace."""
+
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
         self._context, self._catalog, self._leadership = context, catalog, leadership
         self._quotas = catalog.builtin("", "resourcequotas")
         self._held: dict[str, int] = {}
-        """Namespaces with quotas, and how many."""
+        """Number of quotas per namespace."""
         self._changed: Queue[str] = Queue("quotas of namespace", self._count, _DELAYS, at_once=1)
 
     def start(self) -> None:

@@ -1,6 +1,7 @@
-"""Every object of a collection written once more, unchanged, so that it rests in today's version.
+"""Rewrites all objects of a resource in batches, so that each is stored in the storage version.
 
-Equal bytes are not written, so an object that is current already keeps its resourceVersion.
+Used by ``migrations.py``. Equal bytes are not written, so an object that is current already keeps
+its resourceVersion.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _RULES = UpdateRules(unconditional=True, uid_is_precondition=False)
 
 @dataclass
 class Backlog:
-    """One resource's objects up to a revision, in rounds: failures are tried again in the next."""
+    """A resource's objects up to a revision, processed in rounds; failures are retried in the
+    next."""
 
     context: Context
     resource: Resource
@@ -38,14 +40,14 @@ class Backlog:
     retry: list[str] = field(default_factory=list)
     total: int = 0
     failed: list[tuple[str, ApiError]] = field(default_factory=list)
-    """Objects that no further attempt will mend, and why."""
+    """Objects with a permanent failure, and the failure."""
     trouble: ApiError | None = None
-    """The last failure that may pass."""
+    """The last temporary failure."""
 
     @classmethod
     async def of(cls, context: Context, resource: Resource, until: int) -> Backlog:
-        """Who is deleted or written while the others are looked at is left to who wrote it."""
-        # Taken from the end: popping there is cheap.
+        """Collect the objects to rewrite; ones deleted or written meanwhile need no rewrite."""
+        # Reversed, because batches are popped from the end, which is cheap.
         found = cls(context, resource, until)
         keys, breaks = iter(list(reversed(resource.objects.keys))), offload.Breaks()
         while some := list(islice(keys, _LOOKED_AT)):
@@ -75,7 +77,8 @@ class Backlog:
                 self.failed.append((suffix, error))
 
     async def _prefetch(self, suffixes: Sequence[str]) -> None:
-        """One webhook call for all; where it fails, each object asks for itself."""
+        """Convert the batch in one webhook call; if that fails, objects are converted one by
+        one."""
         entries = list(self._stale(suffixes))
         resource = self.resource
         if entries and resource.serving.converts_remotely:

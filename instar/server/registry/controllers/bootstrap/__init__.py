@@ -1,1 +1,1 @@
-"""What every cluster has from the start, and every namespace: made, and made again."""
+"""Bootstrap objects: what every cluster and every namespace has, created at start and recreated."""

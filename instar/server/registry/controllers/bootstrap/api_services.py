@@ -1,4 +1,8 @@
-"""An APIService for each group version that CRDs serve, as long as one of them does."""
+"""APIService objects for the group versions that CRDs serve.
+
+Part of the bootstrap controller (``controller.py``): creates one when the first CRD serves a group
+version and deletes it after the last.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,8 @@ _AT_ONCE = 20
 
 
 class CustomApis:
+    """Keeps one APIService per served custom group version."""
+
     def __init__(self, catalog: Catalog, maker: BootstrapWriter, leads: Callable[[], bool]) -> None:
         self._catalog, self._maker, self._leads = catalog, maker, leads
         self._services = catalog.builtin("apiregistration.k8s.io", "apiservices")
@@ -37,7 +43,8 @@ class CustomApis:
         await self._names.stop()
 
     def look_at_all(self) -> None:
-        """Those of CRDs that are gone as well: they may have gone while nobody looked."""
+        """Queue every group version, including stale APIServices of CRDs deleted while not
+        watching."""
         for resource in self._catalog.customs():
             self._look_at(resource.crd.name)
         there = self._services.objects.entries
@@ -61,7 +68,8 @@ class CustomApis:
         for name in before ^ served:
             if not self._serving[name]:
                 del self._serving[name]
-            # Who wrote the CRD waits for it, and nobody waits for this.
+            # Delayed: the writer of the CRD waits for its reconciling, but no client waits for
+            # this.
             self._names.add_later(name, _A_MOMENT)
 
     def _served(self, crd: str) -> frozenset[tuple[str, str]]:
@@ -71,7 +79,7 @@ class CustomApis:
         return frozenset((resource.crd.group, version) for version in resource.crd.served())
 
     def _changed(self, change: Change[CacheEntry]) -> None:
-        """One that somebody deleted comes back."""
+        """Recreate an APIService that a client has deleted."""
         if change.new is None:
             version, _, group = change.suffix.partition(".")
             if self._serving[(group, version)] > 0:

@@ -1,7 +1,8 @@
-"""Makes the furniture when the server is up, and what a namespace needs when one appears.
+"""Bootstrap controller: creates the cluster's default objects, and those of each new namespace.
 
-Whatever is there stays as it is, except certificates of the cluster: clients trust by them. One
-server of several does it. Nothing waits for any of this.
+Started by ``server/lifecycle/lifetime.py`` once the server listens; only the leader acts. Existing
+objects are left unchanged, except the ConfigMaps with the cluster's CA, which follow the server.
+Requests never wait for it.
 """
 
 from __future__ import annotations
@@ -36,24 +37,26 @@ from instar.wire.storage.watchcache.collection import Change
 
 _DELAYS = Delays(0.5, 30.0)
 _MENDED = (AUTHORITY, AUTHENTICATION)
-"""ConfigMaps whose data follow the server."""
+"""ConfigMaps kept equal to the server's certificates."""
 _CLUSTER = ""
-"""The key of what belongs to no namespace."""
+"""The queue key of cluster-scoped objects."""
 
 
 @dataclass(frozen=True)
 class House:
-    """What the furniture says about the server it stands in."""
+    """Facts about the running server that the bootstrap objects contain."""
 
     authority: str
-    """The certificate clients trust us by, PEM."""
+    """The CA certificate by which clients trust this server, PEM."""
     host: str
     port: int
     network: IPv4Network
-    """Where services get their addresses from."""
+    """Network from which Services get their cluster IPs."""
 
 
 class Furniture:
+    """Creates missing bootstrap objects, per namespace and for the cluster."""
+
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
         self._context, self._catalog, self._leadership = context, catalog, leadership
         self._house: House | None = None
@@ -64,7 +67,7 @@ class Furniture:
         self._places: Queue[str] = Queue("furniture of", self._furnish, _DELAYS, at_once=1)
 
     def start(self, house: House) -> None:
-        """Once the server can be reached."""
+        """Start once the server can be reached."""
         self._house = house
         self._apis.start()
         self._addresses.start()

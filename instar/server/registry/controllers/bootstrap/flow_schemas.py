@@ -1,4 +1,8 @@
-"""The default FlowSchemas and PriorityLevelConfigurations, as data. Nobody acts on them here."""
+"""The default FlowSchemas and PriorityLevelConfigurations, as data.
+
+Created by ``controller.py`` so that clients find them; this server does not enforce priority and
+fairness.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ _LEVELS: tuple[tuple[str, int, int, tuple[int, int, int] | None], ...] = (
     ("workload-low", 100, 90, (128, 6, 50)),
     ("global-default", 20, 50, (128, 6, 50)),
 )
-"""Name, shares, percent that others may borrow, and (queues, hand, length) where they queue."""
+"""Name, shares, lendable percent, and (queues, hand size, queue length) if requests queue."""
 _EVERYONE = ("g:system:unauthenticated", "g:system:authenticated")
 _MANAGER, _SCHEDULER = "u:system:kube-controller-manager", "u:system:kube-scheduler"
 _SYSTEM_ACCOUNTS = "s:kube-system"
@@ -60,7 +64,7 @@ _SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[str, str, str]]
     ("global-default", "global-default", 9900, "ByUser", _EVERYONE, _ANYTHING),
     ("catch-all", "catch-all", 10000, "ByUser", _EVERYONE, _ANYTHING),
 )  # fmt: skip
-"""Name, level, precedence, how flows are told apart, who, and (verbs, group, resources)."""
+"""Name, priority level, precedence, distinguisher, subjects, and (verbs, group, resources)."""
 
 
 def flow_pieces() -> Iterator[Object]:
@@ -141,8 +145,8 @@ def _subject(text: str) -> Object:
     kind, _, name = text.partition(":")
     if kind == "s":
         namespace, _, account = name.partition("/")
-        who = {"namespace": namespace, "name": account or "*"}
-        return {"kind": "ServiceAccount", "serviceAccount": who}
+        account_ref = {"namespace": namespace, "name": account or "*"}
+        return {"kind": "ServiceAccount", "serviceAccount": account_ref}
     if kind == "u":
         return {"kind": "User", "user": {"name": name}}
     return {"kind": "Group", "group": {"name": name}}

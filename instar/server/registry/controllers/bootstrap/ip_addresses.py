@@ -1,4 +1,8 @@
-"""An IPAddress object for each address that a service holds, a moment after the service has it."""
+"""IPAddress objects for the cluster IPs of Services.
+
+Part of the bootstrap controller (``controller.py``): creates and deletes them shortly after
+Services change.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +24,14 @@ _DELAYS = Delays(0.5, 30.0)
 
 
 class HeldAddresses:
+    """Keeps one IPAddress per allocated cluster IP."""
+
     def __init__(self, catalog: Catalog, maker: BootstrapWriter, leads: Callable[[], bool]) -> None:
         self._maker, self._leads = maker, leads
         self._services = catalog.builtin("", "services").objects
         self._addresses = catalog.builtin("networking.k8s.io", "ipaddresses").objects
         self._holders: dict[str, str] = {}
-        """Address → the service (``namespace/name``) that has it."""
+        """Address → the Service (``namespace/name``) that uses it."""
         self._queue: Queue[str] = Queue("the address", self._attend, _DELAYS)
 
     def start(self) -> None:

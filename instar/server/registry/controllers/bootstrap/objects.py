@@ -1,4 +1,8 @@
-"""What a cluster is furnished with, as objects. Conditions get their time from who makes them."""
+"""Builds the bootstrap objects as plain values; pure functions.
+
+Called by ``controller.py``, ``api_services.py`` and ``ip_addresses.py``. ``writer.py`` stores them
+and adds the timestamps of conditions.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ def namespace_pieces(namespace: str, authority: str) -> Iterator[Object]:
 
 
 def system_pieces(authority: str, today: str) -> Iterator[Object]:
-    """What the server tells about itself: how clients are known, and since when it counts."""
+    """Yield the ConfigMaps about this server: its client CA, and the legacy token tracking date."""
     for name, data in (
         (AUTHENTICATION, {"client-ca-file": authority}),
         (_TRACKING, {"since": today}),
@@ -64,7 +68,7 @@ def system_pieces(authority: str, today: str) -> Iterator[Object]:
 
 
 def address_piece(address: str, namespace: str, name: str) -> Object:
-    """An address and the service that has it."""
+    """Return the IPAddress of a Service."""
     family = "IPv6" if ":" in address else "IPv4"
     labels = {"ipaddress.kubernetes.io/ip-family": family, MANAGED_BY: OUR_ALLOCATOR}
     parent = {"resource": "services", "namespace": namespace, "name": name}
@@ -77,7 +81,7 @@ def address_piece(address: str, namespace: str, name: str) -> Object:
 
 
 def service_pieces(host: str, port: int, network: IPv4Network) -> Iterator[Object]:
-    """The API server as a service. Where it is reached is told only if others can reach it."""
+    """Yield the ``kubernetes`` Service, with endpoints only if the host is reachable by others."""
     yield {
         "apiVersion": "v1",
         "kind": "Service",
@@ -139,7 +143,7 @@ def service_pieces(host: str, port: int, network: IPv4Network) -> Iterator[Objec
 
 
 def _is_reachable(host: str) -> bool:
-    """Endpoints may not be on a loopback address: upstream's server cannot tell them either."""
+    """Return whether the host may be an endpoint: loopback addresses are invalid upstream too."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -167,7 +171,7 @@ def class_pieces() -> Iterator[Object]:
 
 
 def api_pieces(group_versions: Iterable[tuple[str, str, bool]]) -> Iterator[Object]:
-    """(group, version, whether it is one of several and preferred) of what is built in."""
+    """Yield APIServices of the built-in (group, version, is preferred of several)."""
     for group, version, preferred in group_versions:
         priority = _PRIORITIES.get(group, _OTHER_PRIORITY)
         among = _PREFERRED_PRIORITY if preferred else _VERSION_PRIORITY

@@ -1,4 +1,7 @@
-"""The Lease by which a server says that it is there, renewed while it is."""
+"""Identity Lease of this API server (``apiserver-<hash>``), renewed while it runs.
+
+Started by ``controller.py``.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,10 @@ _NAME_LENGTH = 26
 
 
 class ServerLease:
+    """Creates and renews the Lease."""
+
     def __init__(self, context: Context, maker: BootstrapWriter, host: str = "") -> None:
-        """``host`` names the machine; a server that starts again on it takes over its Lease."""
+        """``host`` names the machine; a server restarted on it takes over its Lease."""
         self._context, self._maker = context, maker
         self._host = host or gethostname()
         digest = base64.b32encode(hashlib.sha256(self._host.encode()).digest()).decode().lower()
@@ -44,7 +49,7 @@ class ServerLease:
             try:
                 await self._renew()
             except (ApiError, Stale) as error:
-                log.info("the lease %s was not renewed: %s", self._name, error)
+                log.info("cannot renew the server's lease %s, will retry: %s", self._name, error)
             await asyncio.sleep(_RENEW_SECONDS)
 
     async def _renew(self) -> None:

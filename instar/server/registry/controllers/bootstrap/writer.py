@@ -1,4 +1,7 @@
-"""How pieces of furniture come and go: written like a client's objects, as the server itself."""
+"""Creates, updates and deletes bootstrap objects through the verbs, as the server itself.
+
+Used by the other modules of this package.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,13 @@ _OPTIONS = WriteOptions(manager="kube-apiserver")
 
 
 class BootstrapWriter:
+    """Stores bootstrap objects."""
+
     def __init__(self, context: Context, catalog: Catalog) -> None:
         self._context, self._catalog = context, catalog
 
     def found(self, piece: Object) -> tuple[Resource, str, CacheEntry | None]:
-        """Where a piece belongs, and what stands there."""
+        """Return the resource of an object, its key suffix, and the stored entry if any."""
         group = piece["apiVersion"].rpartition("/")[0]
         resource = self._catalog.of_kind(group, piece["kind"])
         assert resource is not None, f"{piece['kind']} is a kind of ours"
@@ -29,7 +34,7 @@ class BootstrapWriter:
         return resource, suffix, resource.objects.entries.get(suffix)
 
     async def make(self, piece: Object) -> None:
-        """Its status goes in afterwards: at creation nobody may give one."""
+        """Create the object, then write its status, which a create would ignore."""
         resource, suffix, _ = self.found(piece)
         obj = copy_json(piece)
         serving, namespace = resource.serving, piece["metadata"].get("namespace", "")
@@ -39,7 +44,7 @@ class BootstrapWriter:
         try:
             await create(self._context, target, obj, _OPTIONS)
         except (errors.AlreadyExists, errors.Forbidden, errors.NotFound):
-            return  # another's was first, or the namespace is on its way out
+            return  # another replica was first, or the namespace is terminating
         entry = resource.objects.entries.get(suffix)
         if status is not None and entry is not None:
             now = self._context.timestamp()

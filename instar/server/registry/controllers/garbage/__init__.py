@@ -1,1 +1,1 @@
-"""Garbage collection: what has lost its owners goes, what waits for its dependents is let go."""
+"""Garbage collector: deletes objects without owners and finishes orphan and foreground deletion."""

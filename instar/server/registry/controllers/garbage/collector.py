@@ -1,7 +1,8 @@
-"""The collector: follows every collection, and acts on the verdicts of ``owner_graph.py``.
+"""Garbage collector: follows every collection and acts on the verdicts of ``owner_graph.py``.
 
-Every write is guarded by uid or revision, so a second collector would do no harm; on a store that
-several servers share only the leader works. Follows upstream's controller, without its delay.
+Created by ``server/lifecycle/composition.py``. Writes are guarded by uid or revision, so a second
+collector would do no harm; on a shared store only the leader works. Follows upstream's controller,
+without its delay.
 """
 
 from __future__ import annotations
@@ -46,16 +47,18 @@ _MENTION = b'"ownerReferences":[{'
 _DELETED = b'"deletionTimestamp":"'
 _DELAYS = Delays(0.1, 30.0)
 _AT_ONCE = 50
-"""Objects deleted together: they share transactions, and requests get their turn in between."""
+"""Objects deleted concurrently: they share transactions and leave time for requests."""
 _SLICE = 2_000
 _READ = 500
-"""Objects looked into in one turn, which may have to be read from a disk."""
+"""Objects examined per loop iteration, which may have to be read from disk."""
 _UNKNOWN_SECONDS = 30.0
 _ABSENT_KEPT = 10_000
 _AGAIN_SECONDS = 1.0
 
 
 class GarbageCollector:
+    """Maintains the owner graph and deletes or releases dependents."""
+
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
         self._context = context
         self._catalog = catalog
@@ -63,14 +66,14 @@ class GarbageCollector:
         self._owners = OwnerIndex()
         self._followed: dict[str, Resource] = {}
         self._absent: dict[str, None] = {}
-        """Uids known to be nowhere, the latest few: a uid never comes back."""
+        """The latest uids known not to exist; a uid never comes back."""
         self._told: set[tuple[OwnerGraphNode, str]] = set()
-        """Stray references that an event was written of."""
+        """References across namespaces that an Event was written for."""
         self._looking: asyncio.Task[None] | None = None
         self._work: Queue[OwnerGraphNode] = Queue("object", self._attend, _DELAYS, at_once=_AT_ONCE)
 
     def start(self) -> None:
-        """Before the leadership is competed for: being elected is what begins the work."""
+        """Start before leader election begins, because being elected starts the work."""
         for resource in self._catalog.resources():
             self._follow(resource)
         self._catalog.on_opened(self._opened)
@@ -98,7 +101,7 @@ class GarbageCollector:
             asyncio.get_running_loop().create_task(self._look_at(resource))
 
     def _leave(self, resource: Resource) -> None:
-        """What it may have left behind is looked at again should it be served again."""
+        """Forget a closed collection; it is examined again if it is served again."""
         prefix = resource.objects.prefix
         self._followed.pop(prefix, None)
         for suffix in resource.objects.entries:
@@ -107,7 +110,7 @@ class GarbageCollector:
     def _changed(self, prefix: str, change: Change[CacheEntry]) -> None:
         new = change.new
         if new is not None and not self._owners and not _is_concerned(new):
-            return  # most writes, and all of them where nobody owns anything
+            return  # most writes, and all of them where no object has owners
         node = OwnerGraphNode(prefix, change.suffix)
         before = self._owners.references(node)
         if new is None:
@@ -134,7 +137,7 @@ class GarbageCollector:
         self._wake_owners(change.suffix, set(before))
 
     def _wake_owners(self, suffix: str, lost: set[OwnerReference]) -> None:
-        """An owner that is deleted in the foreground may have waited for this."""
+        """Queue owners in foreground deletion, which may have waited for this object."""
         namespace = suffix.rpartition("/")[0]
         for reference in lost:
             owner = self._resource_of(reference)
@@ -158,11 +161,11 @@ class GarbageCollector:
                 await self._look_at_all()
                 return
             except (ApiError, StoreError) as error:
-                log.warning("owners are not known yet, objects cannot be read: %s", error)
+                log.warning("garbage collector cannot read the objects yet, will retry: %s", error)
                 await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _look_at_all(self) -> None:
-        """Once, at the start: by bytes, so that objects without owners are not even parsed."""
+        """Examine all objects once at the start, by their bytes, so that few must be parsed."""
         for resource in list(self._followed.values()):
             await self._look_at(resource)
 
@@ -177,7 +180,7 @@ class GarbageCollector:
         async for part in objects.slices():
             for start in range(0, len(part), _READ):
                 some = part[start : start + _READ]
-                # What has changed since comes, or came, as a change.
+                # Later changes arrive as change events.
                 current = [each for name, each in some if objects.entries.get(name) is each]
                 for entry in load_entries(current):
                     self._look_into(objects.prefix, entry)
@@ -211,7 +214,8 @@ class GarbageCollector:
         return await self._judge(resource, node, entry, metadata)
 
     async def _let_go(self, resource: Resource, entry: CacheEntry, metadata: Object) -> None:
-        """An owner that waits: for its dependents to be orphaned, or to be gone."""
+        """Finish an owner's deletion: release its dependents (orphan), or wait for them
+        (foreground)."""
         finalizers, uid = metadata.get("finalizers") or (), metadata.get("uid", "")
         if ORPHAN in finalizers:
             for dependent in self._owners.dependents(uid):
@@ -230,7 +234,7 @@ class GarbageCollector:
         namespace = metadata.get("namespace", "")
         found = {one: self._standing(one, namespace) for one in self._owners.references(node)}
         if OwnerStanding.DANGLING in found.values():
-            # The cache may be behind: an owner must be known to be gone.
+            # The cache may be behind, so confirm that an owner does not exist.
             await self._context.backend.consistent()
             found = {one: self._standing(one, namespace) for one in found}
         for reference, standing in found.items():
@@ -282,7 +286,7 @@ class GarbageCollector:
     async def _tell_if_elsewhere(
         self, node: OwnerGraphNode, entry: CacheEntry, reference: OwnerReference
     ) -> None:
-        """An owner that is there, but in another namespace, cannot own: people look for why."""
+        """Write an Event about an owner in another namespace, which cannot own the object."""
         owners = self._resource_of(reference)
         if owners is None or not owners.serving.namespaced:
             return
@@ -322,7 +326,7 @@ def _is_concerned(entry: CacheEntry) -> bool:
 
 
 def _place(resource: Resource, reference: OwnerReference, namespace: str) -> str:
-    """Where the owner lies, if it is where it must be: in the dependent's namespace."""
+    """Return the owner's key suffix: it must be in the dependent's namespace or cluster-scoped."""
     inside = namespace if resource.serving.namespaced else ""
     return f"{inside}/{reference.name}" if inside else reference.name
 

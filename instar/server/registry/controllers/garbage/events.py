@@ -1,4 +1,7 @@
-"""The one thing the collector tells people: an owner reference across namespaces."""
+"""Event that the garbage collector writes about an owner reference across namespaces.
+
+Called by ``collector.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _OPTIONS = WriteOptions(manager="instar-garbage-collector", field_validation="Ig
 async def tell_of_stray(
     context: Context, events: Resource, entry: CacheEntry, reference: OwnerReference
 ) -> None:
-    """Best effort, as every event: the object is collected whether or not it could be told."""
+    """Write the Event, best effort: the object is collected even if this fails."""
     obj = entry.decode()
     namespace = obj["metadata"].get("namespace", "")
     serving = events.serving

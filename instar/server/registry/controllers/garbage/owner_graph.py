@@ -1,6 +1,7 @@
-"""Who owns whom, and what follows for a dependent. Pure: an index and a judgement, no store.
+"""Owner graph: an index of owner references and the decision about a dependent.
 
-The index is kept from the cache's changes, so nothing is searched while nothing is deleted.
+Used by ``collector.py``, which keeps it current from the cache's changes, so that nothing is
+searched while nothing is deleted. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 
 
 class OwnerGraphNode(NamedTuple):
-    """One stored object: the prefix of its collection, and its place in that."""
+    """One stored object: the prefix of its collection and its key suffix."""
 
     prefix: str
     suffix: str
@@ -30,34 +31,36 @@ class OwnerReference(NamedTuple):
     kind: str
     name: str
     blocks: bool = False
-    """Whether the owner waits for this dependent when it is deleted in the foreground."""
+    """Whether the owner's foreground deletion waits for this dependent."""
 
 
 class OwnerStanding(Enum):
-    """What an owner is to a dependent."""
+    """State of an owner as seen from a dependent."""
 
     SOLID = auto()
     WAITING = auto()
-    """It is deleted in the foreground and waits for its dependents to go."""
+    """In foreground deletion, waiting for its dependents to be deleted."""
     DANGLING = auto()
-    """It is not there, or somebody else has its name."""
+    """Absent, or another object has its name."""
     STRAY = auto()
-    """A namespaced owner of a cluster-scoped dependent: upstream leaves that alone."""
+    """A namespaced owner of a cluster-scoped dependent, which upstream ignores."""
     UNKNOWN = auto()
-    """Nobody serves such a kind (yet): no verdict."""
+    """The kind is not served (yet), so no decision is possible."""
 
 
 class OwnerVerdict(Enum):
+    """Decision about a dependent."""
+
     KEEP = auto()
     RELEASE = auto()
-    """Keep it, without the references to owners that go or are gone."""
+    """Keep it, but remove the references to owners that are deleted or terminating."""
     DELETE = auto()
     DELETE_IN_FOREGROUND = auto()
     UNDECIDED = auto()
 
 
 def references(metadata: Object) -> tuple[OwnerReference, ...]:
-    """Of stored metadata; what is no reference (by another's hand) is passed over."""
+    """Return the owner references of stored metadata; malformed ones are skipped."""
     found = metadata.get("ownerReferences")
     if not isinstance(found, list):
         return ()
@@ -75,7 +78,7 @@ def references(metadata: Object) -> tuple[OwnerReference, ...]:
 
 
 def judge(standings: Iterable[OwnerStanding], *, has_dependents: bool) -> OwnerVerdict:
-    """What becomes of a dependent, given what its owners are to it."""
+    """Decide about a dependent from the standings of its owners."""
     found = set(standings)
     if OwnerStanding.UNKNOWN in found:
         return OwnerVerdict.UNDECIDED
@@ -107,7 +110,7 @@ class OwnerIndex:
             self._dependents.setdefault(reference.uid, set()).add(node)
 
     def remove(self, node: OwnerGraphNode) -> tuple[OwnerReference, ...]:
-        """Answers what the node referred to."""
+        """Remove the node and return its references."""
         gone = self._references.pop(node, ())
         for reference in gone:
             dependents = self._dependents.get(reference.uid)
@@ -124,7 +127,7 @@ class OwnerIndex:
         return tuple(self._dependents.get(uid, ()))
 
     def blocking(self, uid: str) -> Iterator[OwnerGraphNode]:
-        """Dependents that the owner of ``uid`` waits for."""
+        """Yield the dependents that the foreground deletion of ``uid`` waits for."""
         for node in self.dependents(uid):
             if any(one.uid == uid and one.blocks for one in self._references[node]):
                 yield node

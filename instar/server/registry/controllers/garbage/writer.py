@@ -1,6 +1,6 @@
-"""What the collector writes: deletions, references and finalizers taken off.
+"""Writes of the garbage collector: deletions, and removal of owner references and finalizers.
 
-Each write is guarded: by uid, or by the revision that was looked at.
+Called by ``collector.py``. Each write is guarded by uid, or by the revision that was examined.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def drop_references(
 
 
 async def unblock(context: Context, resource: Resource, suffix: str) -> None:
-    """No owner has to wait for this one any more: so a circle of owners comes apart."""
+    """Clear ``blockOwnerDeletion``, so that a cycle of owners can be deleted."""
 
     def change(metadata: Object) -> None:
         found = metadata.get("ownerReferences") or ()

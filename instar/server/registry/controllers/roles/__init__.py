@@ -1,1 +1,1 @@
-"""The roles and bindings every cluster has, and roles that are made of others."""
+"""Default RBAC roles and bindings, and aggregated ClusterRoles."""

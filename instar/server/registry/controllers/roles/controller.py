@@ -1,7 +1,8 @@
-"""Makes the default roles and bindings when a server starts, mends what is missing of
-them, and keeps aggregated ClusterRoles equal to what they gather.
+"""Role controller: creates and repairs the default RBAC roles and bindings, and aggregates
+ClusterRoles.
 
-Whatever a user added stays; an object whose autoupdate annotation says no is left alone.
+Created by ``server/lifecycle/composition.py``; only the leader acts. What a user added stays, and
+an object with the autoupdate annotation set to false is left alone.
 """
 
 from __future__ import annotations
@@ -39,24 +40,27 @@ _RULES = UpdateRules(unconditional=True, uid_is_precondition=False)
 _AGGREGATING = WriteOptions(manager="clusterrole-aggregation-controller", force=True)
 _DELAYS = Delays(0.2, 30.0)
 _DEFAULTS, _AGGREGATION = "defaults", "aggregation"
-"""There is one key for all aggregated roles: a role that changes may be part of any."""
+"""One queue key for all aggregated roles, because a changed role may be part of any."""
 
 
 class RoleKeeper:
+    """Keeps default and aggregated roles current."""
+
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
         self._context, self._catalog, self._leadership = context, catalog, leadership
         self._roles = catalog.builtin(GROUP, "clusterroles")
         self._work: Queue[str] = Queue("roles:", self._attend, _DELAYS, at_once=1)
 
     async def start(self) -> None:
-        """Whoever is not an admin waits for the defaults, so the server does, too."""
+        """Start; the server waits for the default roles, because every user but admins needs
+        them."""
         self._roles.objects.listeners.append(self._role_changed)
         self._context.backend.cache.on_reset(lambda: self._work.add(_AGGREGATION))
         self._leadership.on_elected(self._elected)
         try:
             await self._furnish()
         except errors.ApiError as error:
-            log.warning("the default roles are not all there yet: %s", error)
+            log.warning("cannot create all default roles, will retry: %s", error)
             self._work.add(_DEFAULTS)
 
     async def stop(self) -> None:
@@ -68,7 +72,7 @@ class RoleKeeper:
     async def _attend(self, what: str) -> None:
         await (self._furnish() if what == _DEFAULTS else self._aggregate())
 
-    # --- the defaults -------------------------------------------------------------------------
+    # --- default roles ------------------------------------------------------------------------
 
     async def _furnish(self) -> None:
         for pieces in (default_roles(), default_bindings()):
@@ -82,7 +86,8 @@ class RoleKeeper:
         try:
             obj = None if entry is None else entry.decode()
         except UnreadableEntry:
-            return  # an operator's to mend; a new one of that name cannot be written
+            # must be repaired by an operator; its name is taken, so no new one can be written
+            return
         if obj is not None and _bound_elsewhere(obj, piece):
             with contextlib.suppress(errors.NotFound):
                 await delete(self._context, target, DeleteOptions())
@@ -97,7 +102,7 @@ class RoleKeeper:
         try:
             await create(self._context, target.named(""), piece, _OPTIONS)
         except (errors.AlreadyExists, errors.Forbidden, errors.NotFound):
-            return  # another's was first, or its namespace is not there
+            return  # another replica was first, or the namespace does not exist
 
     async def _mend(self, target: Target, piece: Object) -> None:
         async def propose(old: Object, entry: CacheEntry) -> Proposal:
@@ -105,7 +110,7 @@ class RoleKeeper:
 
         await update(self._context, target, propose, _OPTIONS, _RULES)
 
-    # --- roles made of others -------------------------------------------------------------------
+    # --- aggregated roles ---------------------------------------------------------------------
 
     def _role_changed(self, change: Change[CacheEntry]) -> None:
         if self._leadership.leads:
@@ -132,7 +137,7 @@ class RoleKeeper:
 
 
 def _stale(entries: list[CacheEntry]) -> dict[str, list[Object]]:
-    """Aggregated roles whose rules are not what they gather, and what they should be."""
+    """Return the aggregated roles with outdated rules, and the rules they should have."""
     roles: dict[str, Object] = {}
     for entry in entries:
         try:

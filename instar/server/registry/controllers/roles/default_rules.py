@@ -1,4 +1,4 @@
-"""What the default roles allow, as compact data: who may do what in a cluster nobody has touched.
+"""Rules of the default RBAC roles, as compact data; ``defaults.py`` expands them to objects.
 
 A line is ``verbs | groups | resources`` or ``verbs | paths``; words are separated by spaces, and
 ``core`` stands for the group without a name.
@@ -97,7 +97,7 @@ FEEDS = {
     "edit": "admin",
     "view": "edit",
 }
-"""Which role's rules become part of which."""
+"""Which role's rules are aggregated into which."""
 CLUSTER_BINDINGS: dict[str, tuple[str, ...]] = {
     "cluster-admin": ("Group system:masters",),
     "system:monitoring": ("Group system:monitoring",),
@@ -111,7 +111,7 @@ CLUSTER_BINDINGS: dict[str, tuple[str, ...]] = {
         "ServiceAccount kube-system/clusterrole-aggregation-controller",
     ),
 }  # fmt: skip
-"""Each of the role with the same name."""
+"""Bindings, each of the role with the same name."""
 ROLES: dict[tuple[str, str], tuple[str, ...]] = {
     ("kube-system", "extension-apiserver-authentication-reader"): (
         f"{_READ} | core | configmaps | extension-apiserver-authentication",

@@ -1,5 +1,7 @@
-"""The default roles and bindings as objects, and how one that is there already is brought up to
-date: nothing a user added is taken away. Pure."""
+"""Builds the default roles and bindings, and merges them into stored ones; pure functions.
+
+Called by ``controller.py``. A merge removes nothing that a user added.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
 
 
 def default_roles() -> Iterator[Object]:
-    """Roles first: a binding of a role that is missing would refuse."""
+    """Yield the roles; they come before bindings, which refuse a missing role."""
     for name, lines in CLUSTER_ROLES.items():
         yield _role("ClusterRole", name, lines)
     for name in AGGREGATED:
@@ -42,8 +44,8 @@ def default_bindings() -> Iterator[Object]:
 
 
 def brought_up_to_date(obj: Object, wanted: Object) -> Object | None:
-    """What a stored object becomes; None where it stays. Labels of its own win, rules and subjects
-    that are missing are added."""
+    """Return the updated object, or None if it is current. Existing labels win; missing rules and
+    subjects are added."""
     metadata = obj["metadata"]
     if (metadata.get("annotations") or {}).get(AUTOUPDATE) == "false":
         return None
