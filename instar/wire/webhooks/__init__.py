@@ -1,4 +1,5 @@
-"""The caller of webhooks: addresses, TLS, connections, HTTP, deadlines, Go's words for failures.
+"""HTTP client for webhooks: addresses, TLS, connections, deadlines, and Go's error texts.
 
-Knows neither what is asked nor whether the answer is any good: conversion asks today.
+Called by conversion (``wire/conversion``) and admission (``server/registry/admission/webhooks``),
+which build the requests and check the answers.
 """

@@ -1,7 +1,8 @@
-"""How many calls of one webhook may run, and how many may wait: a hanging webhook holds no more.
+"""Limits of concurrent and waiting calls per webhook.
 
-Without the second number every reader of a CRD whose webhook hangs would wait here, each with
-its connection and its memory; with it they are told to come back.
+Used by ``transport.py``, conversion and in-process webhooks. Without the limit on waiting, every
+reader of a CRD with a hanging webhook would wait with its connection and memory; beyond it they get
+429.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from instar.base.errors import TooManyRequests
 
 
 class CallerLimit:
-    """``with crowd``: at most ``calls`` and ``waiting`` together; whoever comes then is told.
+    """``with limit``: at most ``calls`` plus ``waiting`` callers; further ones get 429.
 
-    For callers that share calls: how many of them run or wait does not matter, only how many.
+    For callers that share calls, where only their total matters.
     """
 
     def __init__(self, name: str, calls: int, waiting: int) -> None:
@@ -51,9 +52,9 @@ def _full(name: str, calls: int, waiting: int) -> TooManyRequests:
 
 
 class Gate:
-    """``async with gate``: at most ``calls`` inside, at most ``waiting`` in front of it.
+    """``async with gate``: at most ``calls`` inside and ``waiting`` queued; others get 429.
 
-    ``name`` is what the callers it turns away are told they wanted.
+    ``name`` appears in the error of a rejected caller.
     """
 
     def __init__(self, name: str, calls: int, waiting: int) -> None:

@@ -1,7 +1,8 @@
-"""How webhooks have been doing: a bounded record of calls, for people who look at a page.
+"""Call log of webhooks: a bounded record per webhook for the console and insight pages.
 
-Per webhook: a histogram of times, the last hour by the minute, the last failures with their texts.
-What Prometheus scrapes is counted elsewhere and lives longer; here is what a scrape cannot tell.
+Holds latency histograms, the last hour by minute and the last failures with their texts, which
+Prometheus metrics do not. Written by admission and conversion, served by
+``server/endpoints/insight.py``.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ _LONGEST_TEXT = 1_000
 
 
 class WebhookCall(NamedTuple):
-    """Which webhook."""
+    """Key of one webhook in the call log."""
 
     type: str
     """``conversion``, ``mutating`` or ``validating``."""
     configuration: str
-    """Of admission webhooks: the object that names it."""
+    """The configuration object of an admission webhook; empty for conversion."""
     name: str
-    """Of a conversion webhook: the CRD."""
+    """The webhook's name; for conversion the CRD."""
 
 
 class Failure(NamedTuple):
@@ -52,11 +53,11 @@ class CallLog:
         failure: Failure | None = None,
         direction: tuple[str, str] = ("", ""),
     ) -> None:
-        """One call. ``direction``: from which version to which."""
+        """Record one call. ``direction`` is (from version, to version)."""
         self._record(called).note(self._clock(), where, seconds, failure, direction)
 
     def turned_away(self, called: WebhookCall, where: str) -> None:
-        """Too many waited for the webhook already, so it was not called."""
+        """Record a call that was rejected because too many were waiting."""
         record = self._record(called)
         record.where = where
         record.rejected += 1
@@ -82,7 +83,7 @@ class CallLog:
 
 
 class _Times:
-    """A histogram, and how many of those counted failed."""
+    """A latency histogram with a count of failures."""
 
     __slots__ = ("counts", "failures", "last_failure", "sum")
 
@@ -117,7 +118,7 @@ class _Record:
         self._all = _Times()
         self._directions: dict[tuple[str, str], _Times] = {}
         self._minutes: deque[list[int]] = deque(maxlen=MOST_MINUTES)
-        """Which minute, calls, failures."""
+        """(minute, calls, failures)."""
         self._failures: deque[dict[str, Any]] = deque(maxlen=MOST_FAILURES)
 
     def note(

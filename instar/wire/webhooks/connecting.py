@@ -1,6 +1,7 @@
-"""From a host and a port to a connection over TLS, through a proxy where there is one.
+"""Opens a TLS connection to a webhook, through an HTTP proxy where configured.
 
-Knows TLS and ``CONNECT``, but not what will be asked over the connection.
+Used by ``https.py``. Does TLS and ``CONNECT``; ``dialer.py`` does TCP, ``http1_client.py`` the
+requests.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 PeerCertificate = Mapping[str, Any]
-"""As the ssl module tells it: ``subject``, ``notAfter``."""
+"""As the ssl module returns it: ``subject``, ``notAfter``."""
 
 
 class _Proxy(NamedTuple):
@@ -29,21 +30,21 @@ class _Proxy(NamedTuple):
     port: int
     tls: bool
     authorization: str
-    """The header's value, or empty."""
+    """Value of the Proxy-Authorization header, or empty."""
 
 
 class Connector:
-    """The way to one server."""
+    """Connects to one server."""
 
     def __init__(self, dialer: Dialer, tls: ssl.SSLContext, proxy: str | None) -> None:
         self._dialer = dialer
         self._tls = tls
         self._proxy = proxy
         self.certificate: PeerCertificate | None = None
-        """What the server showed last."""
+        """The certificate that the server presented last."""
 
     async def connect(self, host: str, port: int) -> ClientConnection:
-        """The certificate must carry ``host``, wherever it is dialled. Raises ``NotConnected``."""
+        """Connect; the certificate must be valid for ``host``. Raises ``NotConnected``."""
         connection = await self._connected(host, port)
         if connection.transport is not None:
             self.certificate = connection.transport.get_extra_info("peercert")
@@ -110,7 +111,7 @@ async def _open_tunnel(connection: ClientConnection, target: str, proxy: _Proxy)
 
 
 class _TunnelReader(AnswerReader):
-    """The head alone: what follows it is the tunnel."""
+    """Reads the head of the proxy's answer; the bytes after it belong to the tunnel."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -124,7 +125,7 @@ class _TunnelReader(AnswerReader):
         self.complete = self.head_is_read
 
     def on_body(self, data: bytes) -> None:
-        """Of an answer that is no tunnel."""
+        """Ignore the body of an error answer."""
 
     def on_message_complete(self) -> None:
         if not self.complete:
@@ -132,7 +133,7 @@ class _TunnelReader(AnswerReader):
 
 
 def _proxy(text: str) -> _Proxy:
-    """Without a scheme it is plain HTTP, as in Go."""
+    """Parse a proxy URL; without a scheme it is plain HTTP, as in Go."""
     url = urlsplit(text if "://" in text else f"http://{text}")
     port = _DEFAULT_PORTS.get(url.scheme)
     host = url.hostname

@@ -1,8 +1,7 @@
-"""A failed connection in the words of Go's net and crypto packages.
+"""Error texts of failed connections, in the words of Go's net and crypto packages.
 
-People search for these sentences, and kube-apiserver's are the ones that are documented all
-over the web; Python's say the same less recognisably. Each comes with advice, because the
-sentence alone has sent many people to the wrong place. Knows no HTTP library.
+Used by ``dialer.py``, ``connecting.py`` and ``https.py``. People search for kube-apiserver's
+sentences, which are documented all over the web. Each comes with advice on the likely cause.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Explained(NamedTuple):
 
 
 def connect_failure(address: str, error: OSError) -> Explained:
-    """``address`` is ``host:port`` as dialled."""
+    """Return the text for a failed connect to ``address`` (``host:port``)."""
     text = _syscall_text(error)
     advice = f"nothing accepts connections on {address}; is the webhook running there?"
     return Explained(f"dial tcp {address}: connect: {text}", advice)
@@ -49,7 +48,7 @@ def invalid_port(port: int) -> Explained:
 
 
 def no_such_proxy(scheme: str, authority: str) -> Explained:
-    address = authority.rpartition("@")[2]  # what is before it is a password
+    address = authority.rpartition("@")[2]  # strip the user and password
     return Explained(
         f'invalid proxy address "{scheme}://{address}"',
         "HTTPS_PROXY must be the URL of an http:// or https:// proxy",
@@ -84,7 +83,7 @@ def malformed_answer() -> Explained:
 
 
 def lost_connection(server_name: str, address: str, problem: OSError | None) -> Explained:
-    """The connection to ``server_name`` at ``address`` ended before there was an answer."""
+    """Return the text for a connection that ended before an answer."""
     if isinstance(problem, ssl.SSLError):
         return tls_failure(server_name, problem)
     if isinstance(problem, ConnectionAbortedError) and problem.errno is None:
@@ -98,7 +97,7 @@ def lost_connection(server_name: str, address: str, problem: OSError | None) -> 
 
 
 def tls_failure(server_name: str, error: ssl.SSLError) -> Explained:
-    """The verification or handshake problem with a server that was to be ``server_name``."""
+    """Return the text for a failed TLS handshake or verification with ``server_name``."""
     if isinstance(error, ssl.SSLCertVerificationError):
         problem, advice = _untrusted(server_name, error)
         return Explained(f"tls: failed to verify certificate: x509: {problem}", advice)

@@ -1,6 +1,6 @@
-"""A TCP connection to a name: for a service, to what stands behind the service.
+"""TCP dialer: connects to a host, or to the backend of a Service.
 
-Knows names, addresses and sockets, but neither TLS nor HTTP.
+Used by ``connecting.py``, which adds TLS.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from instar.wire.webhooks import dial_errors
 from instar.wire.webhooks.resolver import HostPort, Resolver, Unresolved
 
 HEAD_START = 0.3
-"""Seconds an address is ahead of the next one of the same name, as in Go."""
+"""Seconds before the next address of the same name is tried in parallel, as in Go."""
 AddressInfo = tuple[
     int, int, int, str, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
 ]
@@ -28,7 +28,7 @@ class Dialled(NamedTuple):
 
 
 class NotConnected(Exception):
-    """There is no connection; ``explained`` says why in Go's words."""
+    """No connection could be made; ``explained`` says why in Go's words."""
 
     def __init__(self, explained: dial_errors.Explained) -> None:
         super().__init__(explained.text)
@@ -36,14 +36,14 @@ class NotConnected(Exception):
 
 
 class Dialer:
-    """Finds the address behind a host, or behind the one service it was made for."""
+    """Dials a host, or the backend of the one Service it was created for."""
 
     def __init__(self, service: tuple[str, str, int] | None, resolver: Resolver) -> None:
         self._service = service
         self._resolver = resolver
 
     async def dial(self, host: str, port: int) -> Dialled:
-        """Raises ``NotConnected``."""
+        """Open a TCP connection. Raises ``NotConnected``."""
         target = HostPort(host, port)
         if self._service is not None:
             try:
@@ -75,7 +75,7 @@ class Dialer:
 
 
 def address_text(host: object, port: object) -> str:
-    """As Go prints it."""
+    """Format host and port as Go prints them."""
     return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
 
 
@@ -88,7 +88,7 @@ async def _addresses(target: HostPort) -> Sequence[AddressInfo]:
 
 
 async def _first_to_connect(addresses: Sequence[AddressInfo]) -> Dialled:
-    """Tries them in order, and the next one meanwhile when one neither takes nor refuses."""
+    """Try the addresses in order, starting the next one when one neither connects nor fails."""
     if len(addresses) == 1:
         return await _connect(addresses[0])
     waiting = list(addresses)

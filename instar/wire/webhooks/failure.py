@@ -1,4 +1,4 @@
-"""What a webhook that gave no usable answer leaves behind, whatever it was asked for."""
+"""The error of a webhook call without a usable answer; raised by ``transport.py``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class CallFailed(Exception):
         self.advice = advice
         self.timed_out = timed_out
         self.unreachable = unreachable
-        """Whether it took no request at all, so that this one is not to blame."""
+        """Whether no request was accepted at all, so that its content is not the cause."""
         self.misconfigured = misconfigured
-        """Whether nobody could be called with such a configuration."""
+        """Whether the client configuration itself is invalid."""
         self.code = code
-        """The HTTP status it stands for."""
+        """The HTTP status to answer with."""

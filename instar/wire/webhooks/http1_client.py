@@ -1,7 +1,8 @@
-"""One connection to an HTTP/1.1 server, one request at a time. Knows nothing of webhooks.
+"""HTTP/1.1 client connection: one request at a time.
 
-Hand-written because each conversion of a write waits for it: a general client library spent
-more on a call than all the rest of the write. Deadlines are the caller's.
+Used by ``https.py`` and ``keepalive.py``. Hand-written, because each conversion of a write waits
+for it, and a general client library took longer than the rest of the write. The caller sets
+deadlines.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ class ConnectionDied(Exception):
         self.address = address
         self.problem = problem
         self.begun = begun
-        """Whether a part of an answer came."""
+        """Whether part of an answer arrived."""
 
 
 class ClientConnection(asyncio.Protocol):
-    """Carries a request there and its answer back, and says whether it can do so again."""
+    """Sends a request, receives its answer, and reports whether it can be reused."""
 
     def __init__(self, address: str) -> None:
         self.address = address
-        """Whom it leads to, for people."""
+        """The peer's address, for messages."""
         self.on_lost: Callable[[ClientConnection], None] | None = None
         self.idle_since = 0.0
-        """For whoever keeps it."""
+        """Set by the connection pool."""
         self.transport: asyncio.Transport | None = None
-        """None before and after."""
+        """None while not connected."""
         self._reader: AnswerReader | None = None
         self._answer: asyncio.Future[HttpResponse] | None = None
         self._sent = 0
@@ -45,12 +46,12 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether the last answer left it fit for another request."""
+        """Return whether the last answer left the connection fit for another request."""
         transport = self.transport
         return self._reusable and transport is not None and not transport.is_closing()
 
     def send(self, request: bytes, reader: AnswerReader) -> asyncio.Future[HttpResponse]:
-        """The future fails with ``ConnectionDied`` or ``AnswerFailed``."""
+        """Send a request. The future fails with ``ConnectionDied`` or ``AnswerFailed``."""
         answer = self._answer = asyncio.get_running_loop().create_future()
         self._reusable = False
         if self.transport is None:
@@ -62,8 +63,7 @@ class ClientConnection(asyncio.Protocol):
         return answer
 
     def abort(self) -> None:
-        """Hangs up at once. A polite goodbye over TLS waits for an answer, and a server that
-        hangs does not give one: its connections would stay after everybody has left."""
+        """Close at once. An orderly TLS shutdown would wait for a server that may hang."""
         self._reusable = False
         if self.transport is not None:
             self.transport.abort()
@@ -76,7 +76,7 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         reader = self._reader
-        if reader is None:  # nobody asked
+        if reader is None:  # unrequested data
             self.abort()
             return
         try:
@@ -114,7 +114,7 @@ class ClientConnection(asyncio.Protocol):
     def _complete(self, reader: AnswerReader) -> None:
         self._reader = None
         answer = reader.answer()
-        # Who refuses a long request may not have read it, nor ever read the rest of it.
+        # A server that rejects a long request may never have read all of it.
         unread = answer.status >= 400 and self._sent > _MUCH
         self._reusable = reader.reusable and not unread
         if self._answer is not None and not self._answer.done():

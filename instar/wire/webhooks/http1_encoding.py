@@ -1,6 +1,6 @@
-"""Unpacks an answer's content as it arrives, never further than asked: a few bytes can be a bomb.
+"""Decompresses a response body as it arrives, up to a limit (protects from zip bombs).
 
-Knows compressed bytes only, not where they come from.
+Used by ``http1_response.py``.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import zlib
 
 _MOST_STREAMS = 1000
-"""Nobody packs an answer in more; half a million empty ones are an attack."""
+"""Limit of gzip members per body: real answers have one, an attack may have half a million."""
 
 
 class BrokenEncoding(Exception):
-    """The bytes are not what the encoding says they are."""
+    """The bytes do not match their content encoding."""
 
 
 class Unpacker:
-    """One body's content coding. Several packed streams in a row are one content, as in Go."""
+    """Decoder of one body. Consecutive compressed streams are one content, as in Go."""
 
     def __init__(self, encoding: bytes) -> None:
         self._gzip = encoding == b"gzip"
@@ -25,11 +25,11 @@ class Unpacker:
 
     @property
     def between_streams(self) -> bool:
-        """Whether what came so far is whole."""
+        """Return whether the input so far is complete."""
         return self._stream is None
 
     def unpack(self, data: bytes, most_bytes: int) -> bytes:
-        """At most so many bytes; what is beyond them is lost. Raises ``BrokenEncoding``."""
+        """Decompress at most ``most_bytes``; the rest is dropped. Raises ``BrokenEncoding``."""
         pieces = []
         while data and most_bytes > 0:
             if self._stream is None:
@@ -47,19 +47,20 @@ class Unpacker:
         return b"".join(pieces)
 
     def _count_streams(self) -> None:
-        """Each stream costs a copy of all that follows it: many make a small answer long work."""
+        """Count streams: each costs a copy of all that follows it, so many would be quadratic
+        work."""
         self._streams += 1
         if self._streams > _MOST_STREAMS:
             raise BrokenEncoding
 
     def _window(self, data: bytes) -> int:
-        """How zlib is told the format. "deflate" is zlib's by the book and bare by custom."""
+        """Return zlib's wbits for the format; "deflate" is zlib by standard and raw by custom."""
         if self._gzip:
             return 16 + zlib.MAX_WBITS
         return zlib.MAX_WBITS if data[0] & 0x0F == zlib.DEFLATED else -zlib.MAX_WBITS
 
 
 def unpacker_for(encoding: bytes) -> Unpacker | None:
-    """None where the content is taken as it is: we asked for gzip and nothing else."""
+    """Return a decoder, or None for other encodings: we request gzip only."""
     encoding = encoding.strip().lower()
     return Unpacker(encoding) if encoding in (b"gzip", b"deflate") else None

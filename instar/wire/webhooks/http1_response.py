@@ -1,4 +1,7 @@
-"""Reads one HTTP/1.1 answer out of bytes, within limits. Knows no sockets and no webhooks."""
+"""Parses one HTTP/1.1 response from bytes, within size limits.
+
+Used by ``http1_client.py``; independent of sockets.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import httptools
 from instar.wire.webhooks.http1_encoding import BrokenEncoding, Unpacker, unpacker_for
 
 MOST_HEAD = 64 << 10
-"""Bytes of headers, and bytes that may come without a byte of content among them."""
+"""Limit of header bytes, and of bytes in a row without any content."""
 _SWITCHING_PROTOCOLS = 101
 
 
@@ -21,27 +24,27 @@ class HttpResponse(NamedTuple):
 
 
 class AnswerFailed(Exception):
-    """What arrived is no usable answer."""
+    """The received bytes are not a usable response."""
 
 
 class MalformedResponse(AnswerFailed):
-    """It is not HTTP."""
+    """The bytes are not HTTP."""
 
 
 class CutShort(AnswerFailed):
-    """It began well, but its content is broken or ended early."""
+    """The head was valid, but the content is broken or ended early."""
 
 
 class ResponseTooLarge(AnswerFailed):
-    """Its content is larger than the caller takes."""
+    """The content is larger than the caller's limit."""
 
 
 class AnswerReader:
-    """One answer. The callbacks are httptools'; what they raise comes out of ``feed``."""
+    """Parser of one response. The callbacks are httptools'; their errors come out of ``feed``."""
 
     def __init__(self, most_bytes: int) -> None:
         self.begun = False
-        """Whether anything came at all."""
+        """Whether any byte arrived."""
         self.complete = False
         self.reusable = False
         """Whether another request may follow on the same connection."""
@@ -56,7 +59,7 @@ class AnswerReader:
         self._pieces: list[bytes] = []
         self._unpacker: Unpacker | None = None
         self._parser = httptools.HttpResponseParser(self)
-        # What other clients let pass: there are sloppy webhooks, and nobody to be smuggled past.
+        # As lenient as other clients: some webhooks are sloppy, and smuggling is no risk here.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True,
             lenient_optional_cr_before_lf=True,
@@ -64,7 +67,7 @@ class AnswerReader:
         )
 
     def feed(self, data: bytes) -> bool:
-        """Whether the answer is complete now. Raises ``AnswerFailed``."""
+        """Parse more bytes; return whether the response is complete. Raises ``AnswerFailed``."""
         self.begun = True
         self._quiet += len(data)
         try:
@@ -84,7 +87,7 @@ class AnswerReader:
         return self.complete
 
     def end(self) -> bool:
-        """The other side will send no more: whether that completes the answer."""
+        """Handle end of stream; return whether it completes the response."""
         framed = b"content-length" in self._headers or b"transfer-encoding" in self._headers
         if self._head_is_read and not framed:
             self._check_packing()
@@ -92,7 +95,7 @@ class AnswerReader:
         return self.complete
 
     def broken(self) -> AnswerFailed:
-        """How to call an answer that goes wrong at this point."""
+        """Return the error for a response that fails at this point."""
         return CutShort() if self._head_is_read else MalformedResponse()
 
     @property
@@ -100,8 +103,8 @@ class AnswerReader:
         return self._head_is_read
 
     def answer(self) -> HttpResponse:
-        """Once, when it is complete."""
-        del self._parser  # it refers back to this reader, which only the collector would find out
+        """Return the complete response. Call once."""
+        del self._parser  # breaks the reference cycle with the parser
         pieces = self._pieces
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         return HttpResponse(self._status, self._headers, body)
@@ -113,7 +116,7 @@ class AnswerReader:
             raise MalformedResponse  # an unrequested second response must not mix with this one
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._head_size += len(name) + len(value) + 4  # the colon, the blank, the line's end
+        self._head_size += len(name) + len(value) + 4  # colon, blank and line end
         if self._head_size > MOST_HEAD:
             raise self.broken()
         self._headers.setdefault(name.lower(), value)
@@ -121,7 +124,7 @@ class AnswerReader:
     def on_headers_complete(self) -> None:
         status = self._status = self._parser.get_status_code()
         if status < 200 and status != _SWITCHING_PROTOCOLS:
-            return  # the likes of "100 Continue": the real answer follows
+            return  # an interim response such as "100 Continue"; the final one follows
         self._head_is_read = True
         encoding = self._headers.get(b"content-encoding")
         if encoding is not None:

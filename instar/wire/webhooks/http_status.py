@@ -1,6 +1,6 @@
-"""An HTTP reply of a webhook that is not an answer, in the words of a Go API client.
+"""Interprets a webhook's HTTP status: the body of a success, or an error as a Go client words it.
 
-Pure: a reply in, a body or a ``CallFailed`` out. It does not know how the reply came here.
+Called by ``transport.py`` and ``https.py``. Pure: a reply in, a body or ``CallFailed`` out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class HttpReply:
 
 
 def answer_in(reply: HttpReply) -> bytes:
-    """The body of a usable reply; anything else is a ``CallFailed``."""
+    """Return the body of a successful reply; raise ``CallFailed`` for any other."""
     if reply.succeeded and not reply.body:
         raise CallFailed(
             f"0-length response with status code: {reply.status} "
@@ -62,7 +62,7 @@ def answer_in(reply: HttpReply) -> bytes:
 
 
 def seconds_to_retry(reply: HttpReply) -> int | None:
-    """How long the webhook asks to wait; None when it does not ask for another try."""
+    """Return the seconds of ``Retry-After``; None if the reply requests no retry."""
     if reply.status != 429 and reply.status < 500:
         return None
     text = reply.retry_after.strip()
@@ -70,7 +70,7 @@ def seconds_to_retry(reply: HttpReply) -> int | None:
 
 
 def _status_message(reply: HttpReply) -> str | None:
-    """The message of a failed ``Status``, which a Go client prefers to any text of its own."""
+    """Return the message of a failed ``Status`` body, which a Go client prefers."""
     if b'"Status"' not in reply.body[:MOST_TEXT]:
         return None
     try:

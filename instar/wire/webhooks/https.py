@@ -1,6 +1,6 @@
-"""One webhook over HTTPS: whom to trust, what to send, and what a failure is called.
+"""HTTPS client of one webhook: trust, request headers, retries on dead connections, error texts.
 
-How the bytes travel is in ``connecting`` and ``http1_client``, which know nothing of webhooks.
+Used by ``transport.py``. ``connecting.py`` and ``http1_client.py`` move the bytes.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _HEADERS = (
     "Accept-Encoding: gzip\r\n"
 )
 _MANY_DIGITS = 100
-"""Of a port; Python refuses to read a number of thousands."""
+"""Limit of digits in a port, because Python refuses to parse thousands."""
 _AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
-"""What is sent of a path as it was given; anything else is escaped."""
+"""Characters of a path that are sent unescaped."""
 
 
 class ClientCertificate(NamedTuple):
-    """PEM files shown to webhooks that ask who is calling."""
+    """Client certificate (PEM files) for webhooks that authenticate their caller."""
 
     certificate: str
     key: str
 
 
 def tls_context(ca_bundle: str, certificate: ClientCertificate | None) -> ssl.SSLContext:
-    """Trust the bundle alone; without one, what the system trusts. Raises ``CallFailed``."""
+    """Return a context that trusts only the bundle, or the system's CAs. Raises ``CallFailed``."""
     try:
         context = ssl.create_default_context(cadata=_certificates(ca_bundle))
     except (binascii.Error, ssl.SSLError) as error:
@@ -58,7 +58,7 @@ def tls_context(ca_bundle: str, certificate: ClientCertificate | None) -> ssl.SS
             advice="clientConfig.caBundle must be base64 of PEM certificates",
             misconfigured=True,
         ) from error
-    # As in Go: the bundle may hold an intermediate or the very certificate, and only
+    # As in Go: the bundle may hold an intermediate or the server certificate itself, and only
     # subject alternative names count.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.hostname_checks_common_name = False
@@ -74,7 +74,8 @@ def tls_context(ca_bundle: str, certificate: ClientCertificate | None) -> ssl.SS
 
 
 def _certificates(ca_bundle: str) -> str | None:
-    """The certificates alone: comments and other PEM blocks do not matter, as in Go."""
+    """Return the certificates of the bundle; comments and other PEM blocks are ignored, as in
+    Go."""
     pem = base64.b64decode(ca_bundle)
     if not pem.strip():
         return None
@@ -85,7 +86,7 @@ def _certificates(ca_bundle: str) -> str | None:
 
 
 class HttpsClient:
-    """Keep-alive connections to one webhook. ``post`` sends once; deadlines are the caller's."""
+    """Keep-alive connections to one webhook. ``post`` sends once; the caller sets deadlines."""
 
     def __init__(
         self, tls: ssl.SSLContext, dialer: Dialer, proxy: str | None, most_bytes: int
@@ -97,14 +98,14 @@ class HttpsClient:
 
     @property
     def certificate(self) -> PeerCertificate | None:
-        """What the webhook showed when it was last connected to."""
+        """Return the certificate that the webhook presented last."""
         return self._connector.certificate
 
     async def close(self) -> None:
         await self._kept.close()
 
     async def post(self, url: str, body: bytes) -> HttpReply:
-        """Sends again, once, when a connection kept from an earlier call turns out to be dead."""
+        """Send a request, and once more if a kept-alive connection turns out to be dead."""
         route = self._routes.get(url) or self._new_route(url)
         request = b"%bContent-Length: %d\r\n\r\n%b" % (route.head, len(body), body)
         try:
@@ -165,12 +166,12 @@ class HttpsClient:
 
 
 class _Route(NamedTuple):
-    """What a URL says, in the form in which it is used."""
+    """A parsed URL, prepared for sending."""
 
     host: str
     port: int
     head: bytes
-    """The request as far as it does not depend on the body."""
+    """The request head up to the content length."""
 
 
 def _route(url: str) -> _Route:
@@ -190,7 +191,7 @@ def _in_ascii(name: str) -> str:
     try:
         return name if name.isascii() else name.encode("idna").decode()
     except UnicodeError:
-        return quote(name)  # no such host, as will turn out
+        return quote(name)  # will fail as an unknown host
 
 
 def _reply(answer: HttpResponse) -> HttpReply:

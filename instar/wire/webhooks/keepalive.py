@@ -1,4 +1,7 @@
-"""Connections kept open between calls, the most recently used first. Knows nothing of webhooks."""
+"""Pool of keep-alive connections of one webhook, most recently used first.
+
+Used by ``https.py``.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from instar.wire.webhooks.http1_client import ClientConnection
 
 
 class KeptConnections:
-    """Every open connection of one client; those nobody uses are dropped after a while."""
+    """All open connections of one client; idle ones are closed after a while."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
         self._open: set[ClientConnection] = set()
         self._idle: list[ClientConnection] = []
-        """The longest unused first."""
+        """Idle connections, the longest idle first."""
         self._sweeper: asyncio.TimerHandle | None = None
         self._emptied: asyncio.Event | None = None
         self.closed = False
@@ -27,7 +30,7 @@ class KeptConnections:
         return None
 
     def add(self, connection: ClientConnection) -> None:
-        """A new connection, in use."""
+        """Add a new connection, which is in use."""
         if connection.transport is not None:
             self._open.add(connection)
             connection.on_lost = self._forget
@@ -43,7 +46,7 @@ class KeptConnections:
             self._sweeper = loop.call_later(self._idle_seconds, self._sweep)
 
     async def close(self) -> None:
-        """Hangs up on everybody, also in the middle of a call."""
+        """Close all connections, including those with a call in progress."""
         self.closed = True
         self._idle.clear()
         if self._sweeper is not None:

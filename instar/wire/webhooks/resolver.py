@@ -1,9 +1,9 @@
-"""Where a ``service`` reference is reached: which host and port stand behind a service's name.
+"""Resolves a ``service`` reference of a webhook to a host and port.
 
-Outside a cluster nobody resolves ``<name>.<namespace>.svc``, so three sources are asked in
-turn: mappings given on the command line, Service objects of our own store (through a callback,
-this room knows no store), and DNS. Only the address dialled comes from here; the name a
-certificate must carry stays ``<name>.<namespace>.svc``.
+Used by ``dialer.py``. Outside a cluster ``<name>.<namespace>.svc`` has no DNS entry, so three
+sources are tried in turn: mappings from the command line, Service objects (through a callback into
+the registry), and DNS. Only the dialled address is resolved here; the certificate must still be
+valid for ``<name>.<namespace>.svc``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ServiceKey(NamedTuple):
 
 
 class Unresolved(Exception):
-    """No address for a service; the text is upstream's."""
+    """A service has no address; the text is upstream's."""
 
     def __init__(self, text: str, advice: str = "") -> None:
         super().__init__(text)
@@ -35,7 +35,7 @@ class Unresolved(Exception):
 
 class Resolver(Protocol):
     async def resolve(self, namespace: str, name: str, port: int) -> HostPort:
-        """The address to dial. Raises ``Unresolved``."""
+        """Return the address to dial. Raises ``Unresolved``."""
         ...
 
 
@@ -44,7 +44,7 @@ ServiceLookup = Callable[[str, str], Awaitable[Mapping[str, Any] | None]]
 
 
 class ServiceResolver:
-    """Static mappings, then Service objects, then the DNS name of the service."""
+    """Tries static mappings, then Service objects, then the service's DNS name."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ServiceResolver:
 
 
 def parse_mapping(text: str) -> tuple[ServiceKey, HostPort]:
-    """``NAMESPACE/NAME[:PORT]=HOST:PORT``; raises ``ValueError`` with a sentence for a user."""
+    """Parse ``NAMESPACE/NAME[:PORT]=HOST:PORT``; raises ``ValueError`` with a text for the user."""
     left, equals, right = text.partition("=")
     namespace, slash, rest = left.partition("/")
     name, colon, port = rest.partition(":")
@@ -86,7 +86,7 @@ def _is_port(text: str) -> bool:
 
 
 def _service_target(service: Mapping[str, Any], name: str, port: int) -> HostPort | None:
-    """Upstream's choice; None for a service nobody gave an address."""
+    """Return upstream's choice of address; None for a service without one."""
     spec = service.get("spec") or {}
     kind = spec.get("type") or "ClusterIP"
     if kind == "ExternalName":

@@ -1,7 +1,7 @@
-"""POST to a webhook: deadline, retries the webhook asks for, and a limit on calls at once.
+"""Webhook transport: POST with a deadline, requested retries and a limit on concurrent calls.
 
-Connections are shared by every CRD with the same client configuration and outlive a change of
-the CRD. What is posted, and whether the answer is any good, is not known here.
+Used by conversion and admission, which build the body and check the answer. CRDs with the same
+client configuration share connections, which outlive a change of the CRD.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ MOST_TRANSPORTS = 200
 
 
 class Transport(Protocol):
-    """Carries one body to a webhook and its answer back."""
+    """Posts one body to a webhook and returns its answer."""
 
     @property
     def address(self) -> str:
-        """The webhook's URL, for people."""
+        """The webhook's URL, for messages."""
         ...
 
     async def post(self, body: bytes, *, seconds: float) -> bytes:
-        """Raises ``CallFailed``, or ``TooManyRequests`` when too many calls wait already."""
+        """Post a body. Raises ``CallFailed``, or ``TooManyRequests`` when too many calls wait."""
         ...
 
 
@@ -48,15 +48,15 @@ class TransportSettings:
     resolver: Resolver = field(default_factory=ServiceResolver)
     client_certificate: ClientCertificate | None = None
     calls_at_once: int = 32
-    """Per webhook."""
+    """Limit per webhook."""
     calls_waiting: int = 512
     most_answer_bytes: int = 64 * 1024 * 1024
     proxies: bool = True
-    """Honour ``HTTPS_PROXY`` and ``NO_PROXY`` for ``url`` webhooks that are not on loopback."""
+    """Use ``HTTPS_PROXY`` and ``NO_PROXY`` for ``url`` webhooks that are not on loopback."""
 
 
 class WebhookTransport:
-    """The way to one webhook."""
+    """Transport of one webhook."""
 
     def __init__(self, client: WebhookClient, settings: TransportSettings) -> None:
         self.address = webhook_address(client)
@@ -64,7 +64,7 @@ class WebhookTransport:
         self._settings = settings
         limits = f"the webhook {self.address}", settings.calls_at_once, settings.calls_waiting
         self.crowd = CallerLimit(*limits)
-        """Everybody who waits for this webhook, whichever CRD they come from."""
+        """All callers that wait for this webhook, from any CRD."""
         self._gate = Gate(*limits)
         self._client: HttpsClient | None = None
 
@@ -79,7 +79,7 @@ class WebhookTransport:
     async def post(
         self, body: bytes, *, seconds: float = DEFAULT_TIMEOUT, told: float | None = None
     ) -> bytes:
-        """``told`` is the time the webhook is told it has, where that is not ``seconds``."""
+        """Post; ``told`` is the timeout sent to the webhook where it differs from ``seconds``."""
         url = f"{self.address}?timeout={go_duration(told or seconds)}"
         deadline = asyncio.get_running_loop().time() + seconds
         try:
@@ -93,7 +93,7 @@ class WebhookTransport:
             ) from error
 
     async def close(self) -> None:
-        """Drops the connections; a later ``post`` opens new ones."""
+        """Close the connections; a later ``post`` opens new ones."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
@@ -123,7 +123,7 @@ class WebhookTransport:
 
 
 class TransportPool:
-    """One transport per client configuration, shared by the CRDs that have the same one."""
+    """One transport per client configuration, shared by CRDs with the same one."""
 
     def __init__(self, settings: TransportSettings | None = None) -> None:
         self._settings = settings or TransportSettings()
@@ -139,7 +139,7 @@ class TransportPool:
         return transport
 
     def certificates(self) -> dict[str, PeerCertificate]:
-        """By address: what webhooks showed when they were last connected to."""
+        """Return by address the certificates that webhooks presented last."""
         shown = ((item.address, item.certificate) for item in self._transports.values())
         return {address: certificate for address, certificate in shown if certificate}
 
@@ -149,7 +149,7 @@ class TransportPool:
         await asyncio.gather(*(item.close() for item in transports), *self._closing)
 
     def _drop_the_oldest(self) -> None:
-        """Only an idle one; it comes back to life if its CRD still uses it."""
+        """Close the oldest idle transport; it reopens if its CRD still uses it."""
         if len(self._transports) <= MOST_TRANSPORTS:
             return
         idle = next((key for key, item in self._transports.items() if item.idle), None)
@@ -161,7 +161,7 @@ class TransportPool:
 
 
 def webhook_address(client: WebhookClient) -> str:
-    """The URL a webhook is called at, without the query."""
+    """Return the URL of a webhook, without the query."""
     service = client.service
     if service is not None:
         host = f"{service.name}.{service.namespace}.svc:{service.port}"
@@ -171,7 +171,7 @@ def webhook_address(client: WebhookClient) -> str:
 
 
 def go_duration(seconds: float) -> str:
-    """A duration as Go prints it: ``30s``, ``1m30s``, ``500ms``."""
+    """Format a duration as Go prints it: ``30s``, ``1m30s``, ``500ms``."""
     if seconds < 1:
         return f"{seconds * 1000:g}ms"
     hours, rest = divmod(seconds, 3600)
@@ -185,7 +185,7 @@ def go_duration(seconds: float) -> str:
 def _proxy_for(address: str) -> str | None:
     if not any(name.lower() == "https_proxy" for name in os.environ):
         return None
-    # Only here: it brings half of the standard library along, while the first caller waits.
+    # Imported here: it loads half of the standard library, and few calls need it.
     from urllib.request import getproxies, proxy_bypass
 
     host = urlsplit(address).hostname or ""

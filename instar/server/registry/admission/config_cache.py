@@ -1,6 +1,7 @@
-"""Configurations in memory: read when they change, not when they are needed.
+"""Cache of parsed configuration objects (webhook configurations, policies, priority classes).
 
-With none stored, asking costs the look into an empty dict.
+Used by admission plugins. Objects are parsed once per revision when they change, not on each
+request; with none stored, a check costs a look-up in an empty dict.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 
 class Followed(Generic[T]):
-    """One kind's objects, each made into something by ``read`` once per revision."""
+    """Objects of one kind, each parsed by ``read`` once per revision."""
 
     def __init__(
         self, backend: Backend, group: str, plural: str, read: Callable[[Object], T]
@@ -34,11 +35,11 @@ class Followed(Generic[T]):
         backend.cache.on_reset(self._reset)
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether any object is stored."""
         return bool(self.objects.entries)
 
     def current(self) -> tuple[T, ...]:
-        """In the order of their names."""
+        """Return the parsed objects in the order of their names."""
         if self._sorted is None:
             self._sorted = tuple(self._made())
         return self._sorted
@@ -55,7 +56,8 @@ class Followed(Generic[T]):
         return [found for name in sorted(entries) if (found := self._of(entries[name])) is not None]
 
     def _of(self, entry: CacheEntry) -> T | None:
-        """What cannot be read (by another's hand) is as if it were not there; the rest goes on."""
+        """Parse an entry; one that cannot be parsed (written by another program) counts as
+        absent."""
         known = self._known.get(entry.suffix)
         if known is not None and known[0] == entry.revision:
             return known[1]

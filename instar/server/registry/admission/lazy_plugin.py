@@ -1,5 +1,8 @@
-"""A plugin that most servers never need: made, and imported, when the first configuration of its
-kind is stored. Until then it costs the look into an empty dict."""
+"""Admission plugin that is imported and created when the first object of its kind is stored.
+
+Used by ``server/lifecycle/admission_setup.py`` for webhooks and policies, which most servers never
+need. Until then it costs a look-up in an empty dict.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from instar.wire.storage.keys import collection_prefix
 
 
 class OnDemand:
+    """Creates the wrapped plugin on first use."""
+
     def __init__(
         self,
         backend: Backend,
@@ -22,7 +27,7 @@ class OnDemand:
         *,
         always: bool = False,
     ) -> None:
-        """``always``: it has something to do though nothing is stored."""
+        """``always``: the plugin is active even though no object is stored."""
         self._objects = backend.collection(collection_prefix(group, plural))
         self._part = part
         self._make = make

@@ -1,6 +1,7 @@
-"""Admission plugins by upstream's names: which there are, are on, and do something here.
+"""Names of upstream's admission plugins: which exist, are on by default, and are implemented.
 
-Knows names alone, so that a command line can be read without loading a plugin.
+Read by the command line (``cli/serving/admission_flags.py``) and ``admission_setup.py``; importing
+it loads no plugin.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 CRD_PROTECTION = "CustomResourceDefinitionProtection"
-"""Ours: upstream has no such plugin."""
+"""Our own plugin; upstream has none like it."""
 
 HERE = frozenset(
     {
@@ -20,11 +21,11 @@ HERE = frozenset(
         *("ValidatingAdmissionWebhook", "ResourceQuota", "PodSecurity"),
     }
 )
-"""On unless somebody turns them off."""
+"""On unless disabled by ``--disable-admission-plugins``."""
 
 ON_REQUEST = frozenset({"AlwaysAdmit", "AlwaysDeny", "OwnerReferencesPermissionEnforcement"})
 ON_REQUEST |= {"ServiceAccount", CRD_PROTECTION, "EventRateLimit"}
-"""``ServiceAccount`` is on upstream, where something runs the pods it prepares."""
+"""Off unless enabled. ``ServiceAccount`` is on upstream, where pods run."""
 
 IDLE = frozenset(
     {
@@ -33,8 +34,8 @@ IDLE = frozenset(
         *("JobValidation", "PodResizeValidator", "NodeRestriction"),
     }
 )
-"""Accepted, and without effect here: they are on in every cluster, and what they guard (nodes,
-running pods) is not there."""
+"""Accepted without effect: on in every cluster, but they guard nodes and running pods, which this
+server does not have."""
 
 UNAVAILABLE = frozenset(
     {
@@ -43,15 +44,15 @@ UNAVAILABLE = frozenset(
         *("PodTolerationRestriction", "ExtendedResourceToleration", "DenyServiceExternalIPs"),
     }
 )
-"""Known, and refused when asked for: somebody would rely on them."""
+"""Known but not implemented: enabling one is an error, because users would rely on it."""
 
 
 class BadPlugins(ValueError):
-    """The text is for whoever wrote the command line."""
+    """An invalid choice of plugins; the text is shown to the user of the command line."""
 
 
 def chosen(enabled: Iterable[str], disabled: Iterable[str], only: Iterable[str]) -> frozenset[str]:
-    """The plugins that are on. ``only`` is all there shall be. Raises ``BadPlugins``."""
+    """Return the enabled plugins; with ``only``, exactly these. Raises ``BadPlugins``."""
     on, off, alone = list(enabled), list(disabled), list(only)
     for flag, names in (
         ("enable-admission-plugins", on),

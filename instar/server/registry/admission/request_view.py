@@ -1,5 +1,7 @@
-"""An operation as configurations see it: what rules and selectors look at, and what whoever is
-asked is told of it. Webhooks and policies share it, with every conversion made on the way.
+"""An admission request as webhooks and policies see it: attributes, objects and namespace.
+
+Webhooks and policies share one ``Subject`` per operation and phase, so that each object is
+converted to a version once.
 """
 
 from __future__ import annotations
@@ -32,36 +34,35 @@ from instar.server.registry.stored.entry import UnreadableEntry
 from instar.wire.storage.keys import collection_prefix
 
 _ANSWER_SECONDS = 10.0
-"""That an expression waits for an authorizer far away."""
+"""Seconds that an expression waits for a remote authorizer."""
 
 
 class ObjectPair(NamedTuple):
-    """The object and what it was before, at one version."""
+    """The new and the old object, at one version."""
 
     obj: Object | None
     old: Object | None
 
 
 class Subjects:
-    """Makes subjects; knows where namespaces are and who decides about permissions."""
+    """Creates subjects; holds the namespaces and the authorizer."""
 
     def __init__(self, backend: Backend, authorizer: Authorizer, *, strict: bool = True) -> None:
-        """``strict``: a namespace must exist; else one that does not is as if nothing was said of
-        it."""
+        """With ``strict`` a namespace must exist; otherwise a missing one has no labels."""
         self._backend = backend
         self._namespaces = backend.collection(collection_prefix("", "namespaces"))
         self._strict = strict
         self.authorizer = authorizer
 
     def of(self, operation: Operation, *, validating: bool) -> Subject:
-        """The same for everybody who asks in the same phase."""
+        """Return the operation's subject, shared by all callers of the same phase."""
         known = operation.notes.get(Subject)
         if not isinstance(known, Subject) or known.validating is not validating:
             known = operation.notes[Subject] = Subject(self, operation, validating=validating)
         return known
 
     async def namespace(self, name: str) -> Object | None:
-        """The Namespace as stored; where namespaces need not exist, None for one that does not."""
+        """Return the stored Namespace; None for a missing one where namespaces need not exist."""
         if name not in self._namespaces.entries:
             await self._backend.consistent()
         entry = self._namespaces.entries.get(name)
@@ -76,7 +77,7 @@ class Subjects:
 
 
 class Subject:
-    """One operation in one phase."""
+    """One operation in one phase (mutating or validating)."""
 
     def __init__(self, subjects: Subjects, operation: Operation, *, validating: bool) -> None:
         self._subjects = subjects
@@ -86,9 +87,9 @@ class Subject:
         self._pairs: dict[str, ObjectPair] = {}
 
     async def means(self, criteria: Criteria, obj: Object | None = None) -> RequestEndpoint | None:
-        """At which version a configuration wants to see the operation; None when it does not.
-        ``obj`` is the object as it is by now, where that is not the operation's. Raises 404 for a
-        namespace that a selector asks about and nobody knows."""
+        """Return the version at which a configuration matches the operation; None if it does not
+        match. ``obj`` is the current object where it differs from the operation's. Raises 404 for a
+        missing namespace that a selector needs."""
         endpoint = criteria.endpoint(self.asked)
         if endpoint is None:
             return None
@@ -102,7 +103,7 @@ class Subject:
         return endpoint
 
     async def namespace_labels(self) -> Mapping[str, str]:
-        """A Namespace that is written is judged by what it will be."""
+        """Return the namespace's labels; for a write of a Namespace, those of the new object."""
         operation, asked = self.operation, self.asked
         written = operation.verb in (Verb.CREATE, Verb.UPDATE)
         if asked.is_namespace and written and not operation.subresource:
@@ -110,14 +111,14 @@ class Subject:
         return labels_of(await self._subjects.namespace(asked.namespace)) or {}
 
     async def namespace_object(self) -> Object | None:
-        """For expressions: of a namespaced object alone."""
+        """Return the Namespace for expressions; None for cluster-scoped objects."""
         asked = self.asked
         if asked.is_namespace or not asked.namespace:
             return None
         return await self._subjects.namespace(asked.namespace)
 
     def request(self, endpoint: RequestEndpoint) -> Object:
-        """The AdmissionRequest but for its objects."""
+        """Return the AdmissionRequest without its objects."""
         operation = self.operation
         given = operation.options
         options = None if given is None else given.document(operation.verb)
@@ -125,7 +126,7 @@ class Subject:
         return request_document(self.asked, endpoint, user, options, dry_run=operation.dry_run)
 
     async def at(self, endpoint: RequestEndpoint) -> ObjectPair:
-        """Both objects at a version, each converted once. They are not to be changed."""
+        """Return both objects at a version, each converted once. Callers must not change them."""
         known = self._pairs.get(endpoint.api_version)
         if known is None:
             obj = self.operation.obj
@@ -138,7 +139,7 @@ class Subject:
         return known
 
     async def old_at(self, endpoint: RequestEndpoint) -> Object | None:
-        """Remembered beyond the phase: the old object does not change."""
+        """Return the old object at a version; cached across phases, because it does not change."""
         old, key = self.operation.old, ("old", endpoint.api_version)
         if old is None:
             return None
@@ -151,7 +152,7 @@ class Subject:
     async def converted(
         self, obj: Object, source: RequestEndpoint, wanted: RequestEndpoint
     ) -> Object:
-        """From one version of the resource to another; not pruned, not defaulted."""
+        """Convert between versions of the resource, without pruning or defaulting."""
         target = self.operation.target
         if source.api_version == wanted.api_version or self.operation.kind is not None:
             return obj
@@ -159,7 +160,7 @@ class Subject:
         return await target.codec.shown(obj, versions[source.version], versions[wanted.version])
 
     def values(self, endpoint: RequestEndpoint, pair: ObjectPair) -> dict[str, Any]:
-        """What expressions see, but for params, variables and the namespace."""
+        """Return the variables of expressions, except params, variables and the namespace."""
         decide, asked = self._decider(), self.asked
         question = authz.CelAuthzQuestion(
             "",
@@ -178,8 +179,8 @@ class Subject:
         }
 
     def _decider(self) -> Callable[[authz.CelAuthzQuestion], authz.CelAuthzDecision]:
-        """Answers expressions. Where somebody far away must be asked, the expression has to wait:
-        that it can in a thread alone."""
+        """Return the function that answers ``authorizer`` checks of expressions. A remote
+        authorizer makes the expression wait, which is possible only in a thread."""
         loop, authorizer = asyncio.get_running_loop(), self._subjects.authorizer
 
         def decide(question: authz.CelAuthzQuestion) -> authz.CelAuthzDecision:
@@ -230,7 +231,7 @@ def _on_loop() -> bool:
 
 
 def labels_of(obj: Object | None) -> Mapping[str, str] | None:
-    """None where there is no object, or it has no metadata."""
+    """Return the labels; None without an object or metadata."""
     metadata = None if obj is None else obj.get("metadata")
     if not isinstance(metadata, dict):
         return None
@@ -239,7 +240,7 @@ def labels_of(obj: Object | None) -> Mapping[str, str] | None:
 
 
 def refused_name(operation: Operation) -> str:
-    """What a refusal calls the object: the request's name, its own, or what that begins with."""
+    """Return the object's name for error messages: the request's, its own, or generateName."""
     metadata = (operation.obj or {}).get("metadata") or {}
     return operation.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
 
@@ -264,11 +265,11 @@ def _asked(operation: Operation, *, validating: bool) -> MatchedRequest:
 
 _Endpoints = tuple[RequestEndpoint, tuple[RequestEndpoint, ...]]
 _KNOWN: WeakKeyDictionary[Serving, dict[tuple[Any, ...], _Endpoints]] = WeakKeyDictionary()
-"""The same for all requests as long as a resource is served as it is."""
+"""Endpoints per serving, equal for all requests until the resource changes."""
 
 
 def _endpoints(serving: Serving, version: VersionServing, operation: Operation) -> _Endpoints:
-    """The request's own, and the same at every version that has it."""
+    """Return the request's own endpoint, and the equivalent ones at every version that has it."""
     held = _KNOWN.get(serving)
     if held is None:
         held = _KNOWN[serving] = {}

@@ -1,1 +1,1 @@
-"""Built-in admission plugins, under upstream's names."""
+"""Built-in admission plugins, under upstream's names; ``admission_setup.py`` creates them."""

@@ -1,4 +1,4 @@
-"""A plugin that says the same to everything: for tests of clients, and to freeze a server."""
+"""AlwaysDeny plugin: rejects every write, for tests of clients and to freeze a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class AlwaysDenyPlugin:
 
     def admit(self, operation: Operation) -> None:
         if operation.asked is OURSELVES:
-            return  # or it could not even start
+            return  # the server's own writes pass, or it could not start
         serving = operation.target.serving
         metadata = (operation.obj or {}).get("metadata") or {}
         name = operation.name or metadata.get("name") or metadata.get("generateName") or "Unknown"

@@ -1,4 +1,4 @@
-"""Who may approve and sign requests for certificates, and which nobody may make.
+"""CertificateSigningRequest plugins: approval and signing permissions, and forbidden subjects.
 
 Upstream's CertificateApproval, CertificateSigning and CertificateSubjectRestriction.
 """
@@ -18,7 +18,7 @@ from instar.server.registry.resources.serving import Serving
 _GROUP, _PLURAL = "certificates.k8s.io", "certificatesigningrequests"
 _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 _VERBS = {"approval": "approve", "status": "sign"}
-"""By the subresource that is written: what its writer must be allowed to do as a signer."""
+"""Verb on the signer that the writer of the subresource needs."""
 
 
 class CertificateAdmission:
@@ -30,7 +30,7 @@ class CertificateAdmission:
         return Interest.BOTH if concerned else Interest.NONE
 
     def admit(self, operation: Operation) -> None:
-        """Conditions are stamped with the time they came to be, unless they say it."""
+        """Set the timestamps of new conditions that have none."""
         if operation.verb is not Verb.UPDATE or operation.subresource not in _VERBS:
             return
         former = {
@@ -59,7 +59,7 @@ class CertificateAdmission:
             raise errors.forbidden(_GROUP, _PLURAL, operation.target.name, text)
 
     async def _may(self, operation: Operation, verb: str, signer: str) -> bool:
-        """For the signer by name, or for all of its domain."""
+        """Check the permission for the signer by name, then for all of its domain."""
         for name in (signer, f"{signer.partition('/')[0]}/*"):
             user = operation.asked.user
             asked = Attributes(user, verb, _GROUP, "*", "signers", name=name)
@@ -75,7 +75,7 @@ def _check_subject(obj: Object, operation: Operation) -> None:
     spec = obj["spec"]
     if spec.get("signerName") != _CLIENT_SIGNER:
         return
-    # Only here: reading certificates takes a library that most servers need for nothing else.
+    # Imported here, because the certificate library is needed for nothing else.
     from instar.kube.builtin_rules.signing import organizations
 
     if ADMIN_GROUP in organizations(str(spec.get("request", ""))):

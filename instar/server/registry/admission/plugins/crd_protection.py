@@ -1,7 +1,6 @@
-"""A CRD that has objects is not deleted by a slip: they would all go with it.
+"""CRD protection plugin (``--protect-crds``): rejects deleting a CRD that has objects.
 
-Ours, not upstream's, and off unless asked for (``--protect-crds``). Whoever means it says so on
-the CRD first.
+Not in upstream, off by default. An annotation on the CRD allows the deletion.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
-"""Defaults that another object decides: the class of a claim or an ingress, a new node's taint,
-and who asked for a certificate."""
+"""Plugins that default a field from another object or from the user.
+
+Upstream's DefaultStorageClass, DefaultIngressClass, TaintNodesByCondition, and the requesting user
+of a CertificateSigningRequest.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ class ClassAdmission:
     """DefaultStorageClass, DefaultIngressClass, TaintNodesByCondition, CertificateSubject."""
 
     def __init__(self, backend: Backend, off: frozenset[str] = frozenset()) -> None:
-        """``off`` names those of them that are not wanted."""
+        """``off`` names the disabled plugins among them."""
         self._storage = Lookup(backend, "storage.k8s.io", "storageclasses")
         self._ingress = Lookup(backend, "networking.k8s.io", "ingressclasses")
         acts: dict[tuple[str, str], tuple[str, _Act]] = {
@@ -70,7 +73,7 @@ def _taint(operation: Operation, obj: Object) -> None:
 
 
 def _name_requester(operation: Operation, obj: Object) -> None:
-    """Whatever a request says of its author, it is who asked."""
+    """Set the requester fields of a CertificateSigningRequest to the authenticated user."""
     user, spec = operation.asked.user, obj["spec"]
     for name in ("username", "uid", "groups", "extra"):
         spec.pop(name, None)

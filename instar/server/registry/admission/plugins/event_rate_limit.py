@@ -1,7 +1,7 @@
-"""EventRateLimit: so many events a second, of all, of a namespace, of a user, or about one object.
+"""EventRateLimit plugin: limits Events per second by server, namespace, user or object.
 
-Whoever reports the same thing for ever fills a store with it. Off unless it is enabled and told
-its limits; the configuration and the words are upstream's.
+Protects the store from clients that repeat an Event endlessly. Off unless enabled with a
+configuration; configuration format and error texts are upstream's.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class EventLimit(NamedTuple):
     qps: int
     burst: int
     remembered: int = _CACHE
-    """Keys whose last events are remembered; who was seen longest ago is forgotten."""
+    """Number of keys with remembered buckets; the least recently used is dropped."""
 
 
 class BadLimits(ValueError):
-    """One line that says what is wrong."""
+    """An invalid configuration; one line says what is wrong."""
 
 
 def read_limits(document: Any) -> tuple[EventLimit, ...]:
-    """Raises ``BadLimits``."""
+    """Parse the plugin's configuration. Raises ``BadLimits``."""
     try:
         unknown = unknown_fields(document, _SHAPE)
     except Misshapen as error:
@@ -79,7 +79,7 @@ def _errors(limit: dict[str, Any], at: str) -> list[FieldError]:
 
 
 class _Buckets:
-    """One limit's tokens, by key."""
+    """Token buckets of one limit, by key."""
 
     def __init__(self, limit: EventLimit, clock: Callable[[], float]) -> None:
         self.limit, self._clock = limit, clock

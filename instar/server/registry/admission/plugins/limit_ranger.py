@@ -1,4 +1,4 @@
-"""LimitRanger: what a namespace's LimitRanges fill in, and what they refuse."""
+"""LimitRanger plugin: applies defaults of a namespace's LimitRanges and rejects violations."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _containers(obj: Object) -> Iterator[tuple[Object, str]]:
 
 
 def _fill(obj: Object, limits: list[Object]) -> None:
-    """Requests and limits that containers leave out; a note of it in an annotation."""
+    """Fill in missing requests and limits of containers, and record that in an annotation."""
     told: list[str] = []
     wanted = [item for item in limits if item.get("type") == "Container"]
     given = {
@@ -126,7 +126,7 @@ def _judged(item: Object, type: str, requests: Object, limits: Object, word: str
 
 
 def _sum(obj: Object, member: str) -> dict[str, str]:
-    """Of all containers; init containers count by their largest."""
+    """Return the sum over containers; init containers count by their largest."""
     total: dict[str, Fraction] = {}
     largest: dict[str, Fraction] = {}
     for container, word in _containers(obj):
@@ -144,7 +144,7 @@ def _sum(obj: Object, member: str) -> dict[str, str]:
 
 
 def amount_text(name: str, amount: Fraction) -> str:
-    """An amount as a quantity: thousandths for fractions, powers of 1024 for bytes."""
+    """Format an amount as a quantity: thousandths for fractions, powers of 1024 for bytes."""
     if amount.denominator != 1:
         return canonical_quantity(f"{-(-(amount * 1000) // 1)}m")
     if "memory" in name or "storage" in name:

@@ -1,4 +1,4 @@
-"""Objects of other kinds that a plugin looks at: by name, or the one that is marked as default."""
+"""Looks up objects of other kinds in the watch cache for admission plugins."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from instar.wire.storage.keys import collection_prefix
 
 
 class Lookup:
+    """Read access to the objects of one kind."""
+
     def __init__(self, backend: Backend, group: str, plural: str) -> None:
         self._objects = backend.collection(collection_prefix(group, plural))
 
@@ -37,7 +39,7 @@ class Lookup:
                 yield found
 
     def annotated(self, annotation: str) -> Object | None:
-        """The default: of several that say so the newest, then the first by name."""
+        """Return the object marked as default: the newest of several, then the first by name."""
         marked = [
             obj
             for obj in self.all()

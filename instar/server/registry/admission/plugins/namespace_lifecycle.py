@@ -1,5 +1,7 @@
-"""NamespaceLifecycle: objects are created only where a namespace is, and stays; and the namespaces
-every cluster has are not deleted."""
+"""NamespaceLifecycle plugin: rejects creates in missing or terminating namespaces.
+
+It also protects the initial namespaces from deletion.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ class NamespaceLifecycle:
         self._backend = backend
         self._namespaces = backend.collection(collection_prefix("", "namespaces"))
         self._staying: CacheEntry | None = None
-        """The last one that was found to stay: it is asked for again and again."""
+        """The last namespace entry found active: a cache, because it is checked again and again."""
 
     def interest(self, serving: Serving, verb: Verb) -> Interest:
         if verb is Verb.CREATE:
@@ -38,7 +40,7 @@ class NamespaceLifecycle:
         return self.validate(operation)
 
     def validate(self, operation: Operation) -> Awaitable[None] | None:
-        """Once more: much may have happened while a webhook was at work."""
+        """Check again, because the namespace may have changed while webhooks were called."""
         if operation.verb is Verb.CREATE and not self._takes(operation.target.namespace):
             return self._check_place(operation)
         return None
@@ -47,7 +49,7 @@ class NamespaceLifecycle:
         target = operation.target
         if not target.serving.namespaced:
             return
-        # It may have been made, or made anew, through another replica a moment ago.
+        # It may have been created through another replica a moment ago.
         await self._backend.consistent()
         entry = self._namespaces.entries.get(target.namespace)
         leaving = await self._foreign(target.namespace) if entry is None else is_terminating(entry)
@@ -57,8 +59,8 @@ class NamespaceLifecycle:
             raise _leaving(operation)
 
     async def _foreign(self, namespace: str) -> bool | None:
-        """Whether a namespace that a kube-apiserver keeps in the same store is being deleted; None
-        when there is none. Asked of the store: its binary values are not in our cache."""
+        """Return whether a namespace that a kube-apiserver keeps in the same store is terminating;
+        None if absent. Reads the store, because its binary values are not in our cache."""
         key = f"namespaces/{namespace}"
         record = await guarded(lambda: self._backend.store.get(key))
         if record is None or not record.value.startswith(MAGIC):
@@ -78,8 +80,8 @@ class NamespaceLifecycle:
 
 
 def is_terminating(entry: CacheEntry) -> bool:
-    """Whether somebody deleted it. The bytes only tell whether it is worth a look: a label or an
-    annotation may say the same."""
+    """Return whether the object has a deletionTimestamp. The bytes are only a fast pre-check,
+    because a label or an annotation may contain the same text."""
     try:
         if b'"deletionTimestamp":"' not in (entry.ready or entry.view):
             return False

@@ -1,5 +1,8 @@
-"""OwnerReferencesPermissionEnforcement: who says that an object is owned must be allowed to have
-it deleted, and who makes an owner wait must be allowed to hold it. Off unless asked for."""
+"""OwnerReferencesPermissionEnforcement plugin: checks permissions for changing owner references.
+
+The writer needs delete on the object to change owners, and update on an owner's finalizers to set
+blockOwnerDeletion. Off by default.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What admission does to pods: tolerations everybody gets, priorities, runtime classes."""
+"""Pod plugins: Priority, DefaultTolerationSeconds, RuntimeClass and PodTopologyLabels."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PRIORITY_CLASSES = ("scheduling.k8s.io", "priorityclasses")
 
 
 class PodAdmission:
-    """Priority, DefaultTolerationSeconds, RuntimeClass and PodTopologyLabels, in this order."""
+    """The four plugins, applied in this order."""
 
     def __init__(self, backend: Backend, off: frozenset[str] = frozenset()) -> None:
-        """``off`` names those of them that are not wanted."""
+        """``off`` names the disabled plugins among them."""
         self._off = off
         self._priorities = Followed(backend, "scheduling.k8s.io", "priorityclasses", _as_it_is)
         self._runtimes = Lookup(backend, "node.k8s.io", "runtimeclasses")
@@ -74,7 +74,7 @@ class PodAdmission:
                 raise _refused(operation, text)
 
     def _label_place(self, obj: Object, name: object) -> None:
-        """A pod carries the zone and region of its node, from its binding on."""
+        """Copy the zone and region labels of the pod's node, at binding."""
         node = self._nodes.get(name) if isinstance(name, str) else None
         labels = ((node or {}).get("metadata") or {}).get("labels") or {}
         found = {name: labels[name] for name in _PLACES if name in labels}
@@ -104,7 +104,7 @@ class PodAdmission:
             spec[name] = wanted
 
     def _named(self, name: str) -> Object | None:
-        """The two of the system are there, whether or not somebody keeps them as objects."""
+        """Return a PriorityClass; the two system classes exist even when not stored."""
         found = self._priorities.get(name)
         if found is None and name in _SYSTEM:
             return {"metadata": {"name": name}, "value": _SYSTEM[name]}
@@ -153,7 +153,7 @@ def _as_it_is(obj: Object) -> Object:
 
 
 def _tolerate_trouble(spec: Object) -> None:
-    """A pod stays five minutes on a node that is lost, unless it says otherwise."""
+    """Tolerate a lost node for five minutes, unless the pod says otherwise."""
     tolerations = spec.get("tolerations") or []
     missing = [
         key

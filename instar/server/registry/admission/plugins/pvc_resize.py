@@ -1,4 +1,4 @@
-"""A claim grows only where its storage class says that volumes can: PersistentVolumeClaimResize."""
+"""PersistentVolumeClaimResize plugin: allows growth only if the storage class allows expansion."""
 
 from __future__ import annotations
 

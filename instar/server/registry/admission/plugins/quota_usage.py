@@ -1,4 +1,7 @@
-"""What objects take of a quota: pure functions on an object, and the names amounts go by."""
+"""Computes an object's usage of a ResourceQuota; pure functions.
+
+Called by the ResourceQuota plugin and the quota controller.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def count_name(group: str, plural: str) -> str:
 
 
 def taken(group: str, plural: str, obj: Object) -> dict[str, Fraction]:
-    """By every name a quota may have for it."""
+    """Return the object's usage by quota resource name."""
     found = {count_name(group, plural): Fraction(1)}
     place = (group, plural)
     if place in COUNTED:
@@ -43,7 +46,7 @@ def taken(group: str, plural: str, obj: Object) -> dict[str, Fraction]:
 
 
 def needs_content(name: str) -> bool:
-    """Whether objects must be looked into, or counting them is enough."""
+    """Return whether usage depends on the objects' content, not only on their number."""
     return not name.startswith("count/") and name not in (set(COUNTED.values()) - {"pods"})
 
 
@@ -89,7 +92,8 @@ def _of_claim(spec: Object) -> dict[str, Fraction]:
 
 
 def in_scope(quota: Object, group: str, plural: str, obj: Object) -> bool:
-    """Scopes are of pods; a quota with scopes has nothing to say of anything else."""
+    """Return whether the quota counts the object. Scopes select pods; a quota with scopes counts
+    nothing else."""
     spec = quota.get("spec") or {}
     selector = (spec.get("scopeSelector") or {}).get("matchExpressions") or []
     asked = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]

@@ -1,7 +1,7 @@
-"""Nobody grants by a role or binding what they may not do themselves.
+"""RBAC escalation check: a user cannot grant permissions that the user does not have.
 
-Admins may; so may whoever is allowed to ``escalate`` the role or to ``bind`` it. Runs before the
-object is checked, as upstream does.
+Exempt are admins and users with ``escalate`` on the role or ``bind`` for it. Runs before the object
+is validated, as upstream does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EVERYTHING = (
     PolicyRule(("*",), urls=("*",)),
 )
 _BYTES_A_STEP = 16
-"""What a comparison weighs, when it comes to leaving the loop."""
+"""Cost of one rule comparison in bytes, for deciding whether to run in a thread."""
 _ROLES = ("roles", "clusterroles")
 _HOUSEKEEPING = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
 _RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
@@ -123,7 +123,7 @@ def _gathers(role: Object) -> bool:
 
 
 def _only_kept_house(new: Object, old: Object) -> bool:
-    """Garbage collectors write these, and grant nothing by them."""
+    """Return whether only metadata written by garbage collectors changed, which grants nothing."""
 
     def rest(obj: Object) -> Object:
         metadata = {k: v for k, v in obj["metadata"].items() if k not in _HOUSEKEEPING}

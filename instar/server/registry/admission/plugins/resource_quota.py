@@ -1,7 +1,7 @@
-"""ResourceQuota: a create that would exceed what its namespace may have is refused.
+"""ResourceQuota plugin: rejects a create that would exceed its namespace's quota.
 
-Judged by what is there, not by what a quota's status says of it, and by what other creates were
-just allowed. ``server/registry/controllers/quotas.py`` keeps the status.
+Counts the stored objects plus creates in flight, instead of trusting the quota's status, which
+``server/registry/controllers/quotas.py`` writes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class QuotaAdmission:
         self._backend, self._clock = backend, clock
         self._quotas = Lookup(backend, "", "resourcequotas")
         self._allowed: dict[tuple[str, str], dict[str, tuple[float, Object]]] = {}
-        """(collection, namespace) → what was let pass and may not be stored yet."""
+        """(collection, namespace) → admitted objects that may not be stored yet."""
 
     def interest(self, serving: Serving, verb: Verb) -> Interest:
         counted = serving.namespaced and (serving.group, serving.plural) not in _FREE
@@ -123,8 +123,8 @@ def usage(
     names: list[str],
     scope: Object | None,
 ) -> dict[str, Fraction]:
-    """What the objects of a collection take, by the names asked for; ``scope``: the quota, where
-    only some of them count."""
+    """Return the usage of a collection's objects by the given names; ``scope`` is the quota when
+    its scopes select objects."""
     used = dict.fromkeys(names, Fraction())
     if scope is None and not any(needs_content(name) for name in names):
         count = Fraction(sum(1 for _ in objects.suffixes(f"{namespace}/")))

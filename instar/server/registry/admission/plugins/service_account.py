@@ -1,5 +1,7 @@
-"""ServiceAccount: a pod runs as an account that exists, and finds its token where clients look for
-it. Off unless asked for: nothing here runs pods."""
+"""ServiceAccount plugin: sets a pod's service account and mounts its token.
+
+Off by default, because this server runs no pods.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ from instar.server.registry.stored.backend import Backend
 _MIRROR = "kubernetes.io/config.mirror"
 _MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _SECONDS = 3607
-"""An hour and a little: upstream knows by it that nobody asked for this number."""
+"""Token lifetime; upstream recognises this odd number as a default that no user chose."""
 
 
 class ServiceAccountAdmission:
     def __init__(self, backend: Backend, name_volume: Callable[[str], str]) -> None:
-        """``name_volume`` makes a name that nobody has of a beginning."""
+        """``name_volume`` generates an unused name from a prefix."""
         self._accounts = Lookup(backend, "", "serviceaccounts")
         self._name_volume = name_volume
 

@@ -1,8 +1,9 @@
-"""Cluster addresses and node ports of services: which are taken, and a free one for who asks.
+"""Allocator of cluster IPs and node ports of Services.
 
-Read off the services themselves, by an index that follows them; what a write in flight was given
-is kept for it until it shows up there, or a while. Two replicas may give one address twice in the
-same moment, as nothing in the store guards it.
+Called when a Service is created or updated. Allocations are read from the stored Services by an
+index that follows them; a value given to a write in flight is reserved until the Service is stored,
+or for a while. Two replicas may allocate one address at the same moment, as the store does not
+guard it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class ServiceAddresses:
             return
         version, strategy = operation.target.version, serving.strategy
         if strategy.check_create(obj, version, lambda text: None):
-            return  # it will be refused for that
+            return  # validation will reject it
         before = operation.old["spec"] if operation.old is not None else {}
         self._give(operation, obj, before)
 
@@ -123,12 +124,13 @@ class ServiceAddresses:
         port: int = found[1]
         return port
 
-    # What is taken ------------------------------------------------------------------------------
+    # Allocations --------------------------------------------------------------------------------
 
     def _free(
         self, places: Iterable[Hashable], owner: str, dry_run: bool, *, alone: bool = False
     ) -> Any:
-        """The first that nobody has; ``alone``: not even the same owner."""
+        """Return the first free candidate; with ``alone`` one used by the same owner is not
+        free."""
         for place in places:
             if not self._is_taken(place, "" if alone else owner):
                 self._reserve(place, owner, dry_run)
@@ -150,7 +152,7 @@ class ServiceAddresses:
         self._in_flight[place] = (now + _IN_FLIGHT_SECONDS, owner)
 
     def _index(self) -> dict[Hashable, set[str]]:
-        """Made when the first service is written, and kept current from then on."""
+        """Return allocation → owners, built when the first Service is written and kept current."""
         if self._taken is None:
             self._taken = {}
             for entry in self._services.entries.values():
@@ -206,7 +208,7 @@ def _set_families(spec: Object) -> None:
 
 
 def _family_errors(spec: Object) -> list[FieldError]:
-    """We have addresses of one family, as a cluster has by default."""
+    """Return errors for IP families: this server has one family, as clusters have by default."""
     if not has_cluster_ip(spec) or (is_headless(spec) and not spec.get("selector")):
         return []
     found = [
@@ -221,20 +223,21 @@ def _family_errors(spec: Object) -> list[FieldError]:
 
 
 def _upper_first(places: range, static: int) -> Iterable[int]:
-    """The lower end is for who asks for a place by its number: given away when all else is."""
+    """Yield the upper part first; the lower part is kept for explicit requests while possible."""
     yield from shuffled(places[static:])
     yield from shuffled(places[:static])
 
 
 def shuffled(places: range) -> Iterable[int]:
-    """A few by chance; then, when the range is crowded, all in a row from somewhere."""
+    """Yield a few random candidates; then, for a crowded range, all in a row from a random
+    start."""
     yield from (random.choice(places) for _ in range(_TRIES if places else 0))
     start = random.randrange(len(places) or 1)
     yield from (places[(start + step) % len(places)] for step in range(len(places)))
 
 
 def _random_addresses(network: IPv4Network) -> Iterable[str]:
-    """Neither the network nor the broadcast address, nor the first: that is the API server's."""
+    """Yield addresses except the network's, broadcast and first one, which is the API server's."""
     first = int(network.network_address)
     static = min(max(16, network.num_addresses // 16), 256)
     for offset in _upper_first(range(2, network.num_addresses - 1), static - 1):

@@ -1,5 +1,6 @@
-"""Admission policies at work: which are bound, their parameters, and what they do to a request.
+"""Admission policies: bindings, parameters and evaluation of ValidatingAdmissionPolicy and
+MutatingAdmissionPolicy.
 
-``plugin.py`` and ``definitions.py`` are with every server; the rest, and CEL with it, is loaded
-when the first policy is bound.
+``plugin.py`` and ``definitions.py`` are always imported; the rest, and CEL with it, when the first
+policy is bound.
 """

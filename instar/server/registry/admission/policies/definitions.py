@@ -1,4 +1,7 @@
-"""Policies and bindings as stored, read once per change, and which of them belong together."""
+"""Stored policies and bindings, parsed once per change and joined with each other.
+
+Read by the evaluators of this package on each request.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ GROUP = "admissionregistration.k8s.io"
 VALIDATING = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 MUTATING = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
 OWN_PLURALS = frozenset((*VALIDATING, *MUTATING))
-"""What no policy is ever asked about."""
+"""Resources that policies are never evaluated for."""
 
 
 _Place = tuple[str, str, str, str]
@@ -26,20 +29,19 @@ _Place = tuple[str, str, str, str]
 
 @dataclass(eq=False, slots=True)
 class PolicyDefinition:
-    """A policy. ``program`` is made of the spec by whoever first needs it; a policy whose spec did
-    not change keeps it."""
+    """A policy. ``program`` is compiled on first use and kept until the spec changes."""
 
     name: str
     spec: Object
     size: int
-    """Bytes of the spec: how much work compiling it may be."""
+    """Bytes of the spec, an estimate of the compile time."""
     criteria: Criteria
     param_kind: GroupVersionKind | None
     ignores: bool
-    """``failurePolicy: Ignore``."""
+    """Whether ``failurePolicy`` is ``Ignore``."""
     program: Any = None
     heavy: int = 0
-    """How many of the next requests ask it in a thread at once: it was too slow for the loop."""
+    """Number of next requests to evaluate in a thread at once, because one was too slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Binding:
     name: str
     policy: str
     criteria: Criteria | None
-    """None is everything."""
+    """None matches everything."""
     param_ref: Object | None
     actions: tuple[str, ...]
 
@@ -87,7 +89,7 @@ def read_binding(obj: Object) -> Binding:
 
 
 class BoundPolicy:
-    """Policies of one kind that somebody bound; falsy where nobody bound any."""
+    """Policies of one kind that have a binding; falsy without any."""
 
     def __init__(self, backend: Backend, plurals: tuple[str, str]) -> None:
         policies, bindings = plurals
@@ -102,7 +104,7 @@ class BoundPolicy:
         return bool(self._bindings.objects.entries)
 
     def hooks(self) -> list[PolicyDefinitions]:
-        """In the order of the policies' names."""
+        """Return policies with their bindings, in the order of the policies' names."""
         policies, bindings = self._policies.current(), self._bindings.current()
         if self._seen[0] is not policies or self._seen[1] is not bindings:
             self._seen = policies, bindings
@@ -111,7 +113,8 @@ class BoundPolicy:
         return self._hooks
 
     def concerning(self, operation: Operation) -> list[PolicyDefinitions]:
-        """Those whose rules may mean the operation; most of them mean other resources."""
+        """Return the policies with rules that may match the operation; most match other
+        resources."""
         hooks, serving = self.hooks(), operation.target.serving
         place = (serving.group, serving.plural, operation.verb, operation.subresource)
         known = self._concerning.get(place)
@@ -135,7 +138,7 @@ class BoundPolicy:
     def _joined(
         self, policies: tuple[PolicyDefinition, ...], bindings: tuple[Binding, ...]
     ) -> list[PolicyDefinitions]:
-        """A binding without its policy does nothing, and a policy without a binding."""
+        """Join policies and bindings; either without the other has no effect."""
         found = {policy.name: PolicyDefinitions(policy, []) for policy in policies}
         self._read = {policy.name: policy for policy in policies}
         for binding in bindings:
@@ -144,7 +147,7 @@ class BoundPolicy:
         return [hook for hook in found.values() if hook.bindings]
 
     def _keeping(self, obj: Object) -> PolicyDefinition:
-        """A new status or label is no new policy."""
+        """Parse a policy, reusing the known one if only status or metadata changed."""
         known = self._read.get(obj["metadata"]["name"])
         if known is not None and known.spec == obj["spec"]:
             return known

@@ -1,4 +1,7 @@
-"""A program is asked: on the event loop, or in a thread where that would take too long."""
+"""Evaluates a policy's program on the event loop, or in a thread if that takes too long.
+
+Called by ``validating.py`` and ``mutating.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from instar.server.registry.admission.policies.definitions import PolicyDefiniti
 
 T = TypeVar("T")
 _HEAVY_FOR = 100
-"""Requests that are spared the first try after one was too much."""
+"""Requests evaluated in a thread at once after one was too slow for the loop."""
 
 
 async def program_of(policy: PolicyDefinition, make: Callable[[dict[str, object]], T]) -> T:
-    """The policy's program, compiled when it is first needed."""
+    """Return the policy's program, compiling it on first use."""
     if policy.program is None:
         policy.program = await offload.run(policy.size, lambda: make(policy.spec))
     program: T = policy.program
@@ -25,7 +28,7 @@ async def program_of(policy: PolicyDefinition, make: Callable[[dict[str, object]
 async def ask(
     policy: PolicyDefinition, inputs: ExpressionInputs, work: Callable[[Meter, ExpressionInputs], T]
 ) -> T:
-    """What ``work`` makes of the inputs. It may be done twice, and must change nothing."""
+    """Return the result of ``work``, which may run twice and must have no side effects."""
     if policy.heavy:
         policy.heavy -= 1
     else:

@@ -1,4 +1,4 @@
-"""What the plugin loads when there is something to do."""
+"""Policy evaluators, created by ``plugin.py`` when the first policy is bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What policies count, under upstream's names."""
+"""Prometheus metrics of admission policies, under upstream's names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BUCKETS = (0.0000005, 0.001, 0.01, 0.1, 1.0)
 
 
 class _Checks:
-    """Of one kind of policy."""
+    """Metrics of one kind of policy."""
 
     def __init__(self, kind: str, what: str) -> None:
         name = f"apiserver_{kind}_admission_policy_check"

@@ -1,8 +1,8 @@
-"""``MutatingAdmissionPolicy``: mutations one after the other, each seeing what the one before left.
+"""Evaluates MutatingAdmissionPolicies: mutations run in sequence, each on the previous result.
 
-The chain runs a second time when any mutation ran; a policy with ``IfNeeded`` that ran in the first
-pass then runs once more. Policies that mean a request at different versions work on copies of their
-own, and the last one's stays, as upstream has it.
+Called by ``plugin.py`` through ``evaluators.py``. The chain runs a second time when any mutation
+ran; a policy with ``IfNeeded`` that ran in the first pass then runs once more. As upstream,
+policies that match at different versions work on separate copies, and the last one's is kept.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ class _Invocation(NamedTuple):
 
 
 class _Passes:
-    """What is remembered of the first pass for the second."""
+    """State of the first pass for the second."""
 
     def __init__(self) -> None:
         self.invoked: set[Hashable] = set()
-        """That want to see later changes."""
+        """Policies to be invoked again after later changes."""
         self.due: set[Hashable] = set()
         self.left: Object | None = None
-        """The object as policies left it."""
+        """The object as the policies left it."""
 
     def over(self) -> bool:
-        """Whether nobody wants to run once more."""
+        """Return whether no policy is to run once more."""
         return not self.invoked and not self.due
 
     def require(self) -> None:
@@ -84,7 +84,7 @@ class _Run:
         self.refused: list[MutationRejected] = []
         self.copies: dict[str, Object] = {}
         self.last: RequestEndpoint | None = None
-        """Of the mutation that ran last."""
+        """Endpoint of the last mutation."""
 
 
 class MutatingPolicies:
@@ -190,7 +190,7 @@ class MutatingPolicies:
         mutation: Mutation,
         inputs: ExpressionInputs,
     ) -> ExpressionInputs:
-        """The inputs with the object as the mutation leaves it; as it was where that failed."""
+        """Return the inputs with the mutated object; unchanged where the mutation failed."""
         policy, binding, endpoint, _ = invocation
         began = perf_counter()
         try:
@@ -207,7 +207,7 @@ class MutatingPolicies:
         return inputs._replace(obj=obj)
 
     async def _keep(self, run: _Run, passes: _Passes) -> None:
-        """The object becomes what the last policy left."""
+        """Store the last policy's object into the operation."""
         operation, last = run.operation, run.last
         if last is None or operation.obj is None:
             return
@@ -233,8 +233,8 @@ def _version(operation: Operation, endpoint: RequestEndpoint) -> VersionServing:
 
 
 def _schema(operation: Operation, endpoint: RequestEndpoint) -> TypedSchema | None:
-    """By which configurations are merged. What is no custom resource itself (its scale) has none
-    upstream."""
+    """Return the schema for merging apply configurations. As upstream, subresource kinds of custom
+    resources (Scale) have none."""
     if operation.kind is None:
         return _version(operation, endpoint).typed
     return _part_schema(operation.kind) if operation.target.serving.builtin else None
@@ -242,7 +242,8 @@ def _schema(operation: Operation, endpoint: RequestEndpoint) -> TypedSchema | No
 
 @cache
 def _part_schema(kind: GroupVersionKind) -> TypedSchema | None:
-    """Of what is posted below a built-in kind: a Scale, an Eviction, a Binding."""
+    """Return the schema of an object posted to a built-in kind's subresource (Scale, Eviction,
+    Binding)."""
     found = schema_of(str(kind.group_version), kind.kind)
     return None if found is None else compile_schema(structural(found))
 
@@ -250,7 +251,7 @@ def _part_schema(kind: GroupVersionKind) -> TypedSchema | None:
 def _settled(
     operation: Operation, endpoint: RequestEndpoint, mutation: Mutation, obj: Object, before: Object
 ) -> Object:
-    """The patched object defaulted, as every mutation leaves it; never pruned."""
+    """Return the patched object with defaults, as after every mutation, but not pruned."""
     serving = operation.target.serving
     if operation.kind is not None:
         if mutation.patch_type == JSON_PATCH and not serving.builtin:

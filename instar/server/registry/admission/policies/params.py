@@ -1,5 +1,7 @@
-"""Parameters as they are stored: found by kind, name or selector, shown at the version the policy
-names."""
+"""Finds a policy's parameter objects by kind, name or selector, at the version it names.
+
+Called by the evaluators and by ``permissions.py``.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,13 @@ class Params:
         """(collection, suffix) → the object at a revision and version."""
 
     def kind(self, wanted: GroupVersionKind) -> ParamKind | None:
-        """None for a kind that is not served."""
+        """Return the served kind, or None."""
         resource = self._of_kind(wanted.group, wanted.kind)
         version = None if resource is None else resource.serving.served(wanted.version)
         return None if resource is None or version is None else ParamKind(resource, version)
 
     async def collect(self, kind: ParamKind, ref: Object, namespace: str) -> list[Object]:
-        """What a binding means for a request in ``namespace``; raises ``ParamError``."""
+        """Return a binding's params for a request in ``namespace``; raises ``ParamError``."""
         namespaced = kind.resource.serving.namespaced
         wanted = wanted_params(ref, namespaced=namespaced, request_namespace=namespace)
         entries = await self._entries(kind.resource, wanted)
@@ -63,11 +65,12 @@ class Params:
         if not wanted.name:
             entries = [held[suffix] for suffix in list(resource.objects.suffixes(prefix))]
             if wanted.selector is None or resource.serving.converts_remotely:
-                return entries  # a webhook may change labels: looked at when it has
+                # conversion webhooks may change labels, so selectors match after conversion
+                return entries
             return [entry for entry in entries if wanted.selector.matches(entry.labels)]
         suffix = f"{prefix}{wanted.name}"
         if suffix not in held:
-            # It may have been made through another replica a moment ago.
+            # It may have been created through another replica a moment ago.
             await self._backend.consistent()
         entry = resource.objects.entries.get(suffix)
         return [] if entry is None else [entry]

@@ -1,4 +1,7 @@
-"""Who writes a policy may read what it reads: parameters are shown to nobody by way of a policy."""
+"""Checks that the author of a policy may read the parameters it refers to.
+
+Called on writes of policies and bindings, so that a policy cannot reveal objects to its author.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _ALL = "*"
 async def check_permissions(
     operation: Operation, authorizer: Authorizer, params: Params, policies: Policies
 ) -> None:
-    """Raises ``Invalid``. Superusers are not asked."""
+    """Raise ``Invalid`` if a permission is missing. Superusers pass."""
     user, obj = operation.asked.user, operation.obj
     if ADMIN_GROUP in user.groups or obj is None or operation.subresource:
         return
@@ -73,12 +76,12 @@ class _Checker:
         )
         if (await self._authorizer.ask(asked)).allowed:
             return []
-        who = f'user {self._shown()} does not have "{verb}" permission'
+        lacking = f'user {self._shown()} does not have "{verb}" permission'
         everywhere = (
-            f"to determine minimum required permissions and {who} for all groups, versions and "
+            f"to determine minimum required permissions and {lacking} for all groups, versions and "
             "resources"
         )
-        told = f"{who} on the object referenced by paramRef"
+        told = f"{lacking} on the object referenced by paramRef"
         if not known:
             told = f"unable to get policy {spec.get('policyName', '')} {everywhere}"
         elif kind is not None and self._params.kind(kind) is None:
@@ -93,7 +96,7 @@ class _Checker:
         return Attributes(self._user, verb, kind.group, kind.version, resource)
 
     def _shown(self) -> str:
-        """As Go prints the user."""
+        """Return the user as Go prints it."""
         user = self._user
         extra = " ".join(
             f"{name}:[{' '.join(values)}]" for name, values in sorted(user.extra.items())

@@ -1,7 +1,6 @@
-"""The place of admission policies in the chain of plugins.
+"""Admission plugin of the two policy kinds; loads the evaluators on demand.
 
-Where nobody bound a policy, a write pays for looking into two empty collections. What policies need
-is loaded when there is one.
+Without a bound policy, a write costs look-ups in two empty collections.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from instar.server.registry.admission.policies.evaluators import Working
 
 KindOf = Callable[[str, str], Resource | None]
-"""(group, kind) → the resource whose objects are of it."""
+"""(group, kind) → the resource of that kind."""
 
 _OF_ACCESS = ("authentication.k8s.io", "authorization.k8s.io")
 _QUESTIONS = frozenset(
@@ -37,7 +36,7 @@ _QUESTIONS = frozenset(
         *("selfsubjectaccessreviews", "localsubjectaccessreviews", "selfsubjectrulesreviews"),
     }
 )
-"""What upstream never asks policies about, besides themselves."""
+"""Resources that upstream never evaluates policies for, besides policies themselves."""
 
 
 class Policies:
@@ -84,7 +83,7 @@ class Policies:
 
     def _work(self) -> Working:
         if self._working is None:
-            # Only here: CEL is a fifth of what a server imports, and most have no policy.
+            # Imported here: CEL is a fifth of a server's imports, and most servers have no policy.
             from instar.server.registry.admission.policies.evaluators import Working
 
             self._working = Working(self)

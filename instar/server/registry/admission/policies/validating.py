@@ -1,5 +1,8 @@
-"""``ValidatingAdmissionPolicy``: every policy that means a request is asked, with every binding and
-parameter; then warnings are told, notes kept, and the first refusal is the answer."""
+"""Evaluates ValidatingAdmissionPolicies: every matching policy with every binding and parameter.
+
+Called by ``plugin.py`` through ``evaluators.py``. It then emits warnings and audit annotations, and
+rejects the request with the first denial.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +102,7 @@ class ValidatingPolicies:
         subject: Subject,
         endpoint: RequestEndpoint,
     ) -> list[PolicyResult]:
-        """One for each parameter that has anything to say; raises ``ParamError``."""
+        """Return one result per matching parameter; raises ``ParamError``."""
         params: list[Object | None] = [None]
         if kind is not None and binding.param_ref is not None:
             namespace = subject.asked.namespace
@@ -122,8 +125,8 @@ class ValidatingPolicies:
 async def inputs_for(
     subject: Subject, endpoint: RequestEndpoint, reads: frozenset[str]
 ) -> ExpressionInputs:
-    """What expressions see but for parameters, as far as they name it; raises ``ParamError``
-    where the object cannot be had at the version the policy wants."""
+    """Return the expression inputs that ``reads`` names, without params; raises ``ParamError`` if
+    the object cannot be converted to the policy's version."""
     try:
         pair = await subject.at(endpoint)
     except errors.ApiError as error:

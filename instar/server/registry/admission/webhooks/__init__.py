@@ -1,1 +1,1 @@
-"""Admission webhooks: which are configured, calling them, what their answers do."""
+"""Admission webhooks: stored configurations, calls, and applying their answers."""

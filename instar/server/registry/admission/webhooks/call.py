@@ -1,5 +1,7 @@
-"""One webhook asked about one operation: whether it wants to be asked, the question, the answer,
-and what becomes of a call that failed."""
+"""Calls one admission webhook for one operation: match conditions, request, answer, failures.
+
+Used by ``mutating.py`` and ``validating.py``; ``wire/webhooks/transport.py`` does the HTTP call.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +41,13 @@ _UNAVAILABLE, _BAD_REQUEST, _INTERNAL = 503, 400, 500
 
 
 class WebhookPhase(NamedTuple):
-    """Which of the two kinds of webhooks is asked, in upstream's words."""
+    """Mutating or validating, with upstream's names for it."""
 
     mutating: bool
     label: str
     step: str
     opened: str
-    """What the audit log calls a failure that is passed over."""
+    """Audit annotation key for an ignored failure."""
 
 
 ADMIT = WebhookPhase(True, "admit", "admit", "failed-open.mutation.webhook.admission.k8s.io")
@@ -55,7 +57,7 @@ VALIDATE = WebhookPhase(
 
 
 class WebhookFailed(errors.Internal):
-    """A webhook that could not be asked, or whose answer is none; told by ``failurePolicy``."""
+    """A webhook could not be called or gave no valid answer; ``failurePolicy`` decides."""
 
     def __init__(
         self, webhook: WebhookConfiguration, why: str, code: int, advice: str = ""
@@ -67,13 +69,12 @@ class WebhookFailed(errors.Internal):
 
 
 _NO_TIME = 0.02
-"""Seconds in which nothing more can be done for a request."""
+"""Below this many remaining seconds the request itself counts as timed out."""
 _TOO_LATE = "request did not complete within requested timeout - context deadline exceeded"
 
 
 class WebhookQuestion(NamedTuple):
-    """What a webhook is asked about: the operation at a version, encoded once for all who see it
-    there."""
+    """The operation at a version, encoded once for all webhooks that see it there."""
 
     endpoint: RequestEndpoint
     obj: bytes | None
@@ -82,7 +83,7 @@ class WebhookQuestion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WebhookCaller:
-    """What calls of all webhooks share."""
+    """Shared state of the calls of all webhooks."""
 
     transports: TransportPool
     metrics: AdmissionWebhookMetrics
@@ -98,8 +99,8 @@ class WebhookCaller:
         endpoint: RequestEndpoint,
         pair: ObjectPair,
     ) -> bool:
-        """Whether the webhook's conditions hold. Raises 403 where they cannot be judged and that
-        is a refusal."""
+        """Return whether the match conditions hold. Raises 403 if they fail to evaluate and the
+        failure policy is Fail."""
         operation = subject.operation
         labels = (webhook.name, "webhook", phase.step, operation.verb.value)
         began = perf_counter()
@@ -121,8 +122,8 @@ class WebhookCaller:
         question: WebhookQuestion,
         index: int,
     ) -> WebhookVerdict | None:
-        """What the webhook says; None where it could not be asked and that is passed over. Raises
-        what the request is to be answered with."""
+        """Return the webhook's verdict; None for a failure that is ignored. Raises the error to
+        answer the request with."""
         webhook, operation = hook.webhook, subject.operation
         if operation.dry_run and not webhook.dry_runs:
             text = f'admission webhook "{webhook.name}" does not support dry run'
@@ -139,9 +140,11 @@ class WebhookCaller:
                 self._count_rejection(phase, webhook, operation, "calling_webhook_error", code)
                 raise
             if operation.seconds_left() < _NO_TIME:
-                # It was the request's own time that ended: nothing is stored for nobody.
+                # The request's own deadline has passed: do not store it without a client.
                 raise errors.Timeout(_TOO_LATE) from error
-            log.warning("failing open: %s", error)
+            log.warning(
+                "admission webhook failed and failurePolicy is Ignore, continuing: %s", error
+            )
             self.metrics.failed_open.add((webhook.name, phase.label))
             key = f"{phase.opened}/round_{operation.round}_index_{index}"
             operation.annotate(key, webhook.name)
@@ -169,7 +172,7 @@ class WebhookCaller:
         uid = self.new_uid()
         document = subject.request(question.endpoint)
         body = encode_question(webhook.version, uid, document, question.obj, question.old)
-        # A call has a deadline, and asyncio's deadlines need a task of their own.
+        # asyncio deadlines need a task of their own.
         answer = await asyncio.create_task(self._answer(hook, body, subject.operation))
         version, mutating = webhook.version, phase.mutating
         try:
@@ -230,7 +233,7 @@ class WebhookCaller:
     def _note(
         self, phase: WebhookPhase, hook: ConfiguredWebhook, began: float, error: ApiError | None
     ) -> None:
-        """A refusal is an answer: only who could not be asked has failed."""
+        """Record a call; a rejection is an answer, so only a failed call counts as failed."""
         webhook = hook.webhook
         called = WebhookCall(
             "mutating" if phase.mutating else "validating", webhook.configuration, webhook.name
@@ -263,7 +266,7 @@ def _unjudged(operation: Operation, why: str) -> errors.Forbidden:
 
 
 def conversion_failure(error: ApiError, times: int) -> ApiError:
-    """Upstream wraps what a conversion says, once for each who had to do with it."""
+    """Wrap a conversion error as upstream does, once for each layer it passes."""
     if isinstance(error, TooManyRequests):
         return error
     wrapped = errors.Internal(error.message)
@@ -275,8 +278,8 @@ def conversion_failure(error: ApiError, times: int) -> ApiError:
 
 
 async def all_done(calls: list[asyncio.Task[None]]) -> None:
-    """Wait for every call, also those whose outcome does not matter any more; when the waiting is
-    given up, so are they."""
+    """Wait for every call, including those with an irrelevant outcome; cancel them when
+    cancelled."""
     try:
         await asyncio.wait(calls)
     except asyncio.CancelledError:
@@ -287,7 +290,7 @@ async def all_done(calls: list[asyncio.Task[None]]) -> None:
 
 
 async def encoded(pair: ObjectPair, size: int) -> tuple[bytes | None, bytes | None]:
-    """Both objects as a webhook is sent them."""
+    """Encode both objects for webhooks."""
 
     def work() -> tuple[bytes | None, bytes | None]:
         new = None if pair.obj is None else encode_sorted(pair.obj)

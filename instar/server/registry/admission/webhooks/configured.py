@@ -1,5 +1,7 @@
-"""The webhooks there are, in the order they are asked: stored configurations, and what runs in
-this process instead of behind a URL."""
+"""The configured admission webhooks in call order: stored ones and in-process functions.
+
+Read by ``mutating.py`` and ``validating.py`` on each request.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,11 @@ from instar.server.registry.stored.backend import Backend
 class ConfiguredWebhook:
     webhook: WebhookConfiguration
     review: Review | None = None
-    """In this process; None is behind its address."""
+    """The in-process function; None for a webhook behind a URL."""
 
 
 class Hooks:
-    """Of one kind; falsy while there are none."""
+    """Webhooks of one kind; falsy while there are none."""
 
     def __init__(
         self, backend: Backend, plural: str, local: Sequence[LocalConfiguration] = ()
@@ -41,7 +43,7 @@ class Hooks:
         return bool(self._local) or bool(self._stored)
 
     def all(self) -> tuple[ConfiguredWebhook, ...]:
-        """By name of the configuration, then as they are listed there."""
+        """Return the webhooks by name of the configuration, then in their listed order."""
         stored = self._stored.current()
         if stored is not self._made_of:
             found = [ConfiguredWebhook(webhook) for listed in stored for webhook in listed]
@@ -56,7 +58,8 @@ class Hooks:
 
 
 def is_exempt(operation: Operation) -> bool:
-    """Configurations themselves are nobody's business, nor is what the server does by itself."""
+    """Return whether webhooks are skipped: for webhook and policy configurations, and for the
+    server's own writes."""
     serving = operation.target.serving
     if serving.group == GROUP and serving.plural in EXEMPT:
         return True

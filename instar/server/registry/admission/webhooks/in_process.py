@@ -1,4 +1,7 @@
-"""Configurations that nobody stored: webhooks that are functions of this process."""
+"""In-process webhook configurations: webhooks given as functions instead of stored objects.
+
+Passed in through ``server/settings.py``; ``in_process_call.py`` calls the functions.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 
 Review = Callable[[str, Object], Object]
-"""(a webhook's name, an AdmissionReview with its request) → one with its response."""
+"""(webhook name, AdmissionReview with request) → AdmissionReview with response."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalConfiguration:
-    """A configuration nobody stored, whose webhooks are functions."""
+    """A configuration of in-process functions."""
 
     document: Object
     review: Review

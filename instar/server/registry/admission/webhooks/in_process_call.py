@@ -1,7 +1,7 @@
-"""Webhooks that are functions of this process: no network, the same contract.
+"""Calls webhooks that are functions in this process, with the contract of remote ones.
 
-The function is somebody else's, so it gets a copy, runs in threads of its own where it may block
-(or hang) without keeping others from theirs, and its answer is read like any other.
+Called by ``call.py``. The function is user code: it gets a copy, runs in a thread pool of its own
+where it may block, and its answer is validated like any other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LocalReviews:
         self._threads: ThreadPoolExecutor | None = None
 
     async def ask(self, name: str, review: Review, body: bytes, seconds: float) -> bytes:
-        """The answer to an AdmissionReview. Raises ``LocalFailed``."""
+        """Return the answer to an AdmissionReview. Raises ``LocalFailed``."""
         if self._threads is None:
             self._threads = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="admission")
 

@@ -1,4 +1,4 @@
-"""What admission webhooks are counted in: upstream's names and labels."""
+"""Prometheus metrics of admission webhooks, with upstream's names and labels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Mutating webhooks: one after the other, each seeing what the former made of the object.
+"""Mutating webhooks: called in sequence, each with the object as the previous one left it.
 
-The object travels: each webhook gets it at the version it asked for, and what it patched is given
-that version's defaults. A second round is for those who want to see what others changed.
+Part of the admission chain. Each webhook gets the object at the version it matches, and its patched
+object gets that version's defaults. A second round reinvokes webhooks with ``IfNeeded`` after
+changes by others.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from instar.server.registry.resources.serving import Serving
 
 _NAME = "MutatingAdmissionWebhook"
 _WORK_OF_AN_OPERATION = 64
-"""In bytes of an object."""
+"""Cost of one patch operation in bytes, for deciding whether to run in a thread."""
 
 
 class MutatingWebhooks:
@@ -84,7 +85,7 @@ class MutatingWebhooks:
     async def _one(
         self, journey: _Journey, hook: ConfiguredWebhook, index: int
     ) -> tuple[bool, bool]:
-        """Whether the webhook was asked, and whether it changed anything."""
+        """Call the webhook if it matches; return whether it was called and changed the object."""
         webhook, subject = hook.webhook, journey.subject
         endpoint = await subject.means(webhook.criteria, journey.obj)
         if endpoint is None:
@@ -145,19 +146,19 @@ class MutatingWebhooks:
         patch: list[Object],
     ) -> None:
         place = f"webhook.admission.k8s.io/round_{operation.round}_index_{index}"
-        who = {"configuration": hook.webhook.configuration, "webhook": hook.webhook.name}
-        operation.annotate(f"mutation.{place}", as_json({**who, "mutated": changed}))
+        source = {"configuration": hook.webhook.configuration, "webhook": hook.webhook.name}
+        operation.annotate(f"mutation.{place}", as_json({**source, "mutated": changed}))
         if changed:
-            told = {**who, "patch": patch, "patchType": "JSONPatch"}
-            operation.annotate(f"patch.{place}", as_json(told))
+            applied = {**source, "patch": patch, "patchType": "JSONPatch"}
+            operation.annotate(f"patch.{place}", as_json(applied))
 
 
 class _Memory:
-    """What the first round leaves to the second."""
+    """State that the first round leaves to the second."""
 
     def __init__(self) -> None:
         self.invoked: list[WebhookConfiguration] = []
-        """Those who want to hear of later changes, and have not yet."""
+        """Webhooks with ``IfNeeded`` that have not seen later changes yet."""
         self.reinvoked: list[WebhookConfiguration] = []
         self._left: bytes | None = None
 
@@ -166,7 +167,7 @@ class _Memory:
         self.invoked = []
 
     def begin_again(self, operation: Operation) -> None:
-        """What runs before the webhooks may have changed the object in the meantime."""
+        """Begin the second round; earlier plugins may have changed the object in the meantime."""
         if self._left is not None and self._left != _encoded(operation.obj):
             self.somebody_changed_it()
 
@@ -185,7 +186,7 @@ class _Journey:
         self._views: dict[str, Object | None] = {self._home.api_version: self.obj}
 
     async def at(self, endpoint: RequestEndpoint) -> Object | None:
-        """At another version by way of the request's own, as upstream takes it."""
+        """Convert to another version by way of the request's own, as upstream does."""
         if self.obj is None:
             return None
         key = endpoint.api_version
@@ -203,7 +204,7 @@ class _Journey:
         self._views = {endpoint.api_version: obj}
 
     def readmit(self, obj: Object, endpoint: RequestEndpoint) -> None:
-        """What was patched is an object of its version again, in place."""
+        """Prune and default a patched object, in place."""
         operation = self.subject.operation
         if operation.kind is not None:
             return

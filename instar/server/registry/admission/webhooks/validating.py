@@ -1,4 +1,7 @@
-"""Validating webhooks: all that want to know are asked at the same time; one refusal is enough."""
+"""Validating webhooks: all matching ones are called concurrently; one rejection is enough.
+
+Part of the admission chain, after validation of the object.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ class ValidatingWebhooks:
             seconds.observe(labels, perf_counter() - began)
 
     async def _calls(self, subject: Subject) -> list[_Call]:
-        """Who is to be asked; everything is converted before anybody is."""
+        """Return the webhooks to call; all conversions happen before the first call."""
         calls: list[_Call] = []
         questions: dict[str, WebhookQuestion] = {}
         breaks = offload.Breaks()
@@ -80,7 +83,7 @@ class ValidatingWebhooks:
         return calls
 
     async def _ask(self, subject: Subject, calls: list[_Call]) -> None:
-        """All are waited for; what is told is what came first."""
+        """Wait for all calls; raise the error of the first that failed."""
         if len(calls) == 1:
             hook, question = calls[0]
             await self._caller.ask(VALIDATE, hook, subject, question, 0)
