@@ -81,7 +81,7 @@ def test_a_provider_of_old_is_refused_with_a_way_out(tmp_path: Path) -> None:
 def test_unknown_context_lists_the_known_ones(tmp_path: Path) -> None:
     path = _write(tmp_path / "config", _config())
 
-    with pytest.raises(KubeconfigError, match="no context named 'nope'; there is bare, here"):
+    with pytest.raises(KubeconfigError, match="no context named 'nope'; it defines: bare, here"):
         load_access(path, "nope")
 
 
@@ -90,11 +90,14 @@ def test_unknown_context_lists_the_known_ones(tmp_path: Path) -> None:
     [
         ("- a list", "not a kubeconfig"),
         ("a: [", "config:2: not readable as YAML"),
-        ("{}", "no current-context"),
+        ("{}", "defines no contexts"),
         ("current-context: x\ncontexts: [{name: x, context: {cluster: gone}}]", "'gone' is not"),
-        ("contexts: {x: {}}", "contexts: a list was expected"),
-        ("users: [x]", "users: each has a name and a user"),
-        ("clusters: [{name: c, cluster: here}]", "clusters: each has a name and a cluster"),
+        ("contexts: {x: {}}", "contexts: must be a list"),
+        ("users: [x]", "every item of users needs a name and a user"),
+        (
+            "clusters: [{name: c, cluster: here}]",
+            "every item of clusters needs a name and a cluster",
+        ),
     ],
 )
 def test_broken_files_say_what_is_wrong(tmp_path: Path, content: str, message: str) -> None:
@@ -147,7 +150,7 @@ def test_a_field_that_nobody_knows_is_told(
     load_access(_write(tmp_path / "config", config))
 
     [record] = caplog.records
-    assert record.getMessage().endswith("user 'u': nobody knows the field tokenfile")
+    assert record.getMessage().endswith("user 'u': unknown field tokenfile")
 
 
 def test_a_user_without_a_password_is_shown_all_the_same(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""A client of the Kubernetes API, for the tools: kubeconfigs, credentials, requests, discovery."""
+"""Kubernetes API client of the tools: kubeconfigs, credentials, requests, discovery."""

@@ -1,7 +1,7 @@
-"""The other side of the Kubernetes API: raw JSON over HTTPS, failures as ``ApiError``.
+"""Kubernetes API client: JSON over HTTPS, failures as ``ApiError``.
 
-Knows verbs and paths, never what a resource means, and never retries: whoever loops decides,
-by ``error.retryable`` and ``error.retry_after``.
+Used by the CLI commands and tools. Works on verbs and paths, and never retries: callers decide by
+``error.retryable`` and ``error.retry_after``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Client:
         user_agent: str = "instar",
         sender: Sender | None = None,
     ) -> None:
-        """``sender`` carries the requests in place of connections of one's own."""
+        """``sender`` replaces the client's own connections."""
         self._access = access
         self._pace = Pace(qps, burst)
         self._timeout = timeout
@@ -78,13 +78,13 @@ class Client:
     async def list(
         self, path: str, *, limit: int = 0, continue_: str = "", **query: str | int | bool | None
     ) -> Object:
-        """One page, as the server sent it; ``metadata.continue`` leads to the next."""
+        """Return one page as the server sent it; ``metadata.continue`` leads to the next."""
         return await self.get(path, limit=limit or None, **{"continue": continue_ or None}, **query)
 
     async def pages(
         self, path: str, *, limit: int = 500, **query: str | int | bool | None
     ) -> AsyncIterator[Object]:
-        """Every page; an expired token ends it with ``Expired``, which the caller may resume."""
+        """Yield every page; an expired token raises ``Expired``, which the caller may resume."""
         token = ""
         while True:
             page = await self.list(path, limit=limit, continue_=token, **query)
@@ -94,7 +94,7 @@ class Client:
                 return
 
     async def metadata_pages(self, path: str, *, limit: int = 500) -> AsyncIterator[Object]:
-        """Every page, with the metadata of its objects alone."""
+        """Yield every page with only the metadata of its objects."""
         token = ""
         while True:
             query = {"limit": limit, "continue": token or None}
@@ -137,7 +137,8 @@ class Client:
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> Object:
-        """The JSON answer, or an ``ApiError``; a lost connection is ``ServiceUnavailable``."""
+        """Return the JSON answer; raises ``ApiError`` (a lost connection is
+        ``ServiceUnavailable``)."""
         await self._pace.wait()
         headers = [("Accept", accept), ("User-Agent", self._user_agent)]
         if body is not None:
@@ -146,7 +147,7 @@ class Client:
         reply = await self._send(method, path, headers, sent, query)
         plugin = self._access.plugin
         if reply.status == _UNAUTHORIZED and plugin is not None:
-            # A credential can end before its time; its program is asked once more.
+            # A credential can expire early; run its program once more.
             plugin.forget()
             reply = await self._send(method, path, headers, sent, query)
         if reply.status < 400:
@@ -177,17 +178,17 @@ class Client:
             raise ServiceUnavailable(f"{method} {path}: {error}") from None
 
     async def connected(self) -> Sender:
-        """What carries the requests, with credentials that are good now."""
+        """Return the sender, with valid credentials."""
         access = self._access
         if self._own_connections and access.plugin is not None:
-            # Beside the loop: the program may wait for a person.
+            # In a thread, because the program may wait for the user.
             found = await asyncio.to_thread(access.credential)
             if found is not self._shown:
                 await self.close()
                 self._tls = access.ssl_context()
             self._shown = found
         if self._sender is None:
-            # Only here: aiohttp takes longer to import than most tools run that ask no cluster.
+            # Imported here: importing aiohttp takes longer than most offline commands run.
             from instar.wire.client.http import Http
 
             self._sender = Http(self._tls, self._timeout, proxies=True, proxy=access.proxy)
@@ -213,7 +214,7 @@ def _decode(data: bytes) -> Object:
 
 
 def _failure(reply: ClientReply) -> ApiError:
-    """A Status if the body is one; a proxy's page or plain text otherwise."""
+    """Return the error of a Status body, or of a proxy's page or plain text."""
     code = reply.status
     try:
         status = orjson.loads(reply.body)

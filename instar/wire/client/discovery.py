@@ -1,4 +1,7 @@
-"""Which resources a server has: one row per kind that can be listed, at its preferred version."""
+"""Discovery client: lists a server's listable resources, each at its preferred version.
+
+Used by the migrator's census and the restorer.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class ResourceType(NamedTuple):
     verbs: frozenset[str]
     namespaced: bool = False
     names: frozenset[str] = frozenset()
-    """All that a person may call it, in small letters: kind, singular, plural, short names."""
+    """All names a user may type, in lower case: kind, singular, plural, short names."""
 
     @property
     def name(self) -> str:
@@ -32,11 +35,11 @@ class ResourceType(NamedTuple):
 class Discovered(NamedTuple):
     types: list[ResourceType]
     unknown: dict[str, str]
-    """Group versions whose resources the server does not tell, and why."""
+    """Group versions that could not be discovered, and why."""
 
 
 async def listable(client: Client) -> Discovered:
-    """Every kind once. Raises ``ApiError`` when not even the groups can be read."""
+    """Return every kind once. Raises ``ApiError`` when the groups cannot be read."""
     groups = await client.get("/apis")
     preferred = [("", "v1")]
     for group in groups.get("groups") or ():
@@ -69,7 +72,7 @@ def _type(group: str, version: str, item: Object, verbs: frozenset[str]) -> Reso
 
 
 def called(types: Iterable[ResourceType], word: str) -> list[ResourceType]:
-    """Those that a person means by ``word``, or by ``word.group``."""
+    """Return the types that ``word`` or ``word.group`` names."""
     wanted = word.lower()
     return [
         each

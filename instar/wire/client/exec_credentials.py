@@ -1,7 +1,7 @@
-"""Credentials from a program that a kubeconfig names (``exec``): EKS, GKE, AKS, OIDC helpers.
+"""Exec credential plugins of a kubeconfig (``exec``): EKS, GKE, AKS, OIDC helpers.
 
-Runs the program, keeps its answer until it expires. Knows the protocol
-(``client.authentication.k8s.io``) and no HTTP.
+Used by ``kubeconfig.py`` and ``client.py``. Runs the program (``client.authentication.k8s.io``) and
+caches its credential until it expires.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from instar.base.fast_dataclass import dataclass
 GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
 _EARLY = timedelta(seconds=10)
-"""A credential on its last seconds would expire on its way."""
+"""A credential this close to its expiry is renewed."""
 _SECONDS = 60.0
 
 
 class ExecError(Exception):
-    """``str()`` says which program and why."""
+    """The plugin failed; ``str()`` says which program and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +48,23 @@ class ExecPlugin:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     cluster: Mapping[str, Any] | None = None
-    """What the program is told about the cluster, if it asked to be."""
+    """Cluster data passed to the program, if the kubeconfig requests it."""
     interactive: str = "IfAvailable"
     hint: str = ""
-    """How to install it."""
+    """How to install the program."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _known: Credential | None = None
     _alone: threading.Lock = field(default_factory=threading.Lock)
 
     def credential(self) -> Credential:
-        """The one at hand while it is good; else the program is run, which may take its time."""
+        """Return the cached credential while valid; else run the program, which may take long."""
         with self._alone:
             if self._known is None or not self._known.good(self.clock()):
                 self._known = self._run()
             return self._known
 
     def forget(self) -> None:
-        """The server did not take it."""
+        """Drop the cached credential, because the server rejected it."""
         self._known = None
 
     def _run(self) -> Credential:
@@ -100,7 +100,7 @@ class ExecPlugin:
             status = document["status"]
             kind, version = document["kind"], document["apiVersion"]
         except (ValueError, KeyError, TypeError):
-            # What it printed may be a secret, so it is not repeated.
+            # The output may be a secret, so it is not repeated.
             raise ExecError(f"{self.command} printed no ExecCredential") from None
         if kind != "ExecCredential" or version != self.version:
             raise ExecError(f"{self.command} answered {kind} {version}, not {self.version}")
@@ -125,7 +125,7 @@ class ExecPlugin:
 
 
 def read_exec(body: Mapping[str, Any], beside: Path, cluster: Mapping[str, Any]) -> ExecPlugin:
-    """The ``exec`` part of a kubeconfig's user. ``beside`` is the folder of the file."""
+    """Parse the ``exec`` part of a kubeconfig's user. ``beside`` is the folder of the file."""
     command, version = str(body.get("command") or ""), str(body.get("apiVersion") or "")
     if not command:
         raise ExecError("exec without a command")

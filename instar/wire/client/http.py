@@ -1,7 +1,7 @@
-"""HTTP for the tools: one pool of connections, bodies as bytes. Knows no Kubernetes.
+"""HTTP client of the tools: one connection pool, bodies as bytes.
 
-The only module that imports ``aiohttp``, which takes longer than to review a file: whoever may
-not need a connection at all imports this one where it opens the first.
+Used by ``client.py``, the console's proxy and others. The only module that imports ``aiohttp``,
+which is slow to import, so callers import this module when they open the first connection.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from instar.wire.client.transport import ClientReply, ConnectionLost
 
 
 class OpenedResponse:
-    """An answer that is being read."""
+    """A response that is being read."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
@@ -25,7 +25,7 @@ class OpenedResponse:
         self.headers: Mapping[str, str] = response.headers
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """As they come. Raises ``ConnectionLost``."""
+        """Yield chunks as they arrive. Raises ``ConnectionLost``."""
         try:
             async for chunk in self._response.content.iter_any():
                 yield chunk
@@ -40,11 +40,11 @@ class Http:
     def __init__(
         self, tls: ssl.SSLContext | None, seconds: float, *, proxies: bool, proxy: str | None = None
     ) -> None:
-        """``seconds`` is the time for one request and its whole answer; ``proxies`` are those of
-        the environment, which a ``proxy`` of one's own replaces."""
+        """``seconds`` limits one request with its whole answer; ``proxies`` enables those of the
+        environment, which ``proxy`` replaces."""
         self._tls = tls
         self._proxy = proxy
-        # Without need, aiohttp would look for them (and .netrc) in a thread for every request.
+        # Otherwise aiohttp would look for them (and .netrc) in a thread for every request.
         self._proxies = proxies and proxy is None and bool(getproxies())
         self._seconds = seconds
         self._session: aiohttp.ClientSession | None = None
@@ -64,7 +64,7 @@ class Http:
         query: Mapping[str, str] | None = None,
         server_name: str | None = None,
     ) -> ClientReply:
-        """Raises ``TimeoutError`` or ``ConnectionLost``; any answer at all is a reply."""
+        """Send a request. Raises ``TimeoutError`` or ``ConnectionLost``; any status is a reply."""
         try:
             async with self._open().request(
                 method,
@@ -90,7 +90,7 @@ class Http:
         body: bytes | None = None,
         server_name: str | None = None,
     ) -> OpenedResponse:
-        """The beginning of an answer, which may go on for ever; ``url`` is taken as it is. Raises
+        """Open a response that may stream endlessly; ``url`` is sent as given. Raises
         ``ConnectionLost``."""
         try:
             response = await self._open().request(

@@ -1,8 +1,7 @@
-"""Where the API server is and how to prove who we are: a kubeconfig, or a pod's mounted account.
+"""Reads a kubeconfig, or a pod's mounted service account, into an ``Access``.
 
-What a kubeconfig's entries mean; ``kubeconfig_files.py`` finds them. Reads files and environment
-only; it
-opens no connection and knows no HTTP library.
+Used by CLI and console to reach a cluster. Interprets the entries that ``kubeconfig_files.py``
+finds; opens no connection.
 """
 
 from __future__ import annotations
@@ -35,22 +34,22 @@ class Access:
     client_key: bytes | None = None
     token: str | None = None
     token_file: Path | None = None
-    """Re-read on every use: a mounted account's token is rotated under us."""
+    """Read again on every use, because a mounted token is rotated."""
     basic: tuple[str, str] | None = None
     plugin: ExecPlugin | None = None
-    """A program to ask; ``bearer`` and ``ssl_context`` wait for it."""
+    """Exec credential plugin; ``bearer`` and ``ssl_context`` wait for it."""
     acts_as: tuple[tuple[str, str], ...] = ()
-    """Headers of impersonation."""
+    """Impersonation headers."""
     proxy: str | None = None
     namespace: str = "default"
     origin: str = ""
-    """Which user of which file this is, for people."""
+    """User and file of this access, for messages."""
 
     def __str__(self) -> str:
         return f"{self.server}, {self.origin}" if self.origin else self.server
 
     def headers(self) -> list[tuple[str, str]]:
-        """Who we are."""
+        """Return the authentication headers."""
         token = self.bearer()
         if token:
             return [("Authorization", f"Bearer {token}"), *self.acts_as]
@@ -60,7 +59,7 @@ class Access:
         return list(self.acts_as)
 
     def credential(self) -> Credential | None:
-        """Of the program, where there is one."""
+        """Return the credential of the exec plugin, if there is one."""
         if self.plugin is None:
             return None
         try:
@@ -80,7 +79,7 @@ class Access:
         return self.token
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """``None`` for a plain ``http://`` server."""
+        """Return the TLS context; ``None`` for a plain ``http://`` server."""
         if not self.server.startswith("https://"):
             return None
         try:
@@ -107,7 +106,7 @@ class Access:
 
 
 def load_access(path: str | Path | None = None, context: str | None = None) -> Access:
-    """``path``, else ``$KUBECONFIG``, else ``~/.kube/config``, else the pod's own account."""
+    """Load ``path``, else ``$KUBECONFIG``, else ``~/.kube/config``, else the pod's own account."""
     files = _candidates(path)
     found = [file for file in files if file.is_file()]
     if found:
@@ -141,7 +140,7 @@ def in_cluster(account: Path = _ACCOUNT) -> Access:
 
 
 def read_kubeconfig(files: list[Path], context: str | None = None) -> Access:
-    """Several files merge as kubectl merges them: the first to name an entry wins."""
+    """Read files merged as kubectl merges them: the first to name an entry wins."""
     chosen = choose(files, context)
     user = chosen.user or KubeconfigEntry("user", "", {}, chosen.context.file)
     origin = f"user {user.name!r} of {user.file}" if chosen.user else f"no user, {user.file}"
@@ -183,7 +182,7 @@ def _access(cluster: KubeconfigEntry, user: KubeconfigEntry, origin: str) -> Acc
 
 
 def _refuse_halves(user: KubeconfigEntry) -> None:
-    """As kubectl: what cannot work as it is written, and what could mean two things."""
+    """Reject incomplete or ambiguous credentials, as kubectl does."""
     for one, other in (("client-certificate", "client-key"), ("client-key", "client-certificate")):
         if user.has_pem(one) and not user.has_pem(other):
             raise KubeconfigError(f"{user}: {one} without {other}")

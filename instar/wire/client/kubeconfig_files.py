@@ -1,7 +1,7 @@
-"""The files of a kubeconfig: merged as kubectl merges them, each entry of the right shape.
+"""Finds and merges kubeconfig files as kubectl does, and checks the shape of each entry.
 
-Finds the entries of a context; what they mean is ``kubeconfig.py``'s. A field that nobody knows is
-told of, for a mistyped name would be a credential that is never shown.
+Used by ``kubeconfig.py``, which interprets the entries. An unknown field is logged as a warning,
+because a mistyped name would be a credential that is never sent.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
 
 
 class KubeconfigError(Exception):
-    """The configuration cannot be used; ``str()`` says which file, which entry and why."""
+    """The kubeconfig cannot be used; ``str()`` says which file, which entry and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class KubeconfigEntry:
         return f"{self.file}: {self.kind} {self.name!r}"
 
     def pem(self, name: str) -> bytes | None:
-        """``<name>-data`` inline, or the file ``<name>`` beside the kubeconfig."""
+        """Return ``<name>-data`` inline, or the file ``<name>`` beside the kubeconfig."""
         inline = self.body.get(f"{name}-data")
         if inline:
             try:
@@ -92,18 +92,18 @@ class KubeconfigEntry:
         return bool(self.body.get(f"{name}-data") or self.body.get(name))
 
     def checked(self) -> KubeconfigEntry:
-        """Itself, if every field has the type it should have."""
+        """Return the entry if every field has the right type."""
         try:
             unknown = unknown_fields(self.body, _SHAPES[self.kind])
         except Misshapen as error:
             raise KubeconfigError(f"{self}: {error}") from None
         if unknown:
-            log.warning("%s: nobody knows the field %s", self, ", ".join(unknown))
+            log.warning("%s: unknown field %s", self, ", ".join(unknown))
         return self
 
 
 class Chosen(NamedTuple):
-    """What a context means."""
+    """The cluster and user of a context."""
 
     context: KubeconfigEntry
     cluster: KubeconfigEntry
@@ -115,7 +115,7 @@ Entries = dict[str, dict[str, KubeconfigEntry]]
 
 
 def choose(files: list[Path], context: str | None) -> Chosen:
-    """The named context, or the current one."""
+    """Return the named context, or the current one."""
     entries: Entries = {kind: {} for kind in _SHAPES}
     current = ""
     for file in files:
@@ -124,42 +124,40 @@ def choose(files: list[Path], context: str | None) -> Chosen:
         for kind, known in entries.items():
             for entry in _entries(raw.get(f"{kind}s"), kind, file):
                 known.setdefault(entry.name, entry)
-    wanted = context or current
+    if not entries["context"]:
+        raise KubeconfigError(f"{files[0]}: defines no contexts; is it a kubeconfig?")
+    wanted, names = context or current, ", ".join(sorted(entries["context"]))
     if not wanted:
-        raise KubeconfigError(f"{files[0]}: no current-context; choose one of {_names(entries)}")
+        raise KubeconfigError(
+            f"{files[0]}: no current-context is set; pass --context, one of: {names}"
+        )
     found = entries["context"].get(wanted)
     if found is None:
-        raise KubeconfigError(
-            f"{files[0]}: no context named {wanted!r}; there is {_names(entries)}"
-        )
-    cluster = _meant(entries, found.checked(), "cluster")
-    user = _meant(entries, found, "user") if found.body.get("user") else None
+        raise KubeconfigError(f"{files[0]}: no context named {wanted!r}; it defines: {names}")
+    cluster = _referenced(entries, found.checked(), "cluster")
+    user = _referenced(entries, found, "user") if found.body.get("user") else None
     return Chosen(found, cluster, user)
 
 
 def _entries(listed: Any, kind: str, file: Path) -> list[KubeconfigEntry]:
-    """Only their frame is judged here: what is wrong with an entry nobody uses hurts nobody."""
+    """Parse a list of entries; the content of unused entries is not checked."""
     if not isinstance(listed or [], list):
-        raise KubeconfigError(f"{file}: {kind}s: a list was expected")
+        raise KubeconfigError(f"{file}: {kind}s: must be a list")
     found: list[KubeconfigEntry] = []
     for item in listed or ():
         body = (item.get(kind) or {}) if isinstance(item, dict) else None
         if not isinstance(body, dict):
-            raise KubeconfigError(f"{file}: {kind}s: each has a name and a {kind}")
+            raise KubeconfigError(f"{file}: every item of {kind}s needs a name and a {kind}")
         found.append(KubeconfigEntry(kind, str(item.get("name", "")), body, file))
     return found
 
 
-def _meant(entries: Entries, context: KubeconfigEntry, kind: str) -> KubeconfigEntry:
+def _referenced(entries: Entries, context: KubeconfigEntry, kind: str) -> KubeconfigEntry:
     name = str(context.body.get(kind) or "")
     entry = entries[kind].get(name)
     if entry is None:
         raise KubeconfigError(f"{context.file}: the context's {kind} {name!r} is not defined")
     return entry.checked()
-
-
-def _names(entries: Entries) -> str:
-    return ", ".join(sorted(entries["context"])) or "no context at all"
 
 
 def _parse(file: Path) -> dict[str, Any]:

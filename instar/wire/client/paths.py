@@ -1,4 +1,7 @@
-"""URL paths of the Kubernetes API, spelled in one place."""
+"""URL paths of the Kubernetes API.
+
+Used by all tools that send requests.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ def resource_path(
     name: str = "",
     subresource: str = "",
 ) -> str:
-    """A collection without ``name``, else one object; no ``namespace`` is all, or cluster scope."""
+    """Return the path of a collection, or of one object if ``name`` is given. Without a
+    ``namespace`` it means all namespaces, or cluster scope."""
     parts = ["apis", group, version] if group else ["api", version]
     if namespace:
         parts += ["namespaces", namespace]
@@ -25,7 +29,7 @@ def resource_path(
 
 
 def path_in(crd: Crd, version: str, key: str = "", subresource: str = "") -> str:
-    """A CRD's collection over all namespaces, or one object by ``namespace/name``."""
+    """Return the path of a CRD's collection over all namespaces, or of one ``namespace/name``."""
     namespace, _, name = key.rpartition("/")
     return resource_path(
         crd.group,

@@ -1,4 +1,4 @@
-"""A token bucket: how fast one client may send."""
+"""Token bucket that limits the request rate of a client; used by ``client.py``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Pace:
         self._next = clock()
 
     def reserve(self) -> float:
-        """Seconds to wait before the request this call stands for; takes its slot at once."""
+        """Reserve a slot and return the seconds to wait for it."""
         if not self._interval:
             return 0.0
         now = self._clock()

@@ -1,5 +1,4 @@
-"""What a client needs of whatever carries its requests: over a network, or to a server in the same
-process. Knows no HTTP library."""
+"""Protocol between ``Client`` and what sends its requests: HTTP, or an embedded server."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ class ClientReply(NamedTuple):
 
 
 class ConnectionLost(Exception):
-    """No connection, or none until the end of the answer; ``str()`` says why."""
+    """The connection failed, or broke before the end of the answer; ``str()`` says why."""
 
 
 class Sender(Protocol):
@@ -28,7 +27,7 @@ class Sender(Protocol):
         query: Mapping[str, str] | None = None,
         server_name: str | None = None,
     ) -> ClientReply:
-        """Raises ``TimeoutError`` or ``ConnectionLost``; any answer at all is a reply."""
+        """Send a request. Raises ``TimeoutError`` or ``ConnectionLost``; any status is a reply."""
         ...
 
     async def close(self) -> None: ...

@@ -1,1 +1,4 @@
-"""Conversion of objects between API versions: None, webhook or in process, behind one seam."""
+"""Conversion of objects between API versions: strategy None, webhook, or in process.
+
+``factory.py`` builds a CRD's converter; ``server/registry/stored/codec.py`` calls it.
+"""

@@ -1,8 +1,8 @@
-"""Conversions asked for while the webhook is at work go to it together, as one ConversionReview.
+"""Batches concurrent conversions into one ConversionReview per webhook call.
 
-A call costs the webhook and us more than the few objects in it, so under load several writers
-share one. Nobody waits long for company, nobody is harmed by it: where it fails, each writer is
-asked for alone.
+Stacked by ``factory.py``. A call costs more than the few objects in it, so under load several
+writers share one. A caller waits milliseconds at most for others; if a shared call fails, each
+caller's objects are converted in a call of their own.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from instar.wire.conversion.failure import ConversionFailed
 from instar.wire.webhooks.call_limits import CallerLimit
 
 _PATIENCE = 0.01
-"""Seconds to wait for the call under way; a webhook that takes longer gets the next beside it."""
+"""Seconds to wait for the call in flight; a slower webhook gets the next call in parallel."""
 _MANY = 100
-"""Objects that are a call of their own."""
+"""Number of objects that make a call of their own."""
 _QUIET_TURNS = 3
-"""Turns of the event loop that bring nobody else, after which a call departs."""
+"""Event loop iterations without a new caller after which a call is sent."""
 
 
 class TogetherConverter:
-    """A ``VersionConverter`` around a ``VersionConverter``."""
+    """A ``VersionConverter`` that batches the calls of an inner one."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class TogetherConverter:
         crowd: CallerLimit,
         turned_away: Callable[[], None] = lambda: None,
     ) -> None:
-        """``turned_away`` is told of each caller for whom there was no room in the ``crowd``."""
+        """``turned_away`` is called for each caller rejected by the limit ``crowd``."""
         self._inner = inner
         self._crowd = crowd
         self._turned_away = turned_away
@@ -49,13 +49,13 @@ class TogetherConverter:
             self._turned_away()
         with self._crowd:
             if len(objects) >= _MANY:
-                # A call has a deadline, and asyncio's deadlines need a task of their own.
+                # asyncio deadlines need a task of their own.
                 return await asyncio.create_task(lane.at_once(objects))
             return await lane.join(objects)
 
 
 class _Call:
-    """What one caller wants, and where it waits."""
+    """The objects of one caller, and its waiter."""
 
     __slots__ = ("done", "flight", "objects")
 
@@ -66,7 +66,7 @@ class _Call:
 
 
 class _Flight:
-    """A ConversionReview with the objects of several callers; called off when all have left."""
+    """A ConversionReview with the objects of several callers; cancelled when all have left."""
 
     __slots__ = ("calls", "task")
 
@@ -116,8 +116,7 @@ class _Lane:
             raise
 
     def _look_around(self, seen: int, turns: int) -> None:
-        """Whoever is on the way here comes along: a busy loop brings somebody with each turn. One
-        that brings nobody is idle, and then nobody is kept waiting by a few turns of it."""
+        """Wait a few loop iterations while new callers arrive, then send the call."""
         here = len(self._waiting)
         if here == seen:
             turns -= 1
@@ -127,7 +126,7 @@ class _Lane:
         self._timer = asyncio.get_running_loop().call_soon(self._look_around, here, turns)
 
     def _depart(self) -> None:
-        """Send what waits, all of it; the last one who lands finds nobody."""
+        """Send everything that waits."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -142,8 +141,8 @@ class _Lane:
             flight.task = asyncio.get_running_loop().create_task(self._carry(flight))
 
     async def _carry(self, flight: _Flight) -> None:
-        """Lets go of who came along in the end: a circle of callers and flight, with every object
-        they had, would wait for the collector, which holds up everybody while it is at work."""
+        """Run the call and break the reference cycle of callers and call at the end, so that its
+        objects are freed without the garbage collector, which would pause the loop."""
         try:
             await self._fly(flight.calls)
         finally:
@@ -181,8 +180,8 @@ def _fitting(calls: Sequence[_Call]) -> int:
 
 
 def _is_everybodys(failure: ApiError) -> bool:
-    """A webhook that cannot be reached is out of reach for all. A refusal may mean one of them,
-    and so may an answer that is none: many a webhook just crashes on an object it dislikes."""
+    """Return whether the failure applies to all callers. An unreachable webhook does; a refusal or
+    an invalid answer may be caused by one caller's object."""
     if isinstance(failure, ConversionFailed):
         return failure.unreachable or failure.timed_out
     return True
@@ -194,5 +193,5 @@ def _fail(calls: Sequence[_Call], failure: Exception) -> None:
             told = failure
             if len(calls) > 1 and isinstance(failure, ConversionFailed):
                 told = failure.about(call.objects)
-            # Each raises it on its own: their frames must not pile up on each other's.
+            # Each caller raises a copy of its own, so that tracebacks do not accumulate.
             call.done.set_exception(told.with_traceback(None))

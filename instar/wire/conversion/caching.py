@@ -1,9 +1,9 @@
-"""Converts once what many ask for: finished results are remembered, running calls are shared.
+"""Caches conversion results and shares conversions in flight.
 
-A stored object at one resourceVersion always converts to the same thing within one generation
-of its CRD, so readers may share it; the body of a write is never remembered. Results are
-handed out as bytes, which nobody can change under somebody else. Make a new one per CRD
-generation. How bytes are made of a converted object is the caller's (``finish``).
+Used by the codec of a CRD (``server/registry/stored/codec.py``) for reads. Within one generation of
+its CRD, a stored object at one resourceVersion always converts to the same result; the body of a
+write is never cached. Results are immutable bytes, which the caller encodes by ``finish``. There is
+one instance per CRD generation.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from instar.wire.conversion.instrumented import ConversionMetrics, NoMetrics, wa
 from instar.wire.conversion.lru_cache import Memo
 
 Load = Callable[[Sequence[int]], Sequence[Object]]
-"""The objects at these positions; called for those that must be converted and no others."""
+"""Return the objects at these positions; called only for those that must be converted."""
 Finish = Callable[[int, Object], bytes]
-"""(position, converted object) -> the bytes to hand out and to remember."""
+"""(position, converted object) -> the bytes to return and cache."""
 
 
 class SharedConverter:
-    """A ``VersionConverter`` (never remembered: for writes), and ``convert_encoded`` for reads."""
+    """A ``VersionConverter`` (never cached: for writes), and ``convert_encoded`` for reads."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class SharedConverter:
         crd: str = "",
         metrics: ConversionMetrics | None = None,
     ) -> None:
-        """Without a ``memo`` running calls are still shared, but nothing is remembered."""
+        """Without a ``memo``, calls in flight are still shared but nothing is cached."""
         self._inner = inner
         self._memo = memo
         self._crd = crd
@@ -59,17 +59,17 @@ class SharedConverter:
         *,
         bypass: bool = False,
     ) -> list[bytes]:
-        """The bytes of every position, in order; what is missing is sent in one batch.
+        """Return the bytes of every position, in order; missing ones are converted in one batch.
 
-        A key stands for one content of one stored object, such as (uid, resourceVersion); None
-        is never remembered. ``bypass`` converts everything afresh and leaves no trace.
+        A key stands for one content of one stored object, such as (uid, resourceVersion); None is
+        never cached. ``bypass`` converts everything again and does not touch the cache.
         """
         with waiting():
             positions = range(len(keys))
             if bypass:
                 converted = await self._inner.convert(load(positions), api_version)
                 return [finish(at, obj) for at, obj in zip(positions, converted, strict=True)]
-            # A fresh object equals no other key, so a position without a key is simply alone.
+            # A fresh object equals no other key, so a position without a key is never shared.
             wanted = [object() if key is None else (api_version, key) for key in keys]
             kept = {key: wanted[at] for at, key in enumerate(keys) if key is not None}
             memorable = frozenset(kept.values())
@@ -77,16 +77,16 @@ class SharedConverter:
 
     @property
     def has_room(self) -> bool:
-        """Whether it makes sense to convert what nobody has asked for yet."""
+        """Return whether the cache has space for results that no client has requested yet."""
         return self._memo is not None and not self._memo.crowded
 
     async def convert_ahead(
         self, keys: Sequence[Hashable], load: Load, api_version: str, finish: Finish
     ) -> int:
-        """Learn now what somebody is going to ask for, as one batch; how many were converted.
+        """Convert in one batch what clients will probably read; return how many were converted.
 
-        What is known, or just being converted, is left out. Whoever asks meanwhile shares the call.
-        What comes of it is the first to be forgotten where memory is short.
+        Cached keys and those in flight are skipped. Readers that come meanwhile share the call. The
+        results are the first to be evicted.
         """
         if self._memo is None:
             return 0
@@ -103,27 +103,28 @@ class SharedConverter:
         return len(own)
 
     def known(self, key: Hashable, api_version: str) -> bytes | None:
-        """What is remembered, at once; counts only when there is something."""
+        """Return the cached bytes without waiting; only a hit is counted."""
         data = None if self._memo is None else self._memo.get(self._scope, (api_version, key))
         if data is not None:
             self._count(1, 0, 0)
         return data
 
     def remember(self, key: Hashable, api_version: str, data: bytes) -> None:
-        """Keep what the caller learnt on another way, such as the answer to a write."""
+        """Cache a result that the caller has from elsewhere, such as the response to a write."""
         if self._memo is not None:
             self._memo.put(self._scope, (api_version, key), data)
 
     def outdate(self, key: Hashable, api_versions: Iterable[str]) -> None:
-        """The content a key stands for was written over: who asks for it now asks for the past."""
+        """Mark a superseded object's results for early eviction: only reads of the past need
+        them."""
         if self._memo is not None:
             for api_version in api_versions:
                 self._memo.outdate(self._scope, (api_version, key))
 
     def forget(self) -> None:
-        """Keys may mean something else from now on, as after a store was restored.
+        """Drop everything, because keys may have another meaning (after a restore of the store).
 
-        Calls that run are left to those who wait for them.
+        Calls in flight are left to their waiters.
         """
         if self._memo is not None:
             self._memo.drop(self._scope)
@@ -131,7 +132,7 @@ class SharedConverter:
         self._flights.clear()
 
     def close(self) -> None:
-        """The CRD has changed: forget, and remember nothing any more."""
+        """Drop everything and cache no more, because the CRD has changed."""
         self.forget()
         self._memo = None
 
@@ -171,7 +172,8 @@ class SharedConverter:
     def _joinable(
         self, missing: Mapping[Hashable, int], *, any_flight: bool
     ) -> dict[Hashable, _Flight]:
-        """Running calls to wait for; after a failure, only such as carry nothing but our own."""
+        """Return calls in flight to wait for; after a failure, only those with keys of this
+        caller."""
         found = {}
         for key in missing:
             flight = self._flights.get(key)
@@ -230,7 +232,7 @@ class SharedConverter:
                 self._memo.put(self._scope, key, results[key], first_to_go=first_to_go)
 
     async def _landed(self, flights: set[_Flight]) -> None:
-        """Waits for all; a flight that nobody waits for any more is called off."""
+        """Wait for all; a call without any waiter left is cancelled."""
         for flight in flights:
             flight.waiters += 1
         try:
@@ -254,7 +256,7 @@ class SharedConverter:
 
 
 class _Flight:
-    """A running conversion and how many wait for it."""
+    """A conversion in flight and the number of its waiters."""
 
     __slots__ = ("keys", "task", "waiters")
 
@@ -276,7 +278,8 @@ def _first_positions(
 
 
 def _results(flights: Iterable[_Flight], missing: Mapping[Hashable, int]) -> dict[Hashable, bytes]:
-    """What the flights brought; raises if one failed for a reason that is ours, too."""
+    """Return the results of the calls; raise if one failed for a reason that concerns this
+    caller."""
     results: dict[Hashable, bytes] = {}
     for flight in flights:
         failure = flight.task.exception()
@@ -285,19 +288,20 @@ def _results(flights: Iterable[_Flight], missing: Mapping[Hashable, int]) -> dic
                 (key, data) for key, data in flight.task.result().items() if key in missing
             )
         elif _concerns(failure, flight, missing):
-            # Many wait for the same failure: each must not add its frames to the others'.
+            # Many callers raise the same error, so clear the traceback.
             raise failure.with_traceback(None)
     return results
 
 
 def _concerns(failure: BaseException, flight: _Flight, missing: Mapping[Hashable, int]) -> bool:
-    """A batch may fail for an object that only somebody else asked for: then ask again alone."""
+    """Return whether a failure concerns this caller. A batch may fail for an object of another
+    caller; then this caller's objects are converted alone."""
     if flight.keys <= missing.keys():
         return True
     return isinstance(failure, ConversionFailed) and failure.failure_type is FailureType.CALL
 
 
 def _look_at_failure(task: asyncio.Task[dict[Hashable, bytes]]) -> None:
-    """Keeps asyncio from reporting failures whose last waiter left in the same moment."""
+    """Retrieve the exception, so that asyncio does not report it when the last waiter just left."""
     if not task.cancelled():
         task.exception()

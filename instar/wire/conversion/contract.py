@@ -1,8 +1,7 @@
-"""What an answer to a conversion must keep, and how its metadata is put right.
+"""Contract of conversion answers: checks converted objects and restores their metadata.
 
-Pure and synchronous, because three callers need the very same judgement: the server on a
-webhook's answer, the server on an in-process converter, and the SDK on its author's code.
-It knows neither HTTP nor schemas. Order and texts are kube-apiserver's.
+Pure. Called for webhook answers (``webhook.py``), in-process converters (``in_process.py``) and by
+the SDK's checks. Order and texts are kube-apiserver's.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ MOST_ANNOTATION_BYTES = 256 * 1024
 
 
 class AnswerStage(Enum):
-    """How far an answer came before it broke; decides upstream's sentence around the problem."""
+    """Stage at which an answer failed, which decides upstream's sentence around the problem."""
 
     ENVELOPE = "failed: {text}", "failed: {text}"
     COUNT = "returned {text}", "returned {text}"
@@ -67,7 +66,7 @@ class BrokenContract(ValueError):
         self.index = index
 
     def sentence(self, source: GroupVersionKind, *, batch: bool) -> str:
-        """Upstream's whole message; it words one object and several differently."""
+        """Return upstream's whole message, which differs for one object and several."""
         single, several = self.stage.value
         if self.stage is AnswerStage.DECODE and not batch:
             return self.text
@@ -76,7 +75,7 @@ class BrokenContract(ValueError):
 
 
 def check_answer(sent: ConversionRequest, answer: ConversionResponse) -> Sequence[Any]:
-    """The converted objects of an answer to ``sent``, not yet looked into."""
+    """Return the converted objects of an answer to ``sent``, not yet checked."""
     if sent.version == "v1":
         _check_kind(answer)
     if not answer.present:
@@ -93,7 +92,7 @@ def check_answer(sent: ConversionRequest, answer: ConversionResponse) -> Sequenc
 def accept_all(
     originals: Sequence[Mapping[str, Any]], converted: Sequence[Any], api_version: str
 ) -> list[Object]:
-    """The usable objects: checked one by one against what was sent, metadata restored."""
+    """Return the converted objects, each checked against the original, with metadata restored."""
     if len(converted) != len(originals):
         text = f"{len(converted)} objects, expected {len(originals)}"
         raise BrokenContract(AnswerStage.COUNT, text)
@@ -108,7 +107,7 @@ def accept_all(
 
 
 def accept(original: Mapping[str, Any], converted: Any, api_version: str) -> Object:
-    """One converted object with the original's metadata; shares values with both arguments."""
+    """Return one converted object with the original's metadata; shares values with both."""
     if not isinstance(converted, dict):
         raise BrokenContract(AnswerStage.DECODE, _not_an_object(converted))
     kind = converted.get("kind")
@@ -127,7 +126,7 @@ def accept(original: Mapping[str, Any], converted: Any, api_version: str) -> Obj
 
 
 def restored_metadata(original: Mapping[str, Any], converted: Mapping[str, Any]) -> Object:
-    """The original's metadata with the answer's labels and annotations, present or absent."""
+    """Return the original's metadata with the answer's labels and annotations."""
     if "metadata" not in converted:
         raise BrokenContract(AnswerStage.METADATA, "missing metadata in converted object")
     answer = converted["metadata"]
@@ -151,7 +150,7 @@ def restored_metadata(original: Mapping[str, Any], converted: Mapping[str, Any])
 
 
 def source_of(obj: Mapping[str, Any]) -> GroupVersionKind:
-    """Group, version and kind an object claims; an unreadable version is an empty one."""
+    """Return the group, version and kind of an object; an unreadable version is empty."""
     try:
         group, version = parse_group_version(_string(obj, "apiVersion"))
     except ValueError:
@@ -179,7 +178,7 @@ def _check_identity(original: Mapping[str, Any], converted: Mapping[str, Any]) -
 
 
 def _same(before: Object, after: Object) -> bool:
-    """Nearly always: no need to look at types."""
+    """Fast check without looking at types, which succeeds nearly always."""
     return (
         before.get("name") == after.get("name")
         and before.get("namespace") == after.get("namespace")
@@ -220,7 +219,7 @@ def _label_errors(labels: dict[str, str]) -> list[FieldError]:
 
 
 def _annotation_errors(annotations: dict[str, str]) -> list[FieldError]:
-    path = "metadata.annotation"  # singular: upstream's slip, and its wire format
+    path = "metadata.annotation"  # singular: upstream's typo is part of the wire format
     errors = []
     for name in sorted(annotations):
         problems = qualified_name(name.lower())

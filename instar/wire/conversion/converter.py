@@ -1,7 +1,7 @@
-"""The seam of version conversion: objects in, the same objects at another version out.
+"""The converter interface: takes objects, returns them at another version; and strategy None.
 
-Batches only; one object is a list of one. A converter knows neither schemas nor storage:
-``server/registry/stored/codec.py`` decides what is pruned and defaulted before and after.
+Implemented by the modules of this package. Works on batches; one object is a list of one.
+``server/registry/stored/codec.py`` prunes and defaults before and after.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from instar.base.json_values import Object
 
 
 class Known(Object):
-    """An object whose JSON is at hand, so that nobody writes it again on its way to a webhook."""
+    """An object with its JSON at hand, so that it is not encoded again for a webhook."""
 
     __slots__ = ("json",)
 
@@ -23,12 +23,12 @@ class Known(Object):
 
 
 class VersionConverter(Protocol):
-    """Turns objects of one CRD into ``api_version`` (``group/version``).
+    """Converts objects of one CRD to ``api_version`` (``group/version``).
 
-    Both versions are the CRD's; the caller has looked, because it needs their schemas anyway.
-    The input is never changed; what comes back is the caller's to change, but for values it shares
-    with the input. Objects already at ``api_version`` come back as they are.
-    Raises an ``ApiError`` for the whole batch; never returns a part.
+    Both versions must be the CRD's; the caller checks that, because it needs their schemas anyway.
+    The input is never changed; the result may be changed, except values shared with the input.
+    Objects already at ``api_version`` are returned as they are. Raises an ``ApiError`` for the
+    whole batch; never returns a part.
     """
 
     async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]: ...

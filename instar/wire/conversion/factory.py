@@ -1,4 +1,8 @@
-"""From a CRD to its converter: the one place that knows how the pieces are stacked."""
+"""Builds a CRD's converter: strategy, batching, metrics and cache stacked in order.
+
+Called when a CRD is served (``server/registry/resources/serving.py``) and by the console's
+conversion views.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +24,16 @@ from instar.wire.webhooks.transport import DEFAULT_TIMEOUT, TransportPool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionServices:
-    """What converters of all CRDs share; lives as long as the server."""
+    """Services shared by the converters of all CRDs, for the lifetime of the server."""
 
     transports: TransportPool = field(default_factory=TransportPool)
     metrics: ConversionMetrics = field(default_factory=NoMetrics)
     memo: Memo | None = field(default_factory=Memo)
-    """None turns the cache off."""
+    """None disables the cache."""
     limits: BatchLimits = field(default_factory=BatchLimits)
     timeout: float = DEFAULT_TIMEOUT
     timeouts: Mapping[str, float] = field(default_factory=dict)
-    """By CRD name, before ``timeout``."""
+    """By CRD name; overrides ``timeout``."""
     in_process: Mapping[str, ConvertFunction] = field(default_factory=dict)
     """By CRD name: converters to run here instead of calling the CRD's webhook."""
 
@@ -38,7 +42,7 @@ class ConversionServices:
 
 
 def converter_for(crd: Crd, services: ConversionServices) -> VersionConverter:
-    """Raises ``ValueError`` with upstream's text for a CRD no converter can be built for."""
+    """Return the converter. Raises ``ValueError`` with upstream's text for an unusable CRD."""
     strategy = crd.conversion.strategy
     if strategy == "None":
         return NoneConverter()
@@ -69,7 +73,7 @@ def _measured(
 
 
 def shared_converter_for(crd: Crd, services: ConversionServices) -> SharedConverter:
-    """For one generation of the CRD; ``close`` it when the CRD changes."""
+    """Return the caching converter of one generation of the CRD; ``close`` it on a change."""
     converter = converter_for(crd, services)
     return SharedConverter(converter, services.memo, crd=crd.name, metrics=services.metrics)
 

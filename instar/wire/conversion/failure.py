@@ -1,8 +1,7 @@
-"""What a failed conversion tells its caller: upstream's sentence, and beside it what to do.
+"""The error of a failed conversion: upstream's message, with details for debugging.
 
-``message`` is kube-apiserver's text, untouched, because clients and people match on it. What
-upstream leaves out (which CRD, which versions, which objects, which webhook, what to look at)
-is in ``details.causes``.
+Raised by the converters of this package. ``message`` is kube-apiserver's text, because clients
+match on it. CRD, versions, objects, webhook and advice are in ``details.causes``.
 """
 
 from __future__ import annotations
@@ -52,13 +51,13 @@ class ConversionFailed(ApiError):
         self._retold = retold
 
     def about(self, objects: Objects) -> ConversionFailed:
-        """The same for somebody who asked for some of the objects: it names no others."""
+        """Return a copy that names only the given objects, for one of several callers."""
         return self if self._retold is None else self._retold(objects)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What was tried: everything about a conversion that its error should name."""
+    """A conversion that was tried: what its error should name."""
 
     crd: Crd
     api_version: str
@@ -107,7 +106,7 @@ class Attempt:
 
 
 def object_names(objects: Objects) -> list[str]:
-    """``namespace/name`` of the first few, then how many more there are."""
+    """Return ``namespace/name`` of the first few objects, then the number of remaining ones."""
     names = [_object_name(obj) for obj in objects[:MOST_OBJECTS_NAMED]]
     left = len(objects) - MOST_OBJECTS_NAMED
     return [*names, f"and {left} more"] if left > 0 else names

@@ -1,8 +1,8 @@
-"""A converter that runs in this process instead of behind a URL: same contract, no network.
+"""Converter that calls a Python function in this process, with the webhook's contract.
 
-The converting function belongs to somebody else, so it gets copies, runs in threads of its own
-where it may block (or hang) without keeping others from theirs, and its answer is checked like
-a webhook's.
+Used for ``--converter`` and by the tools (rehearsal, suites). The function is user code: it gets
+copies, runs in a thread pool of its own where it may block, and its answer is checked like a
+webhook's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ConvertFunction = Callable[[list[Object], str], Sequence[Any]]
 
 
 class InProcessConverter:
-    """A ``Converter`` that calls a function."""
+    """A ``VersionConverter`` that calls a function."""
 
     def __init__(
         self, crd: Crd, function: ConvertFunction, *, timeout: float = DEFAULT_TIMEOUT
@@ -47,7 +47,7 @@ class InProcessConverter:
         positions = [at for at, obj in enumerate(objects) if obj.get("apiVersion") != api_version]
         if positions:
             sent = [objects[at] for at in positions]
-            # It has a deadline, and asyncio's deadlines need a task of their own.
+            # asyncio deadlines need a task of their own.
             converted = await asyncio.create_task(self._converted(sent, api_version))
             for position, obj in zip(positions, converted, strict=True):
                 result[position] = obj
@@ -62,7 +62,8 @@ class InProcessConverter:
                 answer = await asyncio.get_running_loop().run_in_executor(
                     self._threads, self._function, owned, api_version
                 )
-                converted = orjson.loads(orjson.dumps(list(answer)))  # the author may keep his
+                # a copy, as the function may keep a reference
+                converted = orjson.loads(orjson.dumps(list(answer)))
         except TooManyRequests:
             raise
         except TimeoutError as error:
@@ -92,6 +93,6 @@ class InProcessConverter:
 
 
 def _told(error: Exception) -> str:
-    """Python's own errors say little without their type; an author's refusal speaks for itself."""
+    """Format the exception: with its type for Python's own, without for the author's."""
     told, kind = str(error), type(error)
     return told if told and kind.__module__ != "builtins" else f"{kind.__name__}: {told}"

@@ -1,7 +1,7 @@
-"""Timing and counts of conversions, around any converter; what they are counted in is a Protocol.
+"""Measures conversions: durations and counts around any converter, and per-request waiting time.
 
-Also the clock of one request: the sum of the time a request waited for conversions, whichever
-of them it made itself and whichever it shared with others.
+Stacked by ``factory.py``; ``server/app.py`` opens a ``request_clock`` per request. Metrics are
+behind the protocol ``ConversionMetrics``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Measurement:
     objects: int
     seconds: float
     failure_type: FailureType | None
-    """None is success; ``FailureType.NONE`` a failure upstream has no word for."""
+    """None is success; ``FailureType.NONE`` a failure upstream has no label for."""
     timed_out: bool = False
     failure_text: str = ""
 
@@ -40,15 +40,15 @@ class ConversionMetrics(Protocol):
     def converted(self, measurement: Measurement) -> None: ...
 
     def looked_up(self, crd: str, *, hits: int, misses: int, shared: int) -> None:
-        """Objects found in the cache, converted, and waited for with somebody else."""
+        """Count cache hits, conversions, and objects shared with another caller's call."""
         ...
 
     def request_waited(self, crd: str, seconds: float) -> None:
-        """All conversions of one request together."""
+        """Record the total conversion time of one request."""
         ...
 
     def turned_away(self, crd: str, webhook: str) -> None:
-        """Too many conversions waited for the webhook already."""
+        """Count a conversion rejected because too many wait for the webhook."""
         ...
 
 
@@ -69,8 +69,8 @@ class NoMetrics:
 
 
 class MeasuredConverter:
-    """A ``VersionConverter`` around a ``VersionConverter``. Calls that convert nothing are not
-    measured."""
+    """A ``VersionConverter`` that measures an inner one. Calls that convert nothing do not
+    count."""
 
     def __init__(
         self, inner: VersionConverter, metrics: ConversionMetrics, *, crd: str, webhook: str
@@ -123,7 +123,7 @@ class MeasuredConverter:
 
 
 class RequestClock:
-    """What one request has waited for conversions so far."""
+    """Time that one request has waited for conversions so far."""
 
     __slots__ = ("seconds",)
 
@@ -136,7 +136,7 @@ _clock: ContextVar[RequestClock | None] = ContextVar("conversion_clock", default
 
 @contextmanager
 def request_clock() -> Iterator[RequestClock]:
-    """Collects, while the block runs, what its conversions take."""
+    """Collect the conversion time while the block runs."""
     clock, outer = RequestClock(), _clock.get()
     _clock.set(clock)
     try:
@@ -147,7 +147,7 @@ def request_clock() -> Iterator[RequestClock]:
 
 
 class waiting:  # noqa: N801 - used as a function: `with waiting():`
-    """Counts the time in the block towards the current request, if there is one."""
+    """Adds the time in the block to the current request's clock, if there is one."""
 
     __slots__ = ("_clock", "_started")
 

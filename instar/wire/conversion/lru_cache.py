@@ -1,8 +1,8 @@
-"""A bounded memory of finished bytes: least recently used out first, and nothing kept too long.
+"""LRU cache of converted objects as bytes, bounded by size and age.
 
-One for the whole server, so that the bound is one number however many CRDs there are. A scope
-is whatever makes entries worthless together (one generation of one CRD). What nobody may ever ask
-for lies apart, and goes before anything else does. Knows no conversion.
+One for the whole server, used by ``caching.py``. A scope groups entries that become invalid
+together (one generation of one CRD). Prefetched or outdated entries are kept apart and evicted
+first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 
 _ENTRY_OVERHEAD = 400
-"""Rough bytes of key, tuple and dictionary slot: many tiny entries must not count as nothing."""
+"""Approximate bytes of key, tuple and dict slot, so that many tiny entries count."""
 
 
 class Memo:
@@ -29,7 +29,7 @@ class Memo:
         self._clock = clock
         self._used = _Shelf()
         self._spare = _Shelf()
-        """What was not asked for yet, or is out of date; the oldest goes first."""
+        """Entries not requested yet, or outdated; the oldest is evicted first."""
 
     def __len__(self) -> int:
         return len(self._used.entries) + len(self._spare.entries)
@@ -38,7 +38,7 @@ class Memo:
         return self.get_many(scope, (key,)).get(key)
 
     def get_many(self, scope: Hashable, keys: Iterable[Hashable]) -> dict[Hashable, bytes]:
-        """What is known of these; one look at the clock for all."""
+        """Return the cached entries of the keys; reads the clock once for all."""
         oldest = self._clock() - self._max_age
         used, found = self._used.entries, {}
         for key in keys:
@@ -58,17 +58,17 @@ class Memo:
 
     @property
     def crowded(self) -> bool:
-        """Whether there is no room for what nobody has asked for yet."""
+        """Return whether there is no space for entries that no client has requested yet."""
         return self._used.bytes > self._max_bytes // 4 * 3
 
     def holds(self, scope: Hashable, key: Hashable) -> bool:
-        """Whether it is there, without counting as a use of it."""
+        """Return whether the key is cached, without counting as a use."""
         return (scope, key) in self._used.entries or (scope, key) in self._spare.entries
 
     def put(
         self, scope: Hashable, key: Hashable, data: bytes, *, first_to_go: bool = False
     ) -> None:
-        """``first_to_go``: until somebody asks for it."""
+        """Add an entry; with ``first_to_go`` it is evicted first until it is requested."""
         place = (scope, key)
         for shelf in (self._used, self._spare):
             if place in shelf.entries:
@@ -83,7 +83,7 @@ class Memo:
             self._remove(emptied, next(iter(emptied.entries)))
 
     def outdate(self, scope: Hashable, key: Hashable) -> None:
-        """Hardly anybody is going to ask for it any more: the first to go of all."""
+        """Mark an entry for early eviction, because it is rarely requested again."""
         place = (scope, key)
         if place in self._used.entries:
             self._spare.add(place, self._used.take(place))
@@ -91,7 +91,7 @@ class Memo:
             self._spare.entries.move_to_end(place, last=False)
 
     def drop(self, scope: Hashable) -> None:
-        """Forget everything of a scope."""
+        """Drop all entries of a scope."""
         for shelf in (self._used, self._spare):
             for place in [place for place in shelf.entries if place[0] == scope]:
                 self._remove(shelf, place)
@@ -104,11 +104,11 @@ class Memo:
 _Place = tuple[Hashable, Hashable]
 """Scope and key."""
 _Entry = tuple[bytes, float]
-"""What is kept, and since when."""
+"""The bytes, and when they were added."""
 
 
 class _Shelf:
-    """Entries in the order they go, and what they weigh."""
+    """Entries in eviction order, and their total size."""
 
     __slots__ = ("bytes", "entries")
 

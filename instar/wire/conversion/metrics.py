@@ -1,4 +1,4 @@
-"""What conversions are counted in, with upstream's names beside our own."""
+"""Prometheus metrics of conversions: upstream's names and our own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WEBHOOK_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30,
 
 
 class PrometheusConversionMetrics:
-    """``ConversionMetrics`` for the page of metrics, and for people who look closer."""
+    """``ConversionMetrics`` for the metrics page and the call log."""
 
     def __init__(self, calls: CallLog | None = None) -> None:
         self._calls = calls or CallLog()
@@ -109,7 +109,7 @@ class PrometheusConversionMetrics:
         self._calls.turned_away(WebhookCall("conversion", "", crd), webhook)
 
     def all(self) -> tuple[Metric, ...]:
-        """In the order of the page."""
+        """Return the metrics in the order of the page."""
         return (
             self.crd_seconds,
             self.requests,

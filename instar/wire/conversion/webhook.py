@@ -1,8 +1,8 @@
-"""Strategy ``Webhook``: asks a webhook for the objects at another version.
+"""Webhook conversion strategy: sends objects to a CRD's webhook as ConversionReviews.
 
-Only objects that need it are sent, a whole batch in one call (split where it would grow too
-large), and they come back in the order they were given in. It knows neither HTTP (that is
-``wire/webhooks/transport.py``) nor what makes an answer acceptable (``contract.py``).
+Created by ``factory.py``. Only objects at another version are sent, in one call per batch (split
+where it would grow too large), and returned in the given order. ``wire/webhooks/transport.py`` does
+HTTP; ``contract.py`` checks answers.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from instar.wire.webhooks.transport import DEFAULT_TIMEOUT, Transport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLimits:
-    """How much goes into one ConversionReview; an object that is larger alone is sent alone."""
+    """Limits of one ConversionReview; a larger single object is sent alone."""
 
     most_objects: int = 1000
     most_bytes: int = 4 * 1024 * 1024
     calls_at_once: int = 4
-    """Of one ``convert`` call."""
+    """Limit per ``convert`` call."""
 
 
 class WebhookConverter:
-    """A ``Converter`` that calls the webhook of one CRD."""
+    """A ``VersionConverter`` that calls the webhook of one CRD."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class WebhookConverter:
     async def _asked(
         self, objects: Sequence[Object], encoded: Sequence[bytes], api_version: str
     ) -> list[Object]:
-        """One ConversionReview: sent, answered, checked."""
+        """Send one ConversionReview and check its answer."""
         version = self._review_version or ""
         sent = conversion_review.ConversionRequest(version, str(uuid.uuid4()), api_version, objects)
         body = conversion_review.encode_request(version, sent.uid, api_version, encoded)
@@ -147,7 +147,7 @@ def _is_bare(obj: Object) -> bool:
 
 
 async def _all_or_none(workers: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """The first failure stops the other workers and is the only one told."""
+    """Run all workers; the first failure cancels the others and is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             for worker in workers:

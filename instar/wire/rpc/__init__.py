@@ -1,1 +1,4 @@
-"""A gRPC client on HTTP/2. The etcd store and KMS plugins call it; it sees messages as bytes."""
+"""gRPC client on HTTP/2, hand-written; messages are bytes.
+
+Used by the etcd store and the KMS plugin client, which encode and decode the messages.
+"""

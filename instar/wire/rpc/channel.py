@@ -1,6 +1,7 @@
-"""Calls to one server: connects when there is something to say, and again when that was lost.
+"""gRPC channel to one server: connects on demand and reconnects after a loss.
 
-Which calls may be made twice, and where else one could ask, the caller knows. Messages are bytes.
+Used by ``wire/storage/etcd/client.py`` and ``wire/storage/encryption/plugin.py``, which decide
+about retries and failover.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ Metadata = tuple[tuple[str, str], ...]
 
 _CONNECT_SECONDS = 5.0
 _REST_AFTER_FAILURE = 0.1
-"""Who calls while a server is away is told so at once, and it is not tried more often than this."""
+"""Seconds after a failed connect in which calls fail at once instead of connecting again."""
 _MOST_HEADS = 64
-_POST, _HTTP, _HTTPS = b"\x83", b"\x86", b"\x87"  # of the table every HTTP/2 server knows
+_POST, _HTTP, _HTTPS = b"\x83", b"\x86", b"\x87"  # entries of HPACK's static table
 
 
 class Conversation:
-    """A call with messages both ways, as the caller holds it."""
+    """The caller's side of a bidirectional stream."""
 
     def __init__(self, connection: Http2Connection, stream: Duplex) -> None:
         self._connection, self._stream = connection, stream
@@ -48,7 +49,7 @@ class GrpcChannel:
         self._connecting: asyncio.Task[Http2Connection] | None = None
         self._failed: tuple[float, RpcError] | None = None
         self._older: set[Http2Connection] = set()
-        """Those that take no new calls but have some under way."""
+        """Connections that accept no new calls but have calls in flight."""
         self._heads: dict[tuple[str, Metadata], bytes] = {}
         self._closed = False
 
@@ -60,10 +61,10 @@ class GrpcChannel:
         metadata: Metadata = (),
         prompt: bool = False,
     ) -> bytes:
-        """The answer's message. Raises ``RpcError``.
+        """Make a unary call and return the answer's message. Raises ``RpcError``.
 
-        ``prompt``: it leaves at once instead of with all that this turn of the event loop says,
-        and who calls without a task goes on in the step that brings the answer.
+        With ``prompt`` the request is sent at once instead of at the end of this loop iteration,
+        and a caller without a task resumes in the step that receives the answer.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience
@@ -91,7 +92,7 @@ class GrpcChannel:
         patience: float,
         metadata: Metadata = (),
     ) -> Conversation:
-        """Begin a call with messages both ways. They are told as they come, and the end once."""
+        """Open a bidirectional stream. Messages are passed on as they arrive, the end once."""
         connection = self._connection
         if connection is None or not connection.takes_calls:
             connection = await self._connected(patience)
@@ -113,7 +114,7 @@ class GrpcChannel:
         head = self._heads.get((method, metadata))
         if head is None:
             if len(self._heads) >= _MOST_HEADS:
-                self._heads.clear()  # of tokens that are no more
+                self._heads.clear()  # drop heads of expired tokens
             local = self._address.startswith("unix")
             pairs = (
                 (":path", method),
@@ -163,7 +164,7 @@ class GrpcChannel:
         self._connection, self._failed = task.result(), None
 
     async def _connect(self) -> Http2Connection:
-        """A server that does not say hello has been sent nothing."""
+        """Connect; nothing is sent before the server's settings arrive."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
@@ -203,7 +204,7 @@ def _unreached(why: str) -> RpcError:
 
 
 class Messages:
-    """The messages of a conversation for who would rather ask for the next than be told."""
+    """Buffer of a stream's messages for callers that read instead of using callbacks."""
 
     def __init__(self) -> None:
         self._found: deque[bytes] = deque()
@@ -220,7 +221,7 @@ class Messages:
         self._news.set()
 
     async def read(self) -> bytes | None:
-        """``None`` at the end. Raises ``RpcError``."""
+        """Return the next message, ``None`` at the end. Raises ``RpcError``."""
         while not self._found:
             if self._error is not None:
                 raise self._error

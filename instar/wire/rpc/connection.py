@@ -1,8 +1,7 @@
-"""One HTTP/2 connection with many calls on it.
+"""One HTTP/2 connection with many calls: frame parsing, flow control, pings and keep-alive.
 
-It reads frames and hands them to their calls, keeps to the windows of both sides, answers pings,
-and notices when the other side is gone, silent, or out of its mind: then every call on it ends
-with what is known of it. Who connects, and again, is ``channel``.
+Created by ``channel.py``, which reconnects. When the peer is gone, silent or violates the protocol,
+every call on the connection ends with an error that says whether it was sent.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from instar.wire.rpc.status import GrpcCode, RpcError
 from instar.wire.rpc.stream import Http2Stream
 
 _WINDOW = 4 << 20
-"""How much a server may send before it hears from us, on a call and on the connection."""
+"""Receive window of a call and of the connection, in bytes."""
 _HELLO = (
     frames.PREFACE
     + frames.settings(
@@ -34,16 +33,16 @@ _HELLO = (
     + frames.window_update(0, _WINDOW - frames.DEFAULT_WINDOW)
 )
 _PING_AFTER = 7.0
-"""Seconds of silence while calls wait; etcd takes pings more often than every 5 s amiss."""
+"""Seconds of silence with calls in flight before a ping; etcd rejects pings within 5 s."""
 _PING_PATIENCE = 3.0
 _PONG_AFTER = 0.1
-"""Seconds until a ping is answered. Servers measure the line with one beside every message as long
-as none is on its way: answered at once, that is a system call more for each call, on both sides.
-Who wants to know whether we are there gives us seconds."""
+"""Seconds until a ping is answered. Servers measure bandwidth by one ping beside every message
+while none is unanswered, so answering at once would cost a system call per call on both sides.
+Keep-alive pings allow seconds."""
 _MOST_PINGS = 8
-"""That are not answered yet; who sends more is in a hurry."""
+"""Unanswered pings above which all are answered at once."""
 _LAST_NUMBER = frames.MOST_STREAM
-"""Numbers of calls are not used again: after this one, another connection must follow."""
+"""Stream ids are not reused: after this one a new connection is needed."""
 _RESETS = {
     frames.REFUSED_STREAM: GrpcCode.UNAVAILABLE,
     frames.CANCEL: GrpcCode.CANCELLED,
@@ -56,7 +55,7 @@ class Http2Connection(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.ready: asyncio.Future[None] = loop.create_future()
-        """Done when the server has shown that it speaks HTTP/2: until then nothing is sent."""
+        """Done when the server has sent its settings; until then no call is sent."""
         self.closed: asyncio.Future[None] = loop.create_future()
         self.takes_calls = False
         self._greeted = False
@@ -66,7 +65,7 @@ class Http2Connection(asyncio.Protocol):
         self._most_streams = 1 << 31
         self._rest = b""
         self._block: tuple[int, int, bytes] | None = None
-        """Stream, flags and beginning of headers that go on in the next frame."""
+        """Stream, flags and beginning of a header block that continues in the next frame."""
         self._received = 0
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = inf
@@ -79,7 +78,7 @@ class Http2Connection(asyncio.Protocol):
     # -- calls
 
     def open(self, stream: Http2Stream, data: bytes, last: bool) -> None:
-        """Send a call's headers and the beginning of what it says. Only while ``takes_calls``."""
+        """Send a call's headers and first data. Only while ``takes_calls``."""
         if len(self._streams) >= self._most_streams:
             self._waiting.append((stream, data, last))
         else:
@@ -88,22 +87,22 @@ class Http2Connection(asyncio.Protocol):
             self._set_alarm(stream.deadline)
 
     def flush(self) -> None:
-        """What was said so far leaves at once."""
+        """Write buffered frames at once."""
         self._outgoing.flush()
 
     def send(self, stream: Http2Stream, data: bytes) -> None:
-        """More of a call that goes on."""
+        """Send more data of an open call."""
         if stream.id and not stream.done:
             self._outgoing.data(stream, data, False)
 
     def give_up(self, stream: Http2Stream, error: RpcError) -> None:
-        """The caller wants no answer any more."""
+        """Abandon a call, because its caller was cancelled or timed out."""
         if not stream.done:
             stream.finish(error.copy(unsent=not stream.id))
             self._forget(stream)
 
     def close(self, why: RpcError | None = None) -> None:
-        """At once: what is under way is lost."""
+        """Close at once; calls in flight fail."""
         if why is not None:
             self._failure = why
         self.takes_calls = False
@@ -131,7 +130,7 @@ class Http2Connection(asyncio.Protocol):
                 self._begin(waiting, data, last)
 
     def _retire(self) -> None:
-        """Let what is under way come to its end; nothing new."""
+        """Finish calls in flight, but accept no new ones."""
         self.takes_calls = False
         refused = RpcError(GrpcCode.UNAVAILABLE, "the server takes no more calls", unsent=True)
         while self._waiting:
@@ -190,12 +189,13 @@ class Http2Connection(asyncio.Protocol):
         else:
             self.close(RpcError(GrpcCode.UNAVAILABLE, "the server does not answer a ping"))
 
-    # -- what the transport tells
+    # -- transport callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one only by its looks
-        # What is written leaves then: uvloop would gather it until everything else of this turn
-        # of the loop is done, and ``Outgoing`` has gathered it already.
+        # uvloop's transport has another base class
+        self._transport = cast("asyncio.Transport", transport)
+        # Write at once: uvloop would collect until the end of this loop iteration, and ``Outgoing``
+        # has collected already.
         self._transport.set_write_buffer_limits(high=0)
         self._outgoing = Outgoing(self._loop, self._transport)
         self._outgoing.write(_HELLO)
@@ -237,7 +237,7 @@ class Http2Connection(asyncio.Protocol):
     # -- frames
 
     def _read(self, data: bytes) -> bytes:
-        """Take every whole frame; what is left is the beginning of one."""
+        """Process every complete frame; return the incomplete rest."""
         at, size = 0, len(data)
         while size - at >= frames.HEAD_SIZE:
             high, low, kind, flags, number = frames.HEAD.unpack_from(data, at)
@@ -279,7 +279,8 @@ class Http2Connection(asyncio.Protocol):
             raise ProtocolError(frames.PROTOCOL_ERROR, "a push, though we take none")
 
     def _stream(self, number: int) -> Http2Stream | None:
-        """``None`` for a call that is over: what was under way for it still comes."""
+        """Return the stream; ``None`` for an ended call, because late frames of it may still
+        arrive."""
         if number >= self._next_id or not number & 1:
             raise ProtocolError(frames.PROTOCOL_ERROR, f"call {number} was never made")
         return self._streams.get(number)

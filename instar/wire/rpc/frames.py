@@ -1,6 +1,6 @@
-"""Frames of HTTP/2 (RFC 9113) as bytes: the few we write, and cutting what comes into frames.
+"""HTTP/2 frames (RFC 9113) as bytes: encoders of the few we send, and parsing helpers.
 
-Knows no connection and no call.
+Used by ``connection.py`` and ``outgoing.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ COMPRESSION_ERROR, CALM_DOWN, INADEQUATE_SECURITY = 9, 11, 12
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEAD_SIZE = 9
 MOST_PAYLOAD = 16384
-"""Of a frame, either way, as long as nobody says otherwise; we never do."""
+"""Default maximum payload of a frame, in both directions; we never change it."""
 DEFAULT_WINDOW = 65535
 MOST_WINDOW = 2**31 - 1
 MOST_STREAM = 2**31 - 1
@@ -32,7 +32,7 @@ _SETTING = Struct(">HI")
 
 
 class ProtocolError(Exception):
-    """What came breaks the protocol: nothing after it can be understood."""
+    """The peer violates the protocol: nothing after it can be parsed."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -67,7 +67,7 @@ def read_settings(payload: bytes) -> list[tuple[int, int]]:
 
 
 def read_number(payload: bytes, at: int = 0) -> int:
-    """31 or 32 bits; where the first is reserved, the caller knows."""
+    """Read 32 bits; the caller masks the reserved bit where there is one."""
     if len(payload) < at + _NUMBER.size:
         raise ProtocolError(PROTOCOL_ERROR, "a frame that ends too soon")
     value: int = _NUMBER.unpack_from(payload, at)[0]
@@ -75,12 +75,12 @@ def read_number(payload: bytes, at: int = 0) -> int:
 
 
 def unpadded(payload: bytes, flags: int) -> bytes:
-    """What is left of DATA (say only whether it is ``PADDED``) or HEADERS without the rest."""
+    """Return DATA (pass only the ``PADDED`` flag) or HEADERS without padding and priority."""
     if not flags & (PADDED | HAS_PRIORITY):
         return payload
     first, last = 0, len(payload)
     if flags & PADDED:
-        first, last = 1, last - (payload[0] if payload else 0)  # without a first byte: too short
+        first, last = 1, last - (payload[0] if payload else 0)  # an empty payload is too short
     if flags & HAS_PRIORITY:
         first += 5
     if first > last:

@@ -1,7 +1,7 @@
-"""Header blocks of HTTP/2 (HPACK, RFC 7541), without a memory on either side.
+"""HPACK header blocks (RFC 7541) without dynamic tables.
 
-We tell the server that we keep no table of what it has said before, and use none of its own: so
-a block means the same whenever it comes, and what a server says with every answer is read once.
+Used by ``channel.py``, ``connection.py`` and ``stream.py``. We advertise a table size of 0 and use
+no table of the server, so a block always means the same, and repeated blocks are parsed once.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from instar.wire.rpc.huffman import Garbled
 Headers = tuple[tuple[str, str], ...]
 
 MOST_BYTES = 16 << 10
-"""Of a block, and of what it says."""
+"""Limit of an encoded and of a decoded block."""
 
-# The part of the static table (appendix A) that stands for names with a value.
+# The part of the static table (appendix A) that has values.
 _VALUES = {
     2: (":method", "GET"),
     3: (":method", "POST"),
@@ -44,11 +44,11 @@ _NAMES = str.split(
     "strict-transport-security transfer-encoding user-agent vary via www-authenticate"
 )
 _LONGEST_NUMBER = 4
-"""Bytes that go on with a number: more than any length of ours needs."""
+"""Limit of continuation bytes of an integer."""
 
 
 def literal(name: str, value: str) -> bytes:
-    """One header, spelled out."""
+    """Encode one header as a literal."""
     return b"\x00" + _text(name.encode()) + _text(value.encode())
 
 
@@ -71,12 +71,12 @@ def _number(value: int, bits: int) -> bytes:
 
 @lru_cache(64)
 def read(block: bytes) -> Headers:
-    """What a block says. Raises ``Garbled``."""
+    """Decode a block. Raises ``Garbled``."""
     found: list[tuple[str, str]] = []
     at = size = 0
     while at < len(block):
         first = block[at]
-        if first & 0xE0 == 0x20:  # how large a table the other side uses from now on
+        if first & 0xE0 == 0x20:  # dynamic table size update
             table, at = _read_number(block, at, 5)
             if table:
                 raise Garbled("a table, though we keep none")
@@ -95,7 +95,7 @@ def _indexed(block: bytes, at: int) -> tuple[tuple[str, str], int]:
 
 
 def _spelled(block: bytes, at: int) -> tuple[tuple[str, str], int]:
-    # Whether the other side would like it remembered makes no difference: the table has no room.
+    # "With indexing" makes no difference: the table size is 0.
     index, at = _read_number(block, at, 6 if block[at] & 0x40 else 4)
     if index:
         name = _name(index)

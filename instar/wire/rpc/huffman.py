@@ -1,6 +1,6 @@
-"""The Huffman code of HTTP/2's header blocks (RFC 7541, appendix B), to read what others write.
+"""Huffman decoder for HPACK (RFC 7541, appendix B).
 
-The code is canonical: the length of each symbol's code says all. We write none ourselves.
+Used by ``headers.py``. The code is canonical, so the code lengths suffice. We never encode with it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ _LENGTHS = bytes.fromhex(
     "151516151716171714161616171616171a1a1413161716191a1a1a1b1b1a181913151a1b1b1a1b1815151a1a"
     "1c1b1b1b14181415161515171616191918181a171a1b1a1a1b1b1b1b1b1c1b1b1b1b1b1a1e"
 )
-"""Bits of each byte's code; the last is the end of a text, which only its first bits may show."""
+"""Code length of each byte; the last is EOS, of which only leading bits may appear as padding."""
 _END = 256
 _MOST_PADDING = 7
 
 
 class Garbled(ValueError):
-    """Not what the code can mean."""
+    """Not a valid header block."""
 
 
 def _codes() -> dict[tuple[int, int], int]:
-    """(bits, code) → symbol: codes count upwards, shorter ones first."""
+    """Return (bits, code) → symbol: codes count upwards, shorter ones first."""
     order = sorted(range(len(_LENGTHS)), key=lambda symbol: (_LENGTHS[symbol], symbol))
     found: dict[tuple[int, int], int] = {}
     code, bits = 0, _LENGTHS[order[0]]
@@ -39,7 +39,7 @@ _CODES = _codes()
 
 
 def decode(data: bytes) -> bytes:
-    """Raises ``Garbled``. A bit at a time: texts are short, and the same blocks come again."""
+    """Decode bit by bit: texts are short, and repeated blocks are cached. Raises ``Garbled``."""
     out = bytearray()
     code = bits = 0
     for byte in data:

@@ -1,6 +1,7 @@
-"""What leaves a connection: as much of each call's data as both windows allow, the rest later.
+"""Outgoing side of an HTTP/2 connection: flow control and write batching.
 
-What one turn of the event loop says is written together: a system call costs more than a frame.
+Used by ``connection.py``. Sends as much of each call's data as both windows allow. Frames of one
+loop iteration are written together, because a system call costs more than a frame.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class Outgoing:
         self._loop, self._transport = loop, transport
         self._parts: list[bytes] = []
         self.unsent: list[Http2Stream] = []
-        """Calls of which nothing has left yet."""
+        """Calls of which nothing has been written yet."""
         self.most_payload = frames.MOST_PAYLOAD
         self._window = frames.DEFAULT_WINDOW
         self._initial_window = frames.DEFAULT_WINDOW
@@ -57,7 +58,7 @@ class Outgoing:
         self._pump()
 
     def end(self, stream: Http2Stream) -> None:
-        """Nothing more of this call; the server is told if it still waits, or still speaks."""
+        """End a call; reset the stream if either side has not finished."""
         self._blocked.pop(stream, None)
         if not (stream.said_all and stream.heard_all):
             self.write(frames.reset(stream.id, frames.CANCEL))

@@ -1,4 +1,7 @@
-"""How a call ended: gRPC's codes, and what is known of a call that failed."""
+"""gRPC status codes and ``RpcError``, the error of a failed call.
+
+Raised by the modules of this package, interpreted by the etcd and KMS clients.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,10 @@ class GrpcCode(IntEnum):
 
 
 class RpcError(Exception):
-    """A call that was not answered, or with a refusal.
+    """A call without an answer, or with an error status.
 
-    ``unsent`` promises that no server has carried it out and none will; without it, it may have.
+    ``unsent`` guarantees that no server has executed or will execute it; otherwise it may have been
+    executed.
     """
 
     def __init__(self, code: GrpcCode, text: str, *, unsent: bool = False) -> None:
@@ -39,7 +43,7 @@ class RpcError(Exception):
         self.code, self.text, self.unsent = code, text, unsent
 
     def copy(self, *, unsent: bool = False) -> RpcError:
-        """For one of many calls that end alike: each raises its own."""
+        """Return a copy, since each of many failed calls raises its own."""
         return RpcError(self.code, self.text, unsent=self.unsent or unsent)
 
 
@@ -54,12 +58,12 @@ _BY_HTTP = {
     "504": GrpcCode.UNAVAILABLE,
 }
 OK_HEAD: Headers = ((":status", "200"), ("content-type", "application/grpc"))
-"""How nearly all answers begin."""
+"""Headers with which nearly all answers begin."""
 _OK_TRAILERS: Headers = (("grpc-status", "0"), ("grpc-message", ""))
 
 
 def refused_head(headers: Headers) -> RpcError | None:
-    """Why what comes is no answer of a gRPC server; ``None``: it is one, go on reading."""
+    """Return why the headers are not a gRPC answer; ``None`` if they are."""
     found = dict(headers)
     status = found.get(":status", "")
     if status != "200" and "grpc-status" not in found:
@@ -71,7 +75,7 @@ def refused_head(headers: Headers) -> RpcError | None:
 
 
 def read_trailers(headers: Headers) -> RpcError | None:
-    """How the call ended; ``None`` is well."""
+    """Return the error of the trailers; ``None`` on success."""
     if headers == _OK_TRAILERS:
         return None
     found = dict(headers)

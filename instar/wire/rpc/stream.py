@@ -1,7 +1,6 @@
-"""One call on a connection: its messages put together, and how it ended.
+"""One call on an HTTP/2 connection: assembles messages and tracks how the call ends.
 
-It is told headers and data in the order they come, and tells its caller whole messages at once,
-in the same step. Frames, windows and other calls are the connection's.
+Fed with headers and data by ``connection.py``; passes whole messages to its caller synchronously.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from instar.wire.rpc.headers import Headers
 from instar.wire.rpc.status import OK_HEAD, GrpcCode, RpcError, read_trailers, refused_head
 
 PREFIX_SIZE = 5
-"""Before each message: whether it is compressed, and four bytes of length."""
+"""Size of the message prefix: compression flag and four bytes of length."""
 
 OnMessage = Callable[[bytes], None]
 OnEnd = Callable[[RpcError | None], None]
@@ -25,7 +24,7 @@ def framed(message: bytes) -> bytes:
 
 
 class Http2Stream:
-    """``told`` and ``ended`` say what becomes of messages and of the end."""
+    """Subclasses handle messages in ``told`` and the end in ``ended``."""
 
     __slots__ = (
         "_partial",
@@ -44,15 +43,15 @@ class Http2Stream:
 
     def __init__(self, head: bytes, deadline: float = inf) -> None:
         self.head, self.deadline = head, deadline
-        self.id = 0  # none as long as it waits for its turn
+        self.id = 0  # 0 until the call gets a stream id
         self.window = 0
-        """How much the server takes of this call."""
+        """Bytes that the server accepts on this stream."""
         self.received = 0
-        """Bytes that came since the server was last allowed more."""
+        """Bytes received since the last window update."""
         self.pending = bytearray()
-        """What waits for a window."""
+        """Data that waits for a window."""
         self.ends = False
-        """Whether nothing comes after what is pending."""
+        """Whether the stream ends after the pending data."""
         self.said_all = self.heard_all = False
         self.answered = False
         self.done = False
@@ -69,7 +68,7 @@ class Http2Stream:
             self.answered = True
         elif not self.answered:
             if not last and dict(headers).get(":status", "").startswith("1"):
-                return  # "go on", which nobody had asked about
+                return  # an informational response
             self.answered = True
             refusal = refused_head(headers)
             if refusal is not None:
@@ -105,7 +104,12 @@ class Http2Stream:
         while len(partial) >= PREFIX_SIZE and not self.done:
             end = PREFIX_SIZE + int.from_bytes(partial[1:PREFIX_SIZE], "big")
             if partial[0]:
-                self.finish(RpcError(GrpcCode.INTERNAL, "a compressed message nobody asked for"))
+                self.finish(
+                    RpcError(
+                        GrpcCode.INTERNAL,
+                        "the server sent a compressed message, which was not requested",
+                    )
+                )
                 return
             if len(partial) < end:
                 return
@@ -117,7 +121,7 @@ class Http2Stream:
         try:
             self.told(message)
         except Exception as error:
-            # What one caller cannot read must not end the calls of others.
+            # An error in one caller's decoder must not end other calls.
             self.finish(RpcError(GrpcCode.INTERNAL, f"the answer cannot be read: {error}"))
 
     def _unfinished(self) -> RpcError | None:
@@ -132,7 +136,7 @@ def _is_one_message(data: bytes) -> bool:
 
 
 class Unary(Http2Stream):
-    """One request, one answer."""
+    """Unary call: one request, one answer."""
 
     __slots__ = ("_message", "answer")
 
@@ -158,7 +162,7 @@ class Unary(Http2Stream):
 
 
 class Duplex(Http2Stream):
-    """Messages both ways, for as long as it lasts."""
+    """Bidirectional stream."""
 
     __slots__ = ("_on_end", "_on_message")
 

@@ -1,1 +1,1 @@
-"""What the server knows about its objects and callers beyond the Kubernetes API."""
+"""Insight: statistics about objects and clients beyond the Kubernetes API (``/instar/…``)."""

@@ -1,7 +1,8 @@
-"""Who did what: each kind of request that was allowed, by user, since this process started.
+"""Access record: which requests were allowed per user since this process started.
 
-Bounded: when it is full, what was seen longest ago is forgotten, and the record says since when it
-is whole. Names of objects are not kept.
+Written by the authorizer for each request, served as ``/instar/access`` by
+``server/endpoints/insight.py``. Bounded: when full, the least recently seen line is dropped, and
+the document says since when it is complete. Object names are not recorded.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from instar.server.registry.insight.usage import moment_text
 
 MOST_LINES = 20_000
 _LONGEST = 512
-"""Characters of a line that is kept; longer ones are nobody's habit."""
+"""Maximum length of a recorded line; longer ones are not typical use."""
 
 
 class AccessRecord:
     def __init__(
         self, *, of_several: bool, clock: Callable[[], float] = time.time, most: int = MOST_LINES
     ) -> None:
-        """``of_several``: whether other processes serve the same port and have their own."""
+        """``of_several``: whether other processes serve the same port with records of their own."""
         self._of_several = of_several
         self._clock = clock
         self._most = most
@@ -30,7 +31,7 @@ class AccessRecord:
         self._seen: dict[tuple[str, ...], list[float]] = {}
 
     def note(self, asked: Attributes) -> None:
-        """Once per request: plain tuples and lists."""
+        """Record one request, in plain tuples and lists for speed."""
         user, verb, group, _, resource, subresource, namespace, _, path = asked
         where = namespace if resource else path
         key = (user.name, verb, group, resource, subresource, where)
@@ -51,7 +52,7 @@ class AccessRecord:
         self._seen[key] = [1, now, now]
 
     def document(self, user: str) -> dict[str, Any]:
-        """The body of ``/instar/access``; an empty user means all."""
+        """Return the body of ``/instar/access``; an empty user means all."""
         lines = [_line(key, seen) for key, seen in self._seen.items() if not user or key[0] == user]
         return {
             "since": moment_text(self._since),

@@ -1,7 +1,8 @@
-"""How many objects lie in the store at which version: exact, because the cache sees every byte.
+"""Census: number of stored objects per API version of each custom resource.
 
-Counted once per collection when first asked, and kept current from then on. Knows custom
-resources only: built-ins are stored in one version for good.
+Served as ``/instar/census`` and read by the migration controller. Exact, because the cache sees
+every stored byte: counted once per collection on first use, then kept current. Built-in kinds are
+stored in one version only and not counted.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class ServerCensus:
         catalog.on_closed(self._forget)
 
     def of(self, resource: Resource) -> Counts:
-        """Objects per version, best version first; the storage version is always listed."""
+        """Return objects per version, best version first; the storage version is always listed."""
         counter = self._counter(resource)
         while counter.goes_on():
             pass
@@ -47,8 +48,8 @@ class ServerCensus:
         return {version: found[version] for version in by_priority(found)}
 
     async def prepare(self, crd: str = "") -> None:
-        """Count what was not counted yet, of one CRD or of all, with breaks: a million objects
-        take a second. Who asks ``of`` afterwards is answered at once."""
+        """Count what was not counted yet, of one CRD or all, with pauses (a million objects take a
+        second). Afterwards ``of`` answers at once."""
         found = self._catalog.custom(crd) if crd else None
         resources = self._catalog.customs() if found is None else [found]
         breaks = offload.Breaks()
@@ -77,7 +78,7 @@ class ServerCensus:
         return {} if resource is None else self.of(resource)
 
     def document(self) -> dict[str, Any]:
-        """The body of ``/instar/census``."""
+        """Return the body of ``/instar/census``."""
         return {
             "exact": True,
             "crds": {
@@ -108,7 +109,7 @@ class ServerCensus:
 
 
 class CensusCount:
-    """What a census said at one moment."""
+    """Result of a census at one moment."""
 
     def __init__(self, counts: dict[str, dict[str, int]]) -> None:
         self._counts = counts
@@ -128,11 +129,11 @@ class _Counter:
         self._entries = objects.entries
         self.counts: Counter[str] = Counter()
         self._uncounted = iter(list(objects.entries.values()))
-        """Those there were in the beginning: what changes meanwhile is added and subtracted."""
+        """Entries at the beginning; later changes are added and subtracted."""
         objects.listeners.append(self._changed)
 
     def goes_on(self) -> bool:
-        """Count some more; whether there may be others."""
+        """Count some more entries; return whether there may be others."""
         some = list(islice(self._uncounted, _AT_ONCE))
         self.counts.update(map(_stored_in, some))
         if len(some) == _AT_ONCE:
@@ -141,7 +142,7 @@ class _Counter:
         return False
 
     def follows(self, objects: Objects) -> bool:
-        """False once the collection was loaded anew: then counting starts over."""
+        """Return False once the collection was reloaded, after which counting starts over."""
         if objects is self._objects and objects.entries is self._entries:
             return True
         self.close()
@@ -158,7 +159,7 @@ class _Counter:
 
 
 def _stored_in(entry: CacheEntry) -> str:
-    """Damaged bytes are counted, too: whoever looks for what must be migrated wants to know."""
+    """Return the stored apiVersion; damaged bytes are counted too, as they need attention."""
     try:
         return entry.api_version
     except UnreadableEntry:

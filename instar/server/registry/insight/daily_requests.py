@@ -1,5 +1,7 @@
-"""How many requests a version had in the last day, out of counters that only ever grow: what they
-were is noted every hour, and subtracted."""
+"""Requests per version in the last day, from counters that only grow.
+
+Used by ``usage.py``: notes the totals every hour and subtracts those of a day ago.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class DailyRequests:
         self._marks.append((now, dict(totals)))
 
     def since(self, now: float) -> float:
-        """The moment from which requests are counted: a day ago, or when the counting began."""
+        """Return the moment from which requests are counted: a day ago, or the first note."""
         return self._mark(now)[0]
 
     def counts(self, now: float, totals: Totals) -> dict[VersionKey, int]:
@@ -39,7 +41,7 @@ class DailyRequests:
         return {key: max(count - before.get(key, 0), 0) for key, count in totals.items()}
 
     def _mark(self, now: float) -> tuple[float, Totals]:
-        """The newest that is a day old, else the oldest there is."""
+        """Return the newest note that is a day old, else the oldest."""
         found: tuple[float, Totals] = self._marks[0] if self._marks else (now, {})
         for mark in self._marks:
             if mark[0] <= now - DAY:

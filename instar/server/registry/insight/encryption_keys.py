@@ -1,4 +1,7 @@
-"""Under which key the objects of each resource lie: what is left to do after keys were rotated."""
+"""Which encryption key the objects of each resource use: shows progress of a key rotation.
+
+Served by ``server/endpoints/insight.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _AT_ONCE = 1_000
 
 
 async def seals_document(backend: Backend) -> dict[str, Any] | None:
-    """By resource, for those that lie under a key or should; None where nothing is sealed."""
+    """Return counts per resource that is or should be encrypted; None without encryption."""
     if not backend.seals:
         return None
     found: dict[str, Any] = {}

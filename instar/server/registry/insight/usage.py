@@ -1,9 +1,9 @@
-"""Who uses which version: requests per resource, version, verb, user and user agent.
+"""Usage statistics: requests per resource, version, verb, user and user agent.
 
-Bounded: when the table is full, the lines seen longest ago are folded into one called "(other)".
-Kept across restarts in one record of the store, written every few minutes and at the end, so
-"no request for 14 days" can be said of a server that was restarted yesterday. Several replicas
-add to the same record. Losing the last minutes in a crash is accepted.
+Written once per request, served as ``/instar/usage``. Bounded: when full, the least recently seen
+lines are merged into "(other)". Kept across restarts in one record of the store, written every few
+minutes and at the end, so "no request for 14 days" holds across restarts. Several replicas add to
+the same record; a crash may lose the last minutes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class UseKey(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """How often, and first and last when (seconds since 1970)."""
+    """Count, and first and last time (seconds since 1970)."""
 
     number: int
     first: float
@@ -57,7 +57,7 @@ Lines = dict[UseKey, Tally]
 
 
 class UsageRecorder:
-    """What the store knows already, and what was counted since."""
+    """Counts loaded from the store, and those since."""
 
     def __init__(self, clock: Callable[[], float] = time.time, most: int = MOST_LINES) -> None:
         self._clock = clock
@@ -65,11 +65,11 @@ class UsageRecorder:
         self._since = clock()
         self._known: Lines = {}
         self._fresh: dict[tuple[str, ...], list[float]] = {}
-        """Plain tuples and lists: this is written once per request."""
+        """Plain tuples and lists, because this is written once per request."""
         self._recent = DailyRequests()
 
     def note(self, asked: Attributes, agent: str) -> None:
-        """One request."""
+        """Count one request."""
         user = asked.user.name
         key = (asked.group, asked.resource, asked.version, asked.verb, user, agent[:_AGENT_LENGTH])
         now = self._clock()
@@ -83,7 +83,7 @@ class UsageRecorder:
             self._fresh = _counters(shortened(_lines_of(self._fresh), self._most // 2))
 
     def document(self) -> dict[str, Any]:
-        """The body of ``/instar/usage``."""
+        """Return the body of ``/instar/usage``."""
         lines, now = self._merged(self._known), self._clock()
         recent = self._recent.counts(now, _totals(lines))
         return {
@@ -93,19 +93,19 @@ class UsageRecorder:
         }
 
     def mark(self) -> None:
-        """Now and then: what is counted later is recent."""
+        """Note the totals periodically, for the counts of the last day."""
         now = self._clock()
         if self._recent.is_due(now):
             self._recent.mark(now, _totals(self._merged(self._known)))
 
     async def load(self, store: Store) -> None:
-        """What earlier processes counted. A record nobody can read is as good as none."""
+        """Load the counts of earlier processes; an unreadable record counts as empty."""
         record = await store.get(RECORD)
         if record is not None:
             self._since, self._known = _read(record.value, self._since)
 
     async def flush(self, store: Store) -> None:
-        """Add what is new to the store's record; ``StoreError`` when that cannot be done now."""
+        """Add new counts to the store's record; ``StoreError`` when that cannot be done now."""
         for _ in range(_FLUSH_ATTEMPTS):
             if not self._fresh:
                 return
@@ -131,7 +131,7 @@ class UsageRecorder:
 
 
 class UsageKeeper:
-    """Writes the counts to the store now and then, and at the end."""
+    """Writes the counts to the store periodically and at the end."""
 
     def __init__(self, usage: UsageRecorder, store: Store, every: float = _FLUSH_SECONDS) -> None:
         self._usage = usage
@@ -171,7 +171,7 @@ class UsageKeeper:
 
 
 def shortened(lines: Lines, most: int) -> Lines:
-    """At most about ``most`` lines: those seen longest ago lose who it was, never that it was."""
+    """Return at most about ``most`` lines: the oldest lose user and agent, not their counts."""
     if len(lines) <= most:
         return lines
     recent = sorted(lines.items(), key=lambda item: item[1].last, reverse=True)
@@ -203,7 +203,7 @@ def _sum(one: Lines, other: Lines) -> Lines:
 
 
 def _totals(lines: Lines) -> dict[VersionKey, int]:
-    """Requests per version, without those of our own tools."""
+    """Return requests per version, without those of our own tools."""
     found: dict[VersionKey, int] = {}
     for key, tally in lines.items():
         if not is_ours(key.agent):
@@ -250,7 +250,7 @@ def _lines(uses: list[dict[str, Any]]) -> Iterable[tuple[UseKey, Tally]]:
 
 
 def moment_text(moment: float) -> str:
-    """RFC 3339 to the millisecond: two requests of one second still have an order."""
+    """Format RFC 3339 with milliseconds, so that requests of one second have an order."""
     shown = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
     return shown.replace("+00:00", "Z")
 

@@ -1,1 +1,1 @@
-"""What is special about a built-in kind: schema, columns and strategy of one kind together."""
+"""Built-in kinds: defaults, validation hooks and table columns that are special to each."""

@@ -1,4 +1,8 @@
-"""Webhook configurations and admission policies as objects; how they act is ``admission/``'s."""
+"""Strategies of webhook configurations and admission policies as stored objects.
+
+Called by the verbs through the strategy table. ``server/registry/admission`` applies them to
+requests.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ _RESERVED = ".static.k8s.io"
 
 
 class _RegistrationStrategy(BuiltinStrategy):
-    """What all six kinds have alike."""
+    """Behaviour common to all six kinds."""
 
     counts_generation = True
     unconditional_update = False
@@ -72,7 +76,7 @@ class PolicyBindingStrategy(_RegistrationStrategy):
 
 
 def _default_match(match: Object) -> None:
-    """What is asked of the objects: everywhere the same fields with the same defaults."""
+    """Default the match criteria, which all kinds share."""
     match.setdefault("matchPolicy", "Equivalent")
     match.setdefault("namespaceSelector", {})
     match.setdefault("objectSelector", {})

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers (v2 is kept, v1 is a view of it) and PodDisruptionBudgets."""
+"""Strategies of HorizontalPodAutoscalers (stored as v2) and PodDisruptionBudgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""HorizontalPodAutoscalers between v1 and v2: what v1 has no field for travels in annotations."""
+"""Converts HorizontalPodAutoscalers between v1 and v2; fields missing in v1 go to annotations.
+
+Used by ``autoscaling.py`` through the strategy table.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _POLICY = ("Type", "Value", "PeriodSeconds")
 
 
 class AutoscalerConverter:
-    """A ``Converter``."""
+    """A ``VersionConverter``."""
 
     async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         change = _to_v1 if api_version == V1 else _to_v2
@@ -96,7 +99,7 @@ def _to_v2(obj: Object) -> Object:
 
 
 def _parsed(text: str) -> Any:
-    """Anybody may write an annotation: what is no JSON says nothing."""
+    """Parse an annotation that any client may have written; invalid JSON counts as absent."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

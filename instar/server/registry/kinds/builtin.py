@@ -1,6 +1,6 @@
-"""The way of built-in kinds: Go's types instead of a schema, and what their kinds have in common.
+"""Base strategy of built-in kinds: typed decoding instead of a schema, and common behaviour.
 
-What is special of one kind is a class of its own in a module of its name; the table names it.
+The verbs call it; each special kind has a subclass in the module that ``strategy_table.py`` names.
 """
 
 from __future__ import annotations
@@ -43,30 +43,30 @@ class BuiltinStrategy(Strategy):
     # Hooks ------------------------------------------------------------------------------------
 
     def default(self, obj: Object, version: VersionServing) -> None:
-        """Fill in what the version defaults, in place; called again on what is read."""
+        """Apply the version's defaults, in place; also called on objects that are read."""
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
-        """What is wrong with an object, new or changed; metadata aside."""
+        """Return the errors of a new or changed object, except metadata."""
         return []
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
-        """What may not change; ``check`` has been asked already."""
+        """Return the errors of an update; ``check`` was called before."""
         return []
 
     def check_status_change(
         self, new: Object, old: Object, version: VersionServing
     ) -> list[FieldError]:
-        """The same for a write to ``/status``; the rest of the object cannot have changed."""
+        """Return the errors of a write to ``/status``, where the rest cannot change."""
         return []
 
     def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
-        """What is right and may not be meant: told as warnings."""
+        """Return warnings about a valid object that is probably a mistake."""
         return []
 
     def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
-        """What the kind sets by itself before anything is checked; ``old`` None: it is new."""
+        """Set what the kind sets by itself before validation; ``old`` is None on creation."""
 
-    # The way in and out -------------------------------------------------------------------------
+    # Strategy interface ---------------------------------------------------------------------------
 
     def clean_metadata(self, obj: Object) -> list[str]:
         return decode_metadata(obj, within=obj.get("kind", ""))
@@ -97,11 +97,11 @@ class BuiltinStrategy(Strategy):
         return unknown
 
     def readmit(self, obj: Object, version: VersionServing) -> None:
-        """Built-in kinds have types, which know no unknown fields."""
+        """Decode again; typed kinds drop unknown fields."""
         self.decode(obj, version)
 
     def refuse_other_kinds(self, obj: Object, version: VersionServing) -> None:
-        """Go decodes whatever kind it knows, and then finds that it is another one."""
+        """Reject an object of another kind, with Go's error."""
         api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
         if (api_version, kind) == (version.api_version, version.kind):
             return
@@ -128,7 +128,7 @@ class BuiltinStrategy(Strategy):
         try:
             read_object(obj, version.api_version, version.kind)
         except TypedError:
-            return  # by another's hand: shown as it lies
+            return  # unreadable, written by another program: show it as stored
         self.default(obj, version)
 
     def after_conversion(self, obj: Object, version: VersionServing) -> None:
@@ -143,7 +143,7 @@ class BuiltinStrategy(Strategy):
         self.prepare(obj, None, version)
 
     def reset_status(self, obj: Object, version: VersionServing) -> None:
-        """As it is before anybody has reported anything."""
+        """Reset the status to that of a new object."""
         obj.pop("status", None)
         empty = zero_object(version.api_version, version.kind).get("status")
         if empty is not None:
@@ -163,7 +163,8 @@ class BuiltinStrategy(Strategy):
         return bool(new.get("spec") != old.get("spec"))
 
     def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
-        """The status, and most metadata: labels, annotations and finalizers may change with it."""
+        """Keep all but the status and most metadata: labels, annotations and finalizers may
+        change."""
         for name in set(new) | set(old):
             if name not in ("metadata", "status", "apiVersion", "kind"):
                 keep_member(new, old, name)

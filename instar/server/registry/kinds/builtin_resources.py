@@ -1,7 +1,7 @@
-"""Every resource that is served without a CRD: facts as data, and which module knows the rest.
+"""Table of all built-in resources: builds their ``Serving`` from ``facts/``.
 
-A new kind is a row of ``facts/``; only what is special about it is code, in a module of its own
-that is imported when the kind is first asked for.
+Called by ``server/lifecycle/composition.py`` at start. A new kind is a row of ``facts/``; special
+behaviour is a strategy class, imported when the kind is first used.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _SECOND_EVENTS = ("events.k8s.io", "events")
 _CONVERTERS = {
     ("autoscaling", "horizontalpodautoscalers"): "autoscaling_versions:AutoscalerConverter",
 }
-"""Of kinds whose versions differ: ``module:Class``, as ``RULES`` has them."""
+"""Converters of kinds with differing versions: ``module:Class``."""
 
 _DEPRECATED = {("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+"}
-"""What whoever asks for it is warned of."""
+"""Warning for requests of the resource."""
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "namespaces"): (".status.phase",),
@@ -84,7 +84,7 @@ _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
         ".type",
     ),
 }
-"""Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
+"""Paths that field selectors may name, like a CRD's ``selectableFields``."""
 _FURTHER: Mapping[tuple[str, str], Mapping[str, Selectable]] = {
     ("", "pods"): {
         "spec.hostNetwork": Selectable(("spec", "hostNetwork"), "false"),
@@ -155,7 +155,7 @@ def _converter(place: tuple[str, str]) -> VersionConverter:
 
 
 def _strategy(place: tuple[str, str]) -> Strategy:
-    """The rules of a kind, imported when its first object comes."""
+    """Return the strategy of a kind, imported on first use."""
     group, plural = place
     known = RULES.get(group, {}).get(plural, "builtin:BuiltinStrategy")
     module, _, name = known.partition(":")
@@ -170,7 +170,7 @@ def _strategy(place: tuple[str, str]) -> Strategy:
 
 
 def _second_events(versions: list[ResourceFacts]) -> Serving:
-    """events.k8s.io: the core group's events under other names, not served in that form here."""
+    """Serve events.k8s.io: the core group's events under other field names, stored as core."""
     crd = _describe(_SECOND_EVENTS, versions)
     stored = CrdVersion(name="core", served=False, storage=True, schema=_Schema(CORE, "Event"))
     shown = (replace(crd.versions[0], storage=False), stored)
@@ -214,7 +214,7 @@ def crd_serving(
 
 
 def _migrations() -> Serving:
-    """Of a group that 1.36 does not serve by default, and that we do."""
+    """Serve StorageVersionMigration, of a group that 1.36 does not serve by default."""
     kind = "StorageVersionMigration"
     names = CrdNames(plural=MIGRATIONS, singular=kind.lower(), kind=kind, list_kind=f"{kind}List")
     versions = tuple(
@@ -304,7 +304,7 @@ def _scale(facts: ResourceFacts) -> ScalePaths:
 
 
 class _Schema(Mapping[str, Any]):
-    """A kind's schema, read when somebody looks into it: most kinds are never asked for."""
+    """A kind's schema, loaded on first access: most kinds are never used."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         self._type = (api_version, kind)

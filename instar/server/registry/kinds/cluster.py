@@ -1,4 +1,4 @@
-"""Small kinds that describe a cluster: nodes, classes, leases, API services, requests."""
+"""Strategies of PriorityClass, Node, APIService, RuntimeClass and Lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets: named pieces of data, which may be frozen."""
+"""Strategies of ConfigMap and Secret, including immutable ones."""
 
 from __future__ import annotations
 

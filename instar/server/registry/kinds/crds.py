@@ -1,5 +1,7 @@
-"""CustomResourceDefinitions as one more resource of the registry: the rules of ``crds/`` plugged
-into the verbs everyone shares. Stored as v1; v1beta1 is a view of the same object.
+"""Strategy of CustomResourceDefinitions: plugs the rules of ``kube/crds`` into the common verbs.
+
+Created by ``server/lifecycle/composition.py``. CRDs are stored as v1; v1beta1 is a view of the same
+object.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _TOLD = 20
 
 
 class CrdConverter:
-    """v1 ↔ v1beta1: field by field, no data lost."""
+    """Converts v1 ↔ v1beta1 field by field, without loss."""
 
     async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         version = api_version.rpartition("/")[2]
@@ -128,7 +130,7 @@ class CrdStrategy(Strategy):
         self._known = _Known(new, fresh, old, past)
 
     def _internal(self, obj: Object) -> Object:
-        """The internal form, not made again where the same write was just prepared from it."""
+        """Return the internal form, reusing that of the write just prepared."""
         known = self._known
         if known is not None and known.obj is obj:
             return known.internal
@@ -162,7 +164,7 @@ class CrdStrategy(Strategy):
         return found
 
     def _tell_unasked(self, crd: Object, warn: Warn) -> None:
-        """A converter that nobody asks loses data silently."""
+        """Warn about a registered converter that strategy None never calls, which loses data."""
         strategy = (crd["spec"].get("conversion") or {}).get("strategy")
         if crd["metadata"].get("name") in self._converted_here and strategy != "Webhook":
             warn(
@@ -171,7 +173,7 @@ class CrdStrategy(Strategy):
             )
 
     def _review_change(self, fresh: Object, past: Object, warn: Warn) -> None:
-        """Tell, or refuse, what would break clients or stored objects."""
+        """Warn about, or reject, a change that would break clients or stored objects."""
         if self._review is None or fresh["spec"] == past["spec"]:
             return
         breaks = self._review(from_internal(past, "v1"), from_internal(fresh, "v1"))
@@ -189,7 +191,7 @@ class CrdStrategy(Strategy):
             warn(text)
 
     def mark_deleting(self, stored: Object, now: str) -> bool:
-        """A CRD takes its objects with it, so it lingers until they are gone."""
+        """Add the finalizer that keeps a deleted CRD until its objects are deleted."""
         metadata = stored["metadata"]
         if "deletionTimestamp" in metadata:
             metadata.setdefault("deletionGracePeriodSeconds", 0)

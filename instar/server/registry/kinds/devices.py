@@ -1,4 +1,5 @@
-"""Devices: claims of them, and what drivers offer."""
+"""Strategies of dynamic resource allocation: ResourceClaim, ResourceClaimTemplate, ResourceSlice
+and DeviceClass."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Events have two spellings, core and events.k8s.io, and one store: what is written as the one is
-read as the other. They lie there in the core form, as upstream's do."""
+"""Events in both API groups (core and events.k8s.io), stored once in the core form, as upstream."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ _FROM_CORE = {core: name for name, core in _TO_CORE.items()}
 
 
 class EventConverter:
-    """A ``Converter``: seven fields have other names, the rest is the same."""
+    """A ``VersionConverter``: seven fields have other names, the rest is equal."""
 
     async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         names = _TO_CORE if api_version == CORE else _FROM_CORE
@@ -51,7 +50,7 @@ class EventConverter:
 
 
 class EventStrategy(BuiltinStrategy):
-    """Any path segment is a name."""
+    """Allows any path segment as a name."""
 
     name_rule: NameRule = staticmethod(name_is_path_segment)
 
@@ -61,7 +60,7 @@ class EventStrategy(BuiltinStrategy):
 
 
 class SecondEventStrategy(EventStrategy):
-    """events.k8s.io: kept in the core group's form, and judged in it."""
+    """events.k8s.io: stored and validated in the core group's form."""
 
     reshapes = True
     told_group = ""

@@ -1,4 +1,5 @@
-"""How requests are shared out, as objects; nobody acts on them here."""
+"""Strategies of FlowSchema and PriorityLevelConfiguration, which this server stores but does not
+enforce."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LimitRanges and ResourceQuotas as objects; ``admission`` enforces them."""
+"""Strategies of LimitRange and ResourceQuota; admission plugins enforce them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""StorageVersionMigration as a resource: what may be asked for, and what a status may become.
+"""Strategy and table columns of StorageVersionMigration; rules and messages are upstream's.
 
-The work itself is in ``migrations.py``. Messages and rules are upstream's.
+``server/registry/controllers/migrations.py`` runs the migrations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GROUP = "storagemigration.k8s.io"
 PLURAL = "storageversionmigrations"
 RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"
 PAUSED = "instar.dev/paused"
-"""An annotation: while it is ``true``, nothing more is rewritten."""
+"""Annotation: while it is ``true``, the migration rewrites nothing more."""
 _RESOURCE = "spec.resource.resource"
 
 
@@ -55,7 +55,7 @@ class MigrationStrategy(Strategy):
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
         super().prepare_update(new, old, version)
-        # Upstream counts none, and whoever annotates a running one must not lower what is there.
+        # Upstream keeps no generation; annotating a running migration must not lower a stored one.
         new["metadata"].pop("generation", None)
         if "generation" in old["metadata"]:
             new["metadata"]["generation"] = old["metadata"]["generation"]
@@ -82,7 +82,7 @@ class MigrationStrategy(Strategy):
 
 
 class MigrationPrinter(TablePrinter):
-    """Name, the resource, and the last thing that is true of the migration."""
+    """Columns: name, resource, and the latest true condition."""
 
     def __init__(self) -> None:
         super().__init__(())

@@ -1,4 +1,4 @@
-"""Namespaces as objects; how one is emptied is the namespace controller's."""
+"""Strategy of Namespace; ``server/registry/controllers/namespaces.py`` empties terminating ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class NamespaceStrategy(BuiltinStrategy):
     def prepare_subresource(
         self, subresource: str, new: Object, old: Object, version: VersionServing
     ) -> None:
-        """``finalize`` is how a controller takes its own finalizer off ``spec``."""
+        """Allow ``finalize`` to change only ``spec.finalizers``."""
         if subresource == "finalize":
             new["status"] = old.get("status", {})
             labels = new["metadata"].setdefault("labels", {})
@@ -54,7 +54,7 @@ class NamespaceStrategy(BuiltinStrategy):
             super().prepare_subresource(subresource, new, old, version)
 
     def mark_deleting(self, stored: Object, now: str) -> bool:
-        """Emptied first by the namespace controller, which then takes the finalizer off."""
+        """Mark as terminating; the namespace controller empties it and removes the finalizer."""
         metadata = stored["metadata"]
         if "deletionTimestamp" not in metadata:
             metadata["deletionTimestamp"] = now

@@ -1,4 +1,4 @@
-"""Ingresses, their classes, network policies, endpoints and slices of them."""
+"""Strategies of Ingress, IngressClass, NetworkPolicy, Endpoints and EndpointSlice."""
 
 from __future__ import annotations
 

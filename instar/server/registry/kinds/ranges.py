@@ -1,4 +1,4 @@
-"""IPAddresses and ServiceCIDRs; who takes which address is ``service_addresses.py``'s."""
+"""Strategies of IPAddress and ServiceCIDR; ``service_addresses.py`` allocates addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles and bindings as objects; what they allow is ``access/rbac``'s."""
+"""Strategies of RBAC roles and bindings; ``kube/access/rbac`` evaluates them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Services: ports, and where they are reached. Which addresses are free ``admission`` knows."""
+"""Strategy of Service: defaults, ports and address fields.
+
+``admission/plugins/service_addresses.py`` allocates cluster IPs and node ports.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,7 @@ def _default_affinity(spec: Object) -> None:
 
 
 def _keep_allocated(spec: Object, old: Object) -> None:
-    """What a client leaves out of an update was given by us and stays."""
+    """Keep allocated values that an update leaves out."""
     if has_cluster_ip(spec) and has_cluster_ip(old) and old.get("clusterIP"):
         if not spec.get("clusterIP"):
             spec["clusterIP"] = old["clusterIP"]
@@ -120,7 +123,7 @@ def _keep_node_ports(ports: list[Object], old: list[Object]) -> None:
 
 
 def _follow_address(spec: Object, old: Object) -> None:
-    """Older clients write only ``clusterIP``; the list goes with it."""
+    """Copy ``clusterIP`` to ``clusterIPs`` for older clients that write only the former."""
     address, before = spec.get("clusterIP"), old.get("clusterIP")
     if address and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [address]
@@ -132,7 +135,7 @@ def _follow_address(spec: Object, old: Object) -> None:
 
 
 def _drop_unused(spec: Object, old: Object) -> None:
-    """A change of type leaves behind what the new one has no use for, where it is as it was."""
+    """Drop unchanged fields that the new service type does not use."""
 
     def drop(*names: str) -> None:
         for name in names:

@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: asked once, decided through ``approval``, answered in ``status``."""
+"""Strategy of CertificateSigningRequest: immutable spec, ``approval`` and ``status``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SigningRequestStrategy(BuiltinStrategy):
-    """What was asked stays as it was: an update of the spec has no effect."""
+    """Updates of the spec have no effect."""
 
     name_rule: NameRule = staticmethod(name_is_path_segment)
 
@@ -30,7 +30,7 @@ class SigningRequestStrategy(BuiltinStrategy):
     def prepare_subresource(
         self, subresource: str, new: Object, old: Object, version: VersionServing
     ) -> None:
-        """``approval`` writes conditions, ``status`` all of the status."""
+        """``approval`` writes conditions, ``status`` the whole status."""
         if subresource != "approval":
             super().prepare_subresource(subresource, new, old, version)
             return

@@ -1,4 +1,4 @@
-"""Volumes, claims, and the classes and drivers behind them."""
+"""Strategies of PersistentVolume, PersistentVolumeClaim, StorageClass and the CSI kinds."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class PersistentVolumeClaimStrategy(BuiltinStrategy):
 
 
 def _mirror_sources(spec: Object) -> None:
-    """Two spellings of one wish, unless the newer one names a namespace."""
+    """Keep dataSource and dataSourceRef equal, unless the latter names a namespace."""
     reference = spec.get("dataSourceRef")
     if reference is None and spec.get("dataSource") is not None:
         spec["dataSourceRef"] = dict(spec["dataSource"])
@@ -176,6 +176,6 @@ class VolumeAttachmentStrategy(BuiltinStrategy):
 
 
 class GuardedStrategy(BuiltinStrategy):
-    """Kinds that want to be told which revision an update is based on, and nothing else."""
+    """Kinds that require a resourceVersion on update."""
 
     unconditional_update = False

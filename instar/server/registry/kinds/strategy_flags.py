@@ -1,5 +1,7 @@
-"""How verbs treat built-in kinds where kinds differ, as a table: flags of ``Strategy``, and who has
-them. What needs more than a flag is a method of the kind's strategy."""
+"""Table of per-kind flags of ``Strategy`` by which the verbs treat built-in kinds differently.
+
+Read by ``builtin_resources.py``. Behaviour beyond a flag is a method of the kind's strategy.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which module and class below ``registry/kinds`` knows what is special about a kind.
+"""Table of strategy classes: built-in kind → ``module:Class`` below ``registry/kinds``.
 
-A kind that is not here is its types and nothing else.
+Read by ``builtin_resources.py``. A kind that is not listed has only its types.
 """
 
 from __future__ import annotations
@@ -99,4 +99,4 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "deviceclasses": "devices:DeviceClassStrategy",
     },
 }
-"""By group and plural: ``module:Class``, imported when the kind is first asked for."""
+"""By group and plural: ``module:Class``, imported when the kind is first used."""

@@ -1,1 +1,4 @@
-"""What tables show of the built-in kinds, a module per family; custom resources say it in CRDs."""
+"""Table columns of the built-in kinds (``kubectl get``), one module per API group family.
+
+Custom resources define theirs in the CRD.
+"""

@@ -1,4 +1,4 @@
-"""Webhook configurations, admission policies and their bindings in tables."""
+"""Table cells of webhook configurations, admission policies and bindings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _parameters(spec: Object) -> str:
 
 
 def _go_selector(selector: Object) -> str:
-    """As Go prints the struct; nobody made it nicer."""
+    """Format a selector like Go's default struct printing, as upstream does."""
     labels = "".join(
         f"{key}: {value}," for key, value in sorted(part(selector, "matchLabels").items())
     )

@@ -1,4 +1,4 @@
-"""Autoscalers and disruption budgets in tables."""
+"""Table cells of HorizontalPodAutoscalers and PodDisruptionBudgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small kinds that describe a cluster in tables: classes, leases, requests, flows, services."""
+"""Table cells of classes, leases, signing requests, API services and flow control."""
 
 from __future__ import annotations
 

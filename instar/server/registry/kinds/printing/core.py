@@ -1,4 +1,4 @@
-"""Kinds of the core group in tables; pods, events, volumes and sets have modules of their own."""
+"""Table cells of the core group; pods, events, storage and workloads have their own modules."""
 
 from __future__ import annotations
 

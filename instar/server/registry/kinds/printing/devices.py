@@ -1,4 +1,4 @@
-"""Claims of devices, and what drivers offer, in tables."""
+"""Table cells of the dynamic resource allocation kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events in a table, in either spelling."""
+"""Table cells of Events, of both API groups."""
 
 from __future__ import annotations
 

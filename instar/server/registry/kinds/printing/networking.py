@@ -1,4 +1,5 @@
-"""Ingresses, their classes, policies, addresses, endpoints and slices in tables."""
+"""Table cells of Ingress, IngressClass, NetworkPolicy, IPAddress, ServiceCIDR, Endpoints and
+EndpointSlice."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def _ingress(obj: Object, now: datetime) -> list[Any]:
 
 
 def _hosts(rules: list[Object]) -> str:
-    """Upstream counts what is left by rules, not by hosts."""
+    """Format hosts; as upstream, the remainder counts rules, not hosts."""
     hosts = [rule["host"] for rule in rules if rule.get("host")]
     shown = ",".join(hosts[:_FEW_HOSTS]) or "*"
     if len(hosts) > _FEW_HOSTS:

@@ -1,4 +1,4 @@
-"""Pods in a table: what became of their containers, in one word."""
+"""Table cells of Pods: readiness, restarts and the one-word state."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _gates(pod: Object) -> str:
 
 
 class _Look:
-    """One look over a pod's containers: readiness, restarts and the word for its state."""
+    """Computes readiness, restarts and state from a pod's containers."""
 
     def __init__(self, pod: Object) -> None:
         self._pod = pod
@@ -96,7 +96,7 @@ class _Look:
         self.restarted = max(self.restarted, ended)
 
     def _look_at_init(self) -> bool:
-        """Whether the pod is still being initialised."""
+        """Return whether the pod is still initialising."""
         total = len(part(self._pod, "spec").get("initContainers") or ())
         containers = part(self._pod, "status").get("initContainerStatuses") or ()
         for position, container in enumerate(containers):

@@ -1,6 +1,6 @@
-"""Built-in kinds as tables: columns from the facts, cells from the family's module.
+"""Table printer of built-in kinds: columns from ``facts/``, cells from the family's module.
 
-A kind that no module knows has its name and the moment it was made.
+Called when a client requests a Table. A kind without a cell function shows name and creation time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from instar.kube.facts.resources import BuiltinColumn, ResourceFacts
 from instar.server.registry.resources.columns import AGE_DESCRIPTION, NAME_DESCRIPTION, TablePrinter
 
 Cells = Callable[[Object, datetime], list[Any]]
-"""One object → the cells after (or, where the first column is another, around) its name."""
+"""One object → its cells."""
 
 _FAMILIES: Mapping[str, str] = {
     "": "core",
@@ -59,17 +59,17 @@ class BuiltinPrinter(TablePrinter):
 
 
 class PodPrinter(BuiltinPrinter):
-    """Pods that are done say so beside their cells: kubectl leaves them out on demand."""
+    """Adds the completed condition to rows of finished pods, by which kubectl can hide them."""
 
     def conditions(self, obj: Object) -> list[Object]:
-        # Only here: as all printers, loaded with the first table.
+        # Imported here: printers are loaded with the first table.
         from instar.server.registry.kinds.printing.pods import done
 
         return done(obj)
 
 
 def printer_for(facts: ResourceFacts) -> TablePrinter:
-    """Made when the first table is asked for."""
+    """Return the printer of a kind; called for the first table."""
     family = _FAMILIES.get(facts.group)
     known: Mapping[str, Cells] = {}
     if family is not None:

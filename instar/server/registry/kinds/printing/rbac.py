@@ -1,4 +1,4 @@
-"""Bindings in tables; roles are only names and birthdays."""
+"""Table cells of RBAC bindings; roles show only name and creation time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Volumes, claims, and the classes and drivers behind them in tables."""
+"""Table cells of volumes, claims, storage classes and CSI kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of cells that many kinds share."""
+"""Text helpers shared by the table printers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FEW = 3
 
 
 def part(obj: Any, *names: str) -> Any:
-    """A member below others; an empty object where one is missing."""
+    """Return a nested member; an empty object where one is missing."""
     for name in names:
         obj = obj.get(name) if isinstance(obj, dict) else None
     return {} if obj is None else obj
@@ -42,7 +42,7 @@ def selector_cell(selector: Object | None) -> str:
 
 
 def first_few(items: Sequence[str], nothing: str, most: int = _FEW, joint: str = ",") -> str:
-    """The first of them, and how many more there are."""
+    """Join the first items, and append the number of remaining ones."""
     shown = joint.join(items[:most])
     if len(items) > most:
         return f"{shown} + {len(items) - most} more..."
@@ -50,7 +50,7 @@ def first_few(items: Sequence[str], nothing: str, most: int = _FEW, joint: str =
 
 
 def containers_of(template: Object) -> tuple[str, str]:
-    """Names and images of a template's containers."""
+    """Return names and images of a template's containers."""
     containers: Iterable[Object] = part(template, "spec").get("containers") or ()
     found = [(one.get("name", ""), one.get("image", "")) for one in containers]
     return ",".join(name for name, _ in found), ",".join(image for _, image in found)
@@ -66,7 +66,7 @@ def condition(obj: Object, type: str) -> Object | None:
 
 
 def balancer_addresses(obj: Object) -> str:
-    """Where a load balancer is reached: each address once, in order."""
+    """Return the addresses of a load balancer, each once, in order."""
     ingress: Iterable[Object] = part(obj, "status", "loadBalancer").get("ingress") or ()
     found = {one.get("ip") or one.get("hostname") or "" for one in ingress}
     return ",".join(sorted(found - {""}))

@@ -1,4 +1,4 @@
-"""Deployments, sets, revisions and jobs in tables."""
+"""Table cells of Deployments, the set kinds, ControllerRevisions, Jobs and CronJobs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _selector(obj: Object) -> str:
 
 
 def replicas(obj: Object, now: datetime) -> list[Any]:
-    """Everything but the selector, which is not of one form."""
+    """Return the cells common to replica kinds, without the selector, which has two forms."""
     status = part(obj, "status")
     return [
         name_of(obj),

@@ -1,1 +1,1 @@
-"""Pods and everything that is made of a pod template."""
+"""Strategies of Pods and of all kinds with a pod template."""

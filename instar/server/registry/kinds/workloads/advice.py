@@ -1,4 +1,4 @@
-"""What upstream warns of in pods and their templates."""
+"""Warnings about pods and pod templates, with upstream's texts; called by the strategies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEPRECATED = {
 
 
 def pod_name_advice(texts: list[str]) -> list[str]:
-    """``texts`` is what keeps the name from being a DNS label."""
+    """Return a warning if the pod name is not a DNS label; ``texts`` are the reasons."""
     if not texts:
         return []
     return [
@@ -28,7 +28,7 @@ def pod_name_advice(texts: list[str]) -> list[str]:
 
 
 def source_advice(source: Object, path: str) -> list[str]:
-    """Of a volume, or of what a PersistentVolume is made of."""
+    """Return warnings about deprecated volume sources."""
     return [f"{path}.{name}: {_DEPRECATED[name]}" for name in _DEPRECATED if name in source]
 
 

@@ -1,4 +1,4 @@
-"""Jobs and CronJobs: work that ends."""
+"""Strategies of Job and CronJob."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class JobStrategy(TemplateStrategy):
             metadata["labels"] = dict(sorted(labels.items()))
 
     def metadata_errors(self, obj: Object, version: VersionServing) -> list[FieldError]:
-        """Labels the server itself made of the name are not the client's fault."""
+        """Ignore errors of labels that the server itself made of the name."""
         labels = obj["metadata"].get("labels") or {}
         if set(labels) != _OWN_LABELS:
             return super().metadata_errors(obj, version)
@@ -82,7 +82,7 @@ class JobStrategy(TemplateStrategy):
 
 
 def _labelled_by_template(labels: Object, template: Object) -> bool:
-    """Whether it has no labels but those that defaulting took from the template."""
+    """Return whether all labels came from the template by defaulting."""
     return labels == {n: value for n, value in template.items() if n not in _OWN_LABELS}
 
 

@@ -1,4 +1,4 @@
-"""Pods as objects: defaults, the status they begin with, and what of them may change."""
+"""Strategy of Pod: defaults, initial status, and allowed changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PodStrategy(BuiltinStrategy):
     counts_generation = True
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
-        """An overhead that says nothing is one nevertheless: admission asks where it is from."""
+        """Keep an explicit empty ``overhead``: the RuntimeClass plugin checks that it was given."""
         asked = obj.get("spec")
         empty = isinstance(asked, dict) and asked.get("overhead") == {}
         unknown = super().decode(obj, version)
@@ -64,7 +64,7 @@ class PodStrategy(BuiltinStrategy):
     def prepare_subresource(
         self, subresource: str, new: Object, old: Object, version: VersionServing
     ) -> None:
-        """A binding is no change of the spec as its owner means it: the generation stays."""
+        """Bind a pod to a node without incrementing the generation."""
         if subresource == "binding":
             return
         if subresource == "ephemeralcontainers":
@@ -93,7 +93,7 @@ class PodStrategy(BuiltinStrategy):
     def check_update(
         self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
     ) -> list[FieldError]:
-        """A pod that exists is not judged as a new one: it may be older than a rule."""
+        """Validate only the change: a stored pod may predate a rule."""
         wrong_type = version.pipeline.type_errors(new)
         if wrong_type:
             return wrong_type
@@ -112,7 +112,7 @@ class PodStrategy(BuiltinStrategy):
         return found + change_errors(spec, former)
 
     def grace_period(self, stored: Object, wanted: int | None) -> int | None:
-        """Only what runs somewhere needs time to stop."""
+        """Return the grace period; a pod without a node needs none."""
         spec = stored["spec"]
         ended = (stored.get("status") or {}).get("phase") in ("Succeeded", "Failed")
         if not spec.get("nodeName") or ended:

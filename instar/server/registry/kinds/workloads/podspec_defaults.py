@@ -1,4 +1,4 @@
-"""What the API fills into a pod spec, in a Pod and in every template. Pure, in place."""
+"""Defaults of a pod spec, in Pods and in templates. Pure, in place; called by the strategies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IMAGE = re.compile(
     r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?",
     re.ASCII,
 )
-"""Roughly what can be pulled at all; of anything else nobody knows a newest version."""
+"""Roughly valid image references; for others no pull policy default by tag is possible."""
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 
 
@@ -44,7 +44,7 @@ def containers_of(spec: Object) -> Iterator[Object]:
 
 
 def default_pod_only(spec: Object) -> None:
-    """What a Pod gets and a template does not."""
+    """Apply defaults that a Pod gets and a template does not."""
     spec.setdefault("enableServiceLinks", True)
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         _requests_from_limits(container["resources"])
@@ -56,7 +56,7 @@ def default_pod_only(spec: Object) -> None:
 
 
 def _default_pod_requests(spec: Object) -> None:
-    """Of the pod as a whole: what its containers ask for, then its limits."""
+    """Default pod-level requests from its containers, then from its limits."""
     limits = spec["resources"].get("limits")
     if not limits:
         return
@@ -71,7 +71,7 @@ def _default_pod_requests(spec: Object) -> None:
 
 
 def round_resources(resources: Object) -> None:
-    """Nothing is counted finer than in thousandths."""
+    """Round quantities up to thousandths."""
     for name in ("limits", "requests"):
         for resource, quantity in (resources.get(name) or {}).items():
             if quantity.endswith(("n", "u")):
@@ -105,7 +105,7 @@ def _default_container(container: Object) -> None:
 
 
 def pull_policy(image: str) -> str:
-    """``Always`` for ``latest``, said or meant."""
+    """Return ``Always`` for the tag ``latest``, explicit or implied."""
     if _IMAGE.fullmatch(image) is None:
         return "IfNotPresent"
     name = image.partition("@")[0]
@@ -143,7 +143,7 @@ def _default_items(items: Iterable[Object]) -> None:
 
 
 def default_volume(volume: Object) -> None:
-    """A volume of a pod, or (for its source) of a PersistentVolume."""
+    """Default a volume of a pod, or the source of a PersistentVolume."""
     if not any(name != "name" for name in volume):
         volume["emptyDir"] = {}
     for name in ("secret", "configMap"):
@@ -165,7 +165,7 @@ def default_volume(volume: Object) -> None:
 def _default_projected(projected: Object) -> None:
     projected.setdefault("defaultMode", _FILE_MODE)
     for source in projected.get("sources") or ():
-        source.pop("clusterTrustBundle", None)  # behind a gate that is closed by default
+        source.pop("clusterTrustBundle", None)  # its feature gate is off by default
         if "serviceAccountToken" in source:
             source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
         if "downwardAPI" in source:

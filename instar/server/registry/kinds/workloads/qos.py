@@ -1,4 +1,4 @@
-"""The quality-of-service class of a pod, by what its containers ask for. Pure."""
+"""Computes the quality-of-service class of a pod from its containers' resources. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Deployments, StatefulSets, DaemonSets, ReplicaSets, ReplicationControllers, PodTemplates: pod
-templates and how many of them."""
+"""Strategies of Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, PodTemplate
+and ControllerRevision."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COUNTS = (
 
 
 class TemplateStrategy(BuiltinStrategy):
-    """Whatever has a pod template in its spec."""
+    """Base of kinds with a pod template in the spec."""
 
     counts_generation = True
     names_pods = True
@@ -43,7 +43,7 @@ class TemplateStrategy(BuiltinStrategy):
         self.default_spec(obj, spec)
 
     def default_spec(self, obj: Object, spec: Object) -> None:
-        """The kind's own part."""
+        """Apply the kind's own defaults."""
 
     def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
         template = (obj["spec"].get("template") or {}).get("spec") or {}
@@ -59,7 +59,7 @@ class TemplateStrategy(BuiltinStrategy):
 
 
 class SelectedStrategy(TemplateStrategy):
-    """Its selector says for ever which pods are its own."""
+    """Kinds with an immutable selector."""
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         selector, former = new["spec"].get("selector"), old["spec"].get("selector")
@@ -138,7 +138,7 @@ class DaemonSetStrategy(SelectedStrategy):
         spec.setdefault("revisionHistoryLimit", 10)
 
     def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
-        """An old counter of template changes, which clients still meet as an annotation."""
+        """Maintain the deprecated template generation annotation, which clients still read."""
         count = 1
         if old is not None:
             annotations = old["metadata"].get("annotations") or {}
