@@ -1,1 +1,1 @@
-"""The ``instar`` command: ``main.py`` finds the subcommand, ``commands/`` holds one module each."""
+"""The ``instar`` command line: ``main.py`` dispatches, ``commands/`` has one module per command."""

@@ -1,6 +1,8 @@
-"""The ``instar`` command: finds the subcommand, imports only that, turns errors into exit codes.
+"""Entry point of ``instar``: finds the subcommand, imports only its module, maps errors to exit
+codes.
 
-What the codes mean is in ``cli/shared/exit_codes.py``.
+Called by the console scripts ``instar`` and ``kubectl-instar``. ``cli/shared/exit_codes.py``
+documents the codes.
 """
 
 from __future__ import annotations
@@ -19,27 +21,27 @@ from instar.cli.shared.help_format import Parser
 COMMANDS = {
     "serve": "run the API server for CRDs and custom resources",
     "webhook": "serve a converter as a conversion webhook",
-    "validate": "judge manifests offline, exactly as the server would",
+    "validate": "validate manifests offline, exactly as the server would",
     "test": "run unit tests of CRDs, written as YAML beside them",
-    "check": "hunt a converter for data loss, with objects made from the CRD's schemas",
+    "check": "search a converter for data loss, with objects generated from the schemas",
     "convert": "convert manifests to another version",
-    "types": "Python models of custom resources, from their CRDs",
-    "crd": "a CRD from Python models, one for each version",
-    "review": "what a CRD change breaks, for whom, and how to get there safely",
-    "rehearse": "an upgrade tried on a copy of the cluster: a verdict per step, client, object",
-    "upgrade": "new CRDs on a cluster: reviewed, applied, migrated, proven, or taken back",
+    "types": "generate Python models of custom resources from their CRDs",
+    "crd": "generate a CRD from Python models, one per version",
+    "review": "find what a CRD change breaks, for which clients, and how to do it safely",
+    "rehearse": "try an upgrade on a copy of the cluster: a verdict per step, client, object",
+    "upgrade": "review, apply and migrate new CRDs on a cluster, or roll them back",
     "migrate": "rewrite stored objects at the storage version, verified",
-    "snapshot": "a cluster, its objects and who uses them, as one file",
-    "census": "how many objects are stored at which version",
-    "versions": "a CRD's versions, who uses them, and what can be done next",
-    "fields": "a field's way out of a CRD: announce, warn, count, remove",
-    "history": "who changed what of an object, when, at which version",
-    "restore": "bring back an object, or a deleted CRD with its objects",
-    "console": "the web console for any cluster, through its public API",
-    "access": "the roles somebody needs, by what they did; why somebody may or may not",
-    "storage": "copy a store to another engine, or verify one",
-    "envtest": "a folder for KUBEBUILDER_ASSETS: Go's test suites on instar",
-    "completion": "a script that completes commands, flags and names of CRDs in a shell",
+    "snapshot": "capture CRDs, their objects and their usage in one file",
+    "census": "count stored objects by version",
+    "versions": "show a CRD's versions, their clients and the possible next edits",
+    "fields": "remove a field from a CRD in stages: deprecate, warn, count users, remove",
+    "history": "show an object's past writes as diffs: manager, time, version",
+    "restore": "restore an object, or a deleted CRD with its objects",
+    "console": "open the web console for any cluster, through its public API",
+    "access": "write least-privilege roles from a user's requests; explain a permission",
+    "storage": "copy a store to another backend, or verify one",
+    "envtest": "create a KUBEBUILDER_ASSETS folder, to run Go's test suites on instar",
+    "completion": "print a shell script that completes commands, flags and CRD names",
 }
 EXTRAS = {
     "serve": "server",
@@ -66,7 +68,7 @@ EXTRAS = {
     "envtest": "server",
     "completion": "cluster",
 }
-"""What ``pip install`` must name for a command; see pyproject.toml."""
+"""The extra that ``pip install`` must name for a command; see pyproject.toml."""
 OPTIONAL = frozenset(
     (
         "aiohttp",
@@ -81,7 +83,7 @@ OPTIONAL = frozenset(
         "uvloop",
     )
 )
-"""Modules that only extras bring."""
+"""Modules that come only with an extra."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "instar") -> int:
@@ -100,7 +102,7 @@ def main(argv: Sequence[str] | None = None, program: str = "instar") -> int:
     except BrokenPipeError:
         return 1
     except OSError as error:
-        # A file that cannot be read or written; whatever is not a file is the command's to explain.
+        # A file that cannot be read or written. Other OS errors are explained by the command.
         if error.filename is None:
             raise
         print(f"{program} {command}: {error.filename}: {error.strerror}", file=sys.stderr)
@@ -108,19 +110,19 @@ def main(argv: Sequence[str] | None = None, program: str = "instar") -> int:
 
 
 def kubectl_plugin() -> int:
-    """``kubectl instar …``: kubectl finds ``kubectl-instar`` on the PATH."""
+    """Run as ``kubectl instar …``: kubectl finds ``kubectl-instar`` on the PATH."""
     return main(program="kubectl instar")
 
 
 def kubectl_completion() -> int:
-    """What kubectl runs for a TAB after ``kubectl instar``: words, and a last line of its own."""
+    """Run for a TAB after ``kubectl instar``: print words, then kubectl's directive line."""
     code = main(["completion", "words", "--", *sys.argv[1:]])
-    print(":0")  # where there are no words, files may be meant
+    print(":0")  # directive 0: without words, complete file names
     return code
 
 
 def _run(command: str, rest: list[str], program: str) -> int:
-    gc.disable()  # modules stay: looking through them over and over only delays their coming
+    gc.disable()  # modules are never freed, so collecting during imports only delays them
     try:
         parser = parser_of(command, program)
         gc.freeze()
@@ -136,7 +138,7 @@ def _run(command: str, rest: list[str], program: str) -> int:
 
 
 def parser_of(command: str, program: str = "instar") -> argparse.ArgumentParser:
-    """All there is to know of one command's arguments. Imports what the command needs."""
+    """Return the argument parser of a command; imports the command's module."""
     parser = Parser(prog=f"{program} {command}", description=_sentence(COMMANDS[command]))
     importlib.import_module(f"instar.cli.commands.{command}").add_arguments(parser)
     parser.epilog = "\n\n".join(filter(None, (parser.epilog, told(command))))
@@ -144,7 +146,7 @@ def parser_of(command: str, program: str = "instar") -> argparse.ArgumentParser:
 
 
 def _missing(error: ModuleNotFoundError, command: str) -> Exception:
-    """Only what an extra would bring: a converter's own imports are its author's."""
+    """Return an error that names the extra, if it provides the missing module; else the error."""
     package = (error.name or "").partition(".")[0]
     if package not in OPTIONAL:
         return error
@@ -155,7 +157,7 @@ def _missing(error: ModuleNotFoundError, command: str) -> Exception:
 
 
 def _sentence(text: str) -> str:
-    """Not ``capitalize``, which would make Api of API."""
+    """Upper-case the first letter only; ``capitalize`` would turn API into Api."""
     return f"{text[0].upper()}{text[1:]}."
 
 
@@ -166,7 +168,7 @@ def _top_level(arguments: list[str], program: str) -> int:
         prog=program,
         usage=f"{program} COMMAND …",
         description="API evolution for Kubernetes custom resources.",
-        epilog=f"commands:\n{listing}\n\n{program} COMMAND --help tells more.",
+        epilog=f"commands:\n{listing}\n\n{program} COMMAND --help shows all flags.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"instar {__version__}")

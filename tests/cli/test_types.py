@@ -43,10 +43,10 @@ def test_a_folder_becomes_a_package_and_its_models_the_crd_again(
         (["types", "backups.yaml", "--python", "pydantic", "-o", "file/x.py"], 1, "file"),
         (["crd", "nowhere:Model"], 2, "there is no module 'nowhere'"),
         (["crd", "json:nothing"], 2, "json:nothing is nothing"),
-        (["crd", "json"], 2, "is not package.module:Model"),
+        (["crd", "json"], 2, "must have the form package.module:Model"),
         (["crd", "json:dumps"], 2, "dumps is neither"),
         (["crd", "broken_models:X"], 2, "broken_models cannot be imported"),
-        (["crd", "bad_models:Bad"], 1, "no server would take this CRD: spec.validation"),
+        (["crd", "bad_models:Bad"], 1, "a server would reject this CRD: spec.validation"),
     ],
 )
 def test_bad_input_is_said_in_one_line(

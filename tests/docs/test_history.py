@@ -39,5 +39,5 @@ def test_the_tour_through_the_past_runs_as_written(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "    -  watts: 40\n    +  watts: 60\n" in done.stdout
-    assert "1 object came back\n" in done.stdout
+    assert "1 object restored\n" in done.stdout
     assert done.stdout.endswith("60")

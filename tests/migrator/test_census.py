@@ -170,4 +170,4 @@ def test_no_crd_of_that_name_is_one_line(server: LiveServer) -> None:
     finished = instar(server, "census", f"gadgets.{group_of(crd())}")
 
     assert finished.returncode == 1
-    assert finished.stderr.startswith("instar census: there is no CustomResourceDefinition")
+    assert finished.stderr.startswith("instar census: CustomResourceDefinition")

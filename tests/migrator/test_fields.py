@@ -223,7 +223,7 @@ def test_the_whole_way_out_as_a_user_walks_it(server: LiveServer, tmp_path: Path
         "ValidatingAdmissionPolicyBinding",
     ]
     assert "spec.host: 3 of 3 objects set spec.host" in shown.stdout
-    assert f"it may go: instar fields {name} remove spec.host" in ready.stdout
+    assert f"it can be removed: instar fields {name} remove spec.host" in ready.stdout
     assert removed.returncode == 0, removed.stderr
     assert removed.stdout.startswith(f"{name}: spec.host is removed at ")
 

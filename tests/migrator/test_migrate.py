@@ -235,4 +235,4 @@ def test_wrong_calls_are_told_in_one_line(server: LiveServer) -> None:
     unknown = instar(server, "migrate", "no.such.crd")
 
     assert (nothing.returncode, unknown.returncode) == (2, 1)
-    assert unknown.stderr == "instar migrate: there is no CustomResourceDefinition no.such.crd\n"
+    assert unknown.stderr == "instar migrate: CustomResourceDefinition no.such.crd not found\n"

@@ -340,7 +340,7 @@ def test_what_the_guide_says_of_a_kube_apiserver_is_what_is_printed(cluster: Ups
 
     assert "3 objects (an estimate: " in counted.stdout
     assert "  v1                 0 to 3  storage version" in counted.stdout
-    assert "requests: nobody counts them here; give --audit-log FILE" in shown.stdout
+    assert "requests: not counted by this server; pass --audit-log FILE" in shown.stdout
     assert "nobody counts who uses it: give audit logs (--audit-log)" in refused.stderr
     assert "10 s of them to settle" in planned.stdout
     assert "  stored: " not in planned.stdout

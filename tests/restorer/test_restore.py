@@ -123,7 +123,7 @@ def test_a_deleted_crd_comes_back_with_its_objects(server: LiveServer, run: Run)
 
     assert "would come back with it" in tried[1]
     assert (code, err) == (0, "")
-    assert out.endswith(f"{len(names)} objects came back\n")
+    assert out.endswith(f"{len(names)} objects restored\n")
     found = {each["metadata"]["name"] for each in server.request("GET", OBJECTS).json["items"]}
     assert found == names
 
@@ -143,7 +143,7 @@ def test_a_crd_comes_back_from_a_snapshot_and_leaves_out_what_is_refused(
     code, out, _ = run("restore", "crd", "widgets.example.com", "--from", str(snapshot))
 
     assert code == 1
-    assert "1 object came back\n" in out
+    assert "1 object restored\n" in out
     assert "its owner ConfigMap 'gone' is gone or another one: it is not named again" in out
     assert "not restored: widgets.example.com 'lost' in nowhere" in out
     assert "ownerReferences" not in _get(server, "owned")["metadata"]
@@ -197,7 +197,7 @@ def test_a_snapshot_that_is_not_whole_is_no_success(
     again, told, _ = run("restore", "crd", "widgets.example.com", "--from", str(folder))
 
     assert code == 1
-    assert "1 object came back\n" in out
-    assert "the snapshot is not whole: " in out
+    assert "1 object restored\n" in out
+    assert "the snapshot is incomplete: " in out
     assert again == 0
-    assert "it was there: its objects are left alone" in told
+    assert "the CRD exists, so its objects are left alone" in told

@@ -41,7 +41,7 @@ def _args(*words: str) -> argparse.Namespace:
     [
         ([], "name a converter"),
         (["m:c"], "give --cert and --key"),
-        (["m:c", "--cert", "x"], "belong together"),
+        (["m:c", "--cert", "x"], "must be given together"),
         (["m:c", "--insecure-http", "--self-signed", "a.b.svc"], "excludes"),
         (["m:c", "--patch-crd", "x", "--insecure-http"], "needs --self-signed"),
         (["--self-signed", "a.b.svc"], "nothing to serve"),

@@ -214,7 +214,7 @@ def test_a_written_suite_passes(folder: Path, capsys: pytest.CaptureFixture[str]
             "crdName: x\ntests:\n  onCreate:\n  - {name: a, intial: 'a: 1'}\n",
             "suite.yaml:4: onCreate has no 'intial'",
         ),
-        ("a: 1\n", "there is no suite in suite.yaml"),
+        ("a: 1\n", "no suite found in suite.yaml"),
     ],
 )
 def test_a_file_that_is_no_suite_says_where_and_why(

@@ -1,1 +1,1 @@
-"""One module per ``instar`` command: its flags, and the call of the tool behind it."""
+"""One module per ``instar`` command: its flags, and the call of the tool that does the work."""

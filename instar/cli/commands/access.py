@@ -1,4 +1,8 @@
-"""``instar access``: which roles somebody needs, by what they did; why somebody may or may not."""
+"""``instar access``: writes roles from the requests a user made, and explains permissions.
+
+``record`` reads ``/instar/access`` of the server; ``explain`` reads the cluster's RBAC objects.
+``kube/access/rbac`` computes both.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +36,20 @@ _SECOND = 1_000_000_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     below = parser.add_subparsers(dest="what", required=True, metavar="ACTION", help="what to do")
-    record = below.add_parser("record", help="roles that cover what a user did, as manifests")
+    record = below.add_parser(
+        "record", help="print roles that cover the requests a user made, as manifests"
+    )
     record.add_argument("user", metavar="USER", help="NAME, or system:serviceaccount:NS:NAME")
     record.add_argument("--since", metavar="TIME", help="10m, or 2026-11-16T03:00:00Z")
-    record.add_argument("--for", dest="subject", metavar="USER", help="bind the roles to this one")
-    record.add_argument("--name", metavar="NAME", default="", help="of the roles")
+    record.add_argument("--for", dest="subject", metavar="USER", help="bind the roles to this user")
+    record.add_argument("--name", metavar="NAME", default="", help="name of the roles")
     record.add_argument(
         "--everywhere", action="store_true", help="one ClusterRole instead of a Role per namespace"
     )
     add_cluster_arguments(record)
-    asking = below.add_parser("explain", help="which rule of which role allows it, or why none")
+    asking = below.add_parser(
+        "explain", help="show which rule of which role allows a request, or why none does"
+    )
     asking.add_argument("user", metavar="USER", help="NAME, or system:serviceaccount:NS:NAME")
     asking.add_argument("verb", metavar="VERB", help="get, list, watch, create, update, delete, …")
     asking.add_argument("resource", metavar="RESOURCE", help="foos.ex.io[/status], pods, or /path")
@@ -50,11 +58,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-n",
         metavar="NAME",
         default="",
-        help="(default: in no namespace, or in all)",
+        help="namespace (default: cluster scope, or all namespaces)",
     )
-    asking.add_argument("--name", metavar="NAME", default="", help="of one object")
+    asking.add_argument("--name", metavar="NAME", default="", help="name of one object")
     asking.add_argument(
-        "--group", metavar="NAME", action="append", default=[], help="the user is a member of it"
+        "--group",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a group of the user; may be repeated",
     )
     add_cluster_arguments(asking)
 
@@ -72,10 +84,10 @@ async def _record(args: argparse.Namespace, client: Client) -> int:
     try:
         document = await client.get("/instar/access", user=args.user)
     except NotFound:
-        raise CliFailure("this server keeps no record of access: it is not instar") from None
+        raise CliFailure("this server keeps no access record; only instar servers do") from None
     if document.get("ofSeveralProcesses"):
         raise CliFailure(
-            "this server has several processes, and each knows only what it was asked itself: "
+            "this server has several processes, and each records only its own requests: "
             "record on one (instar serve --workers 1)"
         )
     found = [line for line in document["uses"] if since is None or _read(line["last"]) >= since]
@@ -83,7 +95,7 @@ async def _record(args: argparse.Namespace, client: Client) -> int:
         print(f"# The record begins at {document['since']}.")
     uses = not_covered(map(_use, found), await _everybodys(client))
     if not uses:
-        raise CliFailure(f"nothing on record of {args.user} needs a role")
+        raise CliFailure(f"the record holds no request of {args.user} that needs a role")
     name = args.name or _role_name(args.subject or args.user)
     objects = list(manifests(uses, name, args.subject or args.user, everywhere=args.everywhere))
     if grants(uses):
@@ -98,13 +110,13 @@ def _use(line: dict[str, Any]) -> RequestUse:
 
 
 async def _everybodys(client: Client) -> list[PolicyRule]:
-    """What nobody needs a role of their own for."""
+    """Return the rules that every authenticated user has, which need no role."""
     found: list[PolicyRule] = []
     for name in _EVERYBODYS:
         try:
             role = await client.get(resource_path(GROUP, "v1", "clusterroles", name=name))
         except ApiError:
-            continue  # then it is listed once more than needed
+            continue  # the rules are then listed although they are not needed
         found += rules_of(role)
     return found
 
@@ -173,7 +185,7 @@ async def _asked(args: argparse.Namespace, client: Client) -> Attributes:
 
 
 async def _group_of(client: Client, resource: str) -> str:
-    """A plural alone is the core group's, if it has it; else the first that does."""
+    """Return the group of a plural: the core group if it has it, else the first that does."""
     core = await client.get("/api/v1")
     if any(item["name"] == resource for item in core.get("resources") or ()):
         return ""
@@ -205,14 +217,14 @@ def _told(asked: Attributes, found: Explanation) -> list[str]:
 
 
 def _question(asked: Attributes) -> str:
-    who = f"{asked.user.name} ({', '.join(asked.user.groups)})"
+    user = f"{asked.user.name} ({', '.join(asked.user.groups)})"
     if not asked.resource:
-        return f"{who} {asked.verb} {asked.path}"
+        return f"{user} {asked.verb} {asked.path}"
     name = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
     name += f"/{asked.subresource}" if asked.subresource else ""
     one = f" {asked.name}" if asked.name else ""
     where = f"in namespace {asked.namespace}" if asked.namespace else "in the whole cluster"
-    return f"{who} {asked.verb} {name}{one} {where}"
+    return f"{user} {asked.verb} {name}{one} {where}"
 
 
 def _reason(each: GrantReason) -> str:

@@ -1,4 +1,7 @@
-"""``instar census``: how many objects are stored at which version."""
+"""``instar census``: counts stored objects by version, from a cluster or directly from a store.
+
+``tools/migrator/census`` does the counting on clusters.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +33,25 @@ _UNREADABLE = "(not JSON: encrypted or binary)"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("crd", nargs="*", metavar="CRD", help="all of them when none is named")
+    add("crd", nargs="*", metavar="CRD", help="names of CRDs (default: all)")
     add_cluster_arguments(parser)
     add(
         "--storage",
         metavar="URL",
-        help="count in the store itself: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
+        help="count in the store directly: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
         "server that is not running; exact on any cluster",
     )
     add(
         "--encryption-provider-config",
         metavar="YAML",
         type=Path,
-        help="with --storage: how its values are encrypted; without it they are counted by key",
+        help="with --storage: decrypt its values; without it they are counted by key",
     )
-    add("--fields", action="store_true", help="which fields are set, with which values, by whom")
+    add(
+        "--fields",
+        action="store_true",
+        help="show which fields are set, by which managers, with which values",
+    )
     add_output_argument(parser, ("text", "json"))
     add_etcd_arguments(parser)
 
@@ -112,7 +119,7 @@ async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
 
 
 def _from_storage(args: argparse.Namespace) -> list[Row]:
-    """Bytes as they lie in the store, whoever wrote them; CRDs are named, or found there."""
+    """Count bytes in the store itself; CRDs are named, or found there."""
     try:
         return asyncio.run(_count_stored(args, storage_options(args)))
     except StoreError as error:
@@ -136,7 +143,7 @@ async def _count_stored(args: argparse.Namespace, options: StorageOptions) -> li
 
 
 async def _stored_crds(store: Store, names: list[str]) -> dict[str, str]:
-    """Name → storage version of each CRD asked for."""
+    """Return name → storage version of each requested CRD."""
     if names:
         return dict.fromkeys(names, "")
     prefix = "apiextensions.k8s.io/customresourcedefinitions/"
@@ -150,7 +157,7 @@ async def _stored_crds(store: Store, names: list[str]) -> dict[str, str]:
 
 
 async def _count(store: Store, prefix: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Objects by version and, where any is encrypted, by key."""
+    """Return object counts by version and, if any is encrypted, by key."""
     counts: Counter[str] = Counter()
     keys: Counter[str] = Counter()
     start = prefix

@@ -1,4 +1,7 @@
-"""``instar check``: hunt a converter, or any conversion webhook, for data loss."""
+"""``instar check``: searches a converter or conversion webhook for data loss.
+
+Flags and output; ``tools/sdk/checking`` has the laws and generates the objects.
+"""
 
 from __future__ import annotations
 
@@ -48,15 +51,14 @@ _UNCHECKED = (
     OSError,
     ValueError,
 )
-"""What keeps the laws from being tried."""
+"""Failures that keep the laws from being checked."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--crd",
         metavar="FILE|kube:NAME",
-        help="the CRD; - is stdin; kube:NAME takes it from a cluster, and with it the webhook's "
-        "URL and authority",
+        help="the CRD; - is stdin; kube:NAME reads it from a cluster, with the webhook URL and CA",
     )
     parser.add_argument("--crd-name", metavar="NAME", help="which one, when the file has several")
     parser.add_argument("--versions", default="", metavar="A,B", help="only these versions")
@@ -66,7 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="between every two versions, not only to and from the hub or storage version",
     )
     asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
+    asked.add_argument(
+        "--converter", metavar="MODULE:NAME", help="a converter, or a conversion.yaml"
+    )
     asked.add_argument(
         *("--webhook", "--url"),
         dest="url",
@@ -81,23 +85,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     webhook = parser.add_argument_group("with --url")
     add = webhook.add_argument
-    add("--webhook-ca", "--ca", dest="ca", type=Path, metavar="PEM", help="its authority")
+    add(
+        "--webhook-ca",
+        "--ca",
+        dest="ca",
+        type=Path,
+        metavar="PEM",
+        help="CA of the webhook's certificate",
+    )
     add(
         *("--webhook-client-cert", "--cert"),
         dest="cert",
         type=Path,
         metavar="PEM",
-        help="certificate shown to it",
+        help="client certificate",
     )
-    add("--webhook-client-key", "--key", dest="key", type=Path, metavar="PEM", help="its key")
+    add(
+        "--webhook-client-key",
+        "--key",
+        dest="key",
+        type=Path,
+        metavar="PEM",
+        help="key of the client certificate",
+    )
     add(
         *("--webhook-insecure", "--insecure"),
         dest="insecure",
         action="store_true",
-        help="do not verify it",
+        help="do not verify the webhook's certificate",
     )
     webhook.add_argument(
-        "--review-version", choices=("v1", "v1beta1"), default="v1", help="of ConversionReviews"
+        "--review-version",
+        choices=("v1", "v1beta1"),
+        default="v1",
+        help="version of the ConversionReviews",
     )
     webhook.add_argument(
         "--connect", default="", metavar="HOST:PORT", help="reach it here (kubectl port-forward)"
@@ -107,7 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--controller-version",
         default="",
         metavar="VERSION",
-        help="what the controller lists, for the start-up law (with kube:; the storage version)",
+        help="version the controller lists, for the start-up law (default: the storage version)",
     )
     search = parser.add_argument_group("search")
     search.add_argument("--examples", type=int, default=200, metavar="N", help="objects per law")
@@ -137,7 +158,7 @@ def run(args: argparse.Namespace) -> int:
     if args.admission and args.crd:
         return _check_admission(args)
     if not args.crd or not (args.converter or args.url or live_crd):
-        raise CliFailure("give --crd FILE, and --converter or --url", EXIT_UNCHECKED)
+        raise CliFailure("pass --crd FILE, and --converter or --url", EXIT_UNCHECKED)
     try:
         with _case(args) as (case, built):
             report = _check(args, case, built)
@@ -152,7 +173,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_admission(args: argparse.Namespace) -> int:
-    """Handlers judged by laws of their own."""
+    """Check admission handlers by their own laws."""
     try:
         admission = load_admission(args.admission)
         live = args.crd.startswith(_LIVE)

@@ -1,7 +1,7 @@
-"""``instar completion``: scripts for bash, zsh and fish, and the words they offer.
+"""``instar completion``: prints shell completion scripts, and the words they offer.
 
-The scripts ask this command at every TAB, so that flags are never out of date and names of CRDs
-come from the cluster at hand.
+The scripts for bash, zsh and fish call this command at every TAB, so that flags are current and CRD
+names come from the cluster.
 """
 
 from __future__ import annotations
@@ -45,19 +45,21 @@ complete -c instar -a '(__instar)'
 """,
 }
 _ASKED_SECONDS = 2.0
-"""Nobody waits longer for a TAB."""
+"""Time limit for listing CRD names; a TAB should not take longer."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "bash: source <(instar completion bash); zsh and fish in the same way."
-    parser.add_argument("shell", choices=[*_SCRIPTS, "words"], help="whose script is printed")
-    parser.add_argument("typed", nargs="*", help="with words: what stands on the line so far")
+    parser.add_argument(
+        "shell", choices=[*_SCRIPTS, "words"], help="print the script of this shell"
+    )
+    parser.add_argument("typed", nargs="*", help="with words: the command line so far")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.shell != "words":
         if args.typed:
-            raise CliFailure("words are only for `words`", code=2)
+            raise CliFailure("arguments are allowed only after `words`", code=2)
         print(_SCRIPTS[args.shell], end="")
         return 0
     for word in offered(args.typed or [""]):
@@ -66,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def offered(typed: Sequence[str]) -> list[str]:
-    """What may stand in the place of the last word."""
-    # Only here: it lists the commands, this one among them.
+    """Return the possible completions of the last word."""
+    # Imported here, because it lists the commands, including this one.
     from instar.cli.main import COMMANDS, parser_of
 
     *before, begun = typed
@@ -78,7 +80,7 @@ def offered(typed: Sequence[str]) -> list[str]:
     try:
         parser = parser_of(before[0])
     except ModuleNotFoundError:
-        return []  # of an extra that is not installed
+        return []  # the command's extra is not installed
     previous = parser._option_string_actions.get(before[-1]) if len(before) > 1 else None
     if previous is not None and previous.nargs != 0:
         return _starting(begun, previous.choices or ())
@@ -117,4 +119,4 @@ def _crd_names(before: Sequence[str]) -> list[str]:
     try:
         return asyncio.run(names())
     except (KubeconfigError, ApiError, TimeoutError, OSError, ModuleNotFoundError):
-        return []  # a shell that waits for words has no use for a reason
+        return []  # a completion cannot show an error

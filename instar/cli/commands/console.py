@@ -1,4 +1,7 @@
-"""``instar console``: the web console for any cluster, on this machine and for one browser."""
+"""``instar console``: serves the web console for any cluster, on this machine for one browser.
+
+``tools/console/hosts/kubeconfig.py`` is the server.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _serve(args: argparse.Namespace, client: Client, host: str, port: int) -> int:
-    await client.get("/version")  # a cluster that cannot be reached is told before a browser opens
+    await client.get("/version")  # report an unreachable cluster before a browser opens
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -52,7 +55,7 @@ async def _serve(args: argparse.Namespace, client: Client, host: str, port: int)
 
 
 def _show(url: str) -> None:
-    print(f"instar console: {url} (good for one browser)", flush=True)
+    print(f"instar console: {url} (the link works in one browser)", flush=True)
 
 
 def _place(text: str) -> tuple[str, int]:
@@ -66,7 +69,7 @@ def _place(text: str) -> tuple[str, int]:
         local = False
     if not local:
         raise CliFailure(
-            f"--listen {text}: it would lend your credentials to others; give an address of this "
+            f"--listen {text}: other machines could use your credentials; give an address of this "
             "machine such as 127.0.0.1",
             code=2,
         )

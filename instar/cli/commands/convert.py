@@ -1,4 +1,7 @@
-"""``instar convert``: manifests in files to another version, comments kept where possible."""
+"""``instar convert``: converts manifest files to another version, keeping comments where possible.
+
+``tools/sdk`` has the converters and the file rewriting.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="MODULE:NAME",
-        help="or a conversion.yaml; may be given several times",
+        help="a converter, or a conversion.yaml; may be repeated",
     )
-    parser.add_argument("--to", required=True, metavar="VERSION", help="the version wanted")
+    parser.add_argument("--to", required=True, metavar="VERSION", help="the target version")
     parser.add_argument(
         "--crd",
         action="append",
         default=[],
         type=Path,
         metavar="FILE",
-        help="leave alone, and report, what a server with this CRD would not take; may be repeated",
+        help="report and skip objects that a server with this CRD would reject; may be repeated",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--in-place", "-i", action="store_true", help="rewrite the files")
@@ -59,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if lacking:
         raise CliFailure(f"{', '.join(lacking)} has no version {args.to!r}", EXIT_USAGE)
     if args.check and args.in_place:
-        raise CliFailure("--check writes nothing, so --in-place makes no sense", EXIT_USAGE)
+        raise CliFailure("--check and --in-place are mutually exclusive", EXIT_USAGE)
     pipelines = _pipelines(args.crd, args.to)
     unchecked = [each for each in converters if (each.group, each.kind) not in pipelines]
     if args.crd and unchecked:
@@ -82,7 +85,7 @@ def _files(paths: list[Path]) -> list[Path]:
 
 
 def _pipelines(files: list[Path], version: str) -> dict[GroupKind, SchemaPipeline]:
-    """What a server does to objects of the wanted version, by group and kind."""
+    """Return the schema pipeline of the wanted version, by group and kind."""
     found: dict[GroupKind, SchemaPipeline] = {}
     for path in files:
         try:
@@ -133,7 +136,7 @@ def _diff(name: str, before: str, after: str) -> list[str]:
 
 
 def _print(text: str, *, first: bool) -> None:
-    """Several files make one stream, so each needs to begin as a document."""
+    """Print a file's documents, separated from those of the previous file."""
     if text and not text.startswith(("---", "{")) and not first:
         sys.stdout.write("---\n")
     sys.stdout.write(text if text.endswith("\n") or not text else f"{text}\n")

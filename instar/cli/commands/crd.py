@@ -1,4 +1,7 @@
-"""``instar crd``: a CustomResourceDefinition from Python models, one model per version."""
+"""``instar crd``: generates a CustomResourceDefinition from Python models, one per version.
+
+``kube/models`` reads the models; this module checks the CRD and writes it.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _model(spec: str) -> object:
     if not names_a_thing(spec):
-        raise CliFailure(f"{spec!r} is not package.module:Model", 2)
+        raise CliFailure(f"{spec!r} must have the form package.module:Model", 2)
     try:
         return imported(spec)
     except NotImportable as error:
@@ -76,12 +79,12 @@ def _model(spec: str) -> object:
 
 
 def _judge(crd: Object) -> None:
-    """What a server would refuse is not written."""
+    """Reject a CRD that a server would reject."""
     try:
         drafts = list(refused(None, read_side(crd)))
     except CrdDecodeError as error:
-        raise CliFailure(f"no server would read this CRD: {error}") from None
+        raise CliFailure(f"invalid CRD: {error}") from None
     if drafts:
         texts = "; ".join(f"{draft.path}: {draft.message}" for draft in drafts[:3])
         more = f" (and {len(drafts) - 3} more)" if len(drafts) > 3 else ""
-        raise CliFailure(f"no server would take this CRD: {texts}{more}")
+        raise CliFailure(f"a server would reject this CRD: {texts}{more}")

@@ -1,4 +1,7 @@
-"""``instar envtest``: a folder for KUBEBUILDER_ASSETS, so that Go's suites run on instar."""
+"""``instar envtest``: creates a KUBEBUILDER_ASSETS folder, so that Go test suites run on instar.
+
+``tools/envtest`` writes the folder.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from instar.cli.shared.failure import CliFailure
 from instar.tools.envtest.assets_folder import write_folder
 
 _SERVERS = "httptools"
-"""Comes with the extra that the server needs, and with no other."""
+"""A module that only the server's extra installs."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Writes kube-apiserver, etcd and kubectl into DIR and prints the line that makes "
         "controller-runtime's envtest use them: eval $(instar envtest bin/instar), then go test."
     )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="made if it is not there")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="created if it does not exist")
     parser.add_argument(
         "--kubectl", metavar="PATH", help="link this one (default: the one on the PATH, if any)"
     )
@@ -28,17 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--print",
         choices=["env", "path"],
         default="env",
-        help="what is printed: a line for a shell, or the folder alone",
+        help="what to print: an export line for a shell, or the folder",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     if find_spec(_SERVERS) is None:
-        # Told now; a suite that starts the server later would show nothing but a time-out.
+        # Fail now: a suite that starts the server later would show only a timeout.
         raise ModuleNotFoundError(name=_SERVERS)
     kubectl = args.kubectl or shutil.which("kubectl")
     if kubectl is not None and not Path(kubectl).is_file():
-        raise CliFailure(f"--kubectl {kubectl}: there is no such file", code=2)
+        raise CliFailure(f"--kubectl {kubectl}: no such file", code=2)
     folder = args.folder.absolute()
     try:
         write_folder(folder, kubectl)

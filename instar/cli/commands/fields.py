@@ -1,4 +1,4 @@
-"""``instar fields``: a field's way out of a CRD: announce, warn, count, remove."""
+"""``instar fields``: removes a field from a CRD in stages: deprecate, warn, count users, remove."""
 
 from __future__ import annotations
 
@@ -39,20 +39,29 @@ _PLURALS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("crd", metavar="CRD", help="for example widgets.example.com")
-    add("action", nargs="?", choices=("deprecate", "remove"), help="without it: what is deprecated")
+    add(
+        "action",
+        nargs="?",
+        choices=("deprecate", "remove"),
+        help="without it: list deprecated fields",
+    )
     add("path", nargs="?", metavar="PATH", help="spec.name, spec.list[*].name, spec.map.*.name")
     add_cluster_arguments(parser)
     add("--message", default="it goes away", metavar="TEXT", help="deprecate: what to do instead")
-    add("--deny", action="store_true", help="deprecate: refuse writes that set it, not only warn")
+    add(
+        "--deny",
+        action="store_true",
+        help="deprecate: reject writes that set it, instead of warning",
+    )
     add("--policy", type=Path, metavar="FILE", help="deprecate: write the policy here instead")
-    add("--force", action="store_true", help="remove: although objects set it")
+    add("--force", action="store_true", help="remove: even if objects set it")
     add("--dry-run", action="store_true", help="check everything, change nothing")
     add_output_argument(parser, ("text", "json"))
 
 
 def run(args: argparse.Namespace) -> int:
     if args.action and not args.path:
-        raise CliFailure(f"{args.action} which field?", code=2)
+        raise CliFailure(f"{args.action} needs the path of a field", code=2)
     try:
         if args.path:
             steps_of(args.path)
@@ -88,7 +97,7 @@ async def _show(args: argparse.Namespace, client: Client) -> int:
     for path in dict.fromkeys(item.path for item in found):
         print(f"{path}: {tally.of(path).says(tally.total)}")
         if not tally.of(path).objects:
-            print(f"  it may go: instar fields {args.crd} remove {path}")
+            print(f"  it can be removed: instar fields {args.crd} remove {path}")
     return 0
 
 
@@ -107,12 +116,12 @@ async def _deprecate(args: argparse.Namespace, client: Client) -> int:
         await _install(args, client, manifests)
     tally = (await count_fields(client, read_live_crd(raw))).tally
     print(tally.of(args.path).says(tally.total))
-    print(f"who still sets it: instar fields {args.crd}")
+    print(f"to see which objects still set it: instar fields {args.crd}")
     return 0
 
 
 async def _install(args: argparse.Namespace, client: Client, manifests: list[Object]) -> None:
-    """Server-side apply, so that running it twice does no harm."""
+    """Apply the policy server-side, so that running it twice is harmless."""
     for manifest in manifests:
         path = resource_path(
             _GROUP, "v1", _PLURALS[manifest["kind"]], name=manifest["metadata"]["name"]
@@ -123,7 +132,7 @@ async def _install(args: argparse.Namespace, client: Client, manifests: list[Obj
             )
         except NotFound:
             print(
-                "this server has no admission policies, so nobody is warned on writes "
+                "this server has no admission policies, so writers are not warned  "
                 "(--policy FILE writes one for another server)",
                 file=sys.stderr,
             )
@@ -141,7 +150,7 @@ async def _remove(args: argparse.Namespace, client: Client) -> int:
     blocks = blocks_removal(tally, args.path, marked)
     changed = remove(raw, args.path)
     if blocks and not args.force:
-        raise CliFailure(f"{args.path} cannot go yet: {'; '.join(blocks)}")
+        raise CliFailure(f"{args.path} cannot be removed yet: {'; '.join(blocks)}")
     dry_run = "All" if args.dry_run else None
     await client.put(crd_path(args.crd), raw, fieldManager="instar-versions", dryRun=dry_run)
     done = "can be removed" if args.dry_run else "is removed"

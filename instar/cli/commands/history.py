@@ -1,4 +1,7 @@
-"""``instar history``: who changed what of an object, when, at which version, as diffs."""
+"""``instar history``: shows an object's past writes as diffs, with manager, time and version.
+
+``tools/restorer/object_history.py`` reads them from the server.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,16 @@ from instar.wire.client.client import Client
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", metavar="KIND", help="kind, plural, short name, or with its group")
-    parser.add_argument("name", metavar="NAME", help="of the object")
-    parser.add_argument("--namespace", "-n", metavar="NAME", help="(default: the context's)")
+    parser.add_argument("name", metavar="NAME", help="name of the object")
     parser.add_argument(
-        "--limit", type=int, default=20, metavar="N", help="the last so many writes, at most 200"
+        "--namespace", "-n", metavar="NAME", help="namespace (default: the context's)"
+    )
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=20,
+        metavar="N",
+        help="number of latest writes to show, at most 200",
     )
     parser.add_argument("--no-diff", action="store_true", help="one line for each write")
     add_output_argument(parser, ("text", "json", "yaml"))
@@ -64,7 +73,7 @@ async def _print(
             continue
         now = await _shown(client, named, row)
         if row["operation"] == "earliest" or (before is None and row["operation"] != "create"):
-            print("    what was before is forgotten, or not shown" if now else "")
+            print("    the state before is compacted, or not shown" if now else "")
         else:
             for line in diff(plain(before or {}), plain(now), colour):
                 print(f"    {line}")

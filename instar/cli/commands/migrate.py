@@ -1,4 +1,7 @@
-"""``instar migrate``: plan, rewrite, verify and trim, for one CRD or all."""
+"""``instar migrate``: rewrites stored objects at the storage version, for one CRD or all.
+
+``tools/migrator`` plans, rewrites, verifies and trims storedVersions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from instar.base.plurals import counted
-from instar.cli.shared.cluster_flags import read_crds, who_and_where, with_client
+from instar.cli.shared.cluster_flags import read_crds, user_and_host, with_client
 from instar.cli.shared.common_flags import add_cluster_arguments, add_output_argument
 from instar.cli.shared.failure import CliFailure
 from instar.cli.shared.progress_bar import watching
@@ -34,12 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("crd", nargs="*", metavar="CRD", help="for example widgets.example.com")
     add("--all", action="store_true", help="every CRD with objects at old versions")
     add_cluster_arguments(parser)
-    add("--plan", action="store_true", help="say what would be done, and stop")
-    add("--dry-run", action="store_true", help="try every object on the server, write none of them")
-    add("--concurrency", type=int, default=16, metavar="N", help="objects at a time")
+    add("--plan", action="store_true", help="print what would be done, and exit")
+    add("--dry-run", action="store_true", help="dry-run every object on the server, write none")
+    add("--concurrency", type=int, default=16, metavar="N", help="objects rewritten concurrently")
     add("--qps", type=float, default=0, metavar="N", help="requests a second at most; 0: no limit")
     add("--page", type=int, default=500, metavar="N", help="objects per list request")
-    add("--via-status", action="store_true", help="write /status: other admission webhooks")
+    add(
+        "--via-status",
+        action="store_true",
+        help="write through /status, where other admission webhooks apply",
+    )
     add(
         "--clean-managed-fields",
         action="store_true",
@@ -52,39 +59,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also make owner references of other objects, of every kind, name the storage "
         "version instead of versions that are deprecated, not served or gone",
     )
-    add("--rewrite-current", action="store_true", help="even if storedVersions is clean already")
+    add(
+        "--rewrite-current",
+        action="store_true",
+        help="rewrite even if storedVersions is clean already",
+    )
     add("--no-verify", action="store_true", help="do not compare contents before and after")
-    add("--keep-going", action="store_true", help="even when a rewrite changed an object's content")
-    add("--retries", type=int, default=5, metavar="N", help="per request, with back-off")
+    add(
+        "--keep-going",
+        action="store_true",
+        help="continue even when a rewrite changed an object's content",
+    )
+    add("--retries", type=int, default=5, metavar="N", help="retries per request, with back-off")
     add(
         "--settle",
         type=float,
         default=SETTLE,
         metavar="SECONDS",
-        help="wait so long after the CRD's last change, for all API servers (not on instar)",
+        help="seconds to wait after the CRD's last change, for all API servers (not on instar)",
     )
     add(
         "--accept",
         action="append",
         default=[],
         metavar="[NAMESPACE/]NAME",
-        help="take the changed content of this object for the right one",
+        help="accept the changed content of this object",
     )
     add(
         "--forget",
         action="append",
         default=[],
         metavar="[NAMESPACE/]NAME",
-        help="forget what earlier runs know of this object",
+        help="discard what earlier runs recorded of this object",
     )
-    add("--progress", type=Path, metavar="FILE", help="where to note how far it got")
+    add("--progress", type=Path, metavar="FILE", help="file that records the progress")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
     add_output_argument(parser, ("text", "json"))
 
 
 def run(args: argparse.Namespace) -> int:
     if bool(args.crd) == args.all:
-        raise CliFailure("name the CRDs, or say --all", code=2)
+        raise CliFailure("name the CRDs, or pass --all", code=2)
     if args.concurrency < 1 or args.page < 1 or args.retries < 0:
         raise CliFailure("--concurrency and --page must be at least 1", code=2)
     if args.progress and (args.all or len(args.crd) > 1):
@@ -157,7 +172,7 @@ async def _carried_out(args: argparse.Namespace, client: Client, plan: Plan) -> 
 async def _repointed(
     args: argparse.Namespace, client: Client, live: LiveCrd, document: dict[str, Any]
 ) -> None:
-    """Look for owner references at versions on their way out; change them, unless only asked."""
+    """Find owner references at versions that will be removed, and change them unless planning."""
     found = await dependents(client, live, live.leaving)
     lines = [f"  owner references at leaving versions: {len(found.found)}"]
     document["ownerReferences"] = {"found": [str(item) for item in found.found]}
@@ -196,7 +211,7 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Migratio
 
 
 def _decide(args: argparse.Namespace, journal: ProgressFile) -> None:
-    """What somebody decided about single objects since the last run."""
+    """Record the user's decisions (``--accept``, ``--forget``) about single objects."""
     for key in args.accept:
         if not journal.accept(key):
             known = journal.line(key)
@@ -226,7 +241,7 @@ def _options(args: argparse.Namespace) -> MigrationOptions:
         clean_managed_fields=args.clean_managed_fields,
         keep_going=args.keep_going,
         patience=RetryPolicy(attempts=args.retries + 1),
-        who=who_and_where(),
+        who=user_and_host(),
     )
 
 

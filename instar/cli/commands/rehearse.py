@@ -1,6 +1,6 @@
-"""``instar rehearse``: a whole upgrade, its migration and its way back, on a copy of the cluster.
+"""``instar rehearse``: tries an upgrade, its migration and its rollback on a copy of the cluster.
 
-Exit 0: go; 1: no-go; 2: input or options that cannot be used.
+``tools/rehearsal`` runs it. Exit 0: go; 1: no-go; 2: unusable input or options.
 """
 
 from __future__ import annotations
@@ -55,7 +55,13 @@ read). TO are files, folders, git:REF:PATH or - for one release; --to again is t
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     add = parser.add_argument
-    add("--from", dest="source", required=True, metavar="FROM", help="the world of before")
+    add(
+        "--from",
+        dest="source",
+        required=True,
+        metavar="FROM",
+        help="the cluster before the upgrade: a snapshot, folder or kube:",
+    )
     add(
         "--to",
         action="append",
@@ -70,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CRD=MODULE:NAME",
-        help="converts in process; or CRD=conversion.yaml",
+        help="convert in process; or CRD=conversion.yaml",
     )
     converting.add_argument(
         "--webhook",
@@ -79,9 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[CRD=]URL",
         help="a running conversion webhook, for one CRD or for all that have one",
     )
-    converting.add_argument("--webhook-ca", type=Path, metavar="PEM", help="its authority")
     converting.add_argument(
-        "--webhook-command", metavar="COMMAND", help="starts what --webhook leads to"
+        "--webhook-ca", type=Path, metavar="PEM", help="CA of the webhook's certificate"
+    )
+    converting.add_argument(
+        "--webhook-command", metavar="COMMAND", help="command that starts the webhook of --webhook"
     )
     judging = parser.add_argument_group("judgement")
     judging.add_argument(
@@ -99,12 +107,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="objects per field manager and batch, and per fault (default: 20)",
     )
-    judging.add_argument("--no-faults", action="store_true", help="leave the faults out")
+    judging.add_argument("--no-faults", action="store_true", help="do not inject faults")
     judging.add_argument(
         "--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes"
     )
     judging.add_argument(
-        "--batch", type=int, default=BATCH, metavar="N", help="objects at a time in a process"
+        "--batch", type=int, default=BATCH, metavar="N", help="objects per batch of a process"
     )
     output = parser.add_argument_group("output")
     add_output_arguments(output, FORMS, details="diffs, bases, everything")
@@ -115,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     outputs = read_outputs(args.output, FORMS)
     if min(args.sample, args.jobs, args.batch) < 1:
-        raise CliFailure("--sample, --jobs and --batch are at least 1", EXIT_UNUSABLE)
+        raise CliFailure("--sample, --jobs and --batch must be at least 1", EXIT_UNUSABLE)
     cluster = ReviewedCluster(args.kubeconfig, args.context)
     converting = _converting(args)
     releases = asyncio.run(_releases(args.to, cluster))
@@ -166,7 +174,8 @@ async def _releases(
 
 
 def _converting(args: argparse.Namespace) -> Converting:
-    load_converters(args.converter)  # said now what is wrong with one; the players load their own
+    # report an unusable converter now; the worker processes load their own
+    load_converters(args.converter)
     modules = dict(spec.split("=", 1) for spec in args.converter)
     urls = {}
     for given in args.webhook:
@@ -177,7 +186,7 @@ def _converting(args: argparse.Namespace) -> Converting:
             raise CliFailure(f"--webhook {given}: expected [CRD=]https://…", EXIT_UNUSABLE)
         urls[crd] = url
     if args.webhook_command and not urls:
-        raise CliFailure("--webhook-command: say with --webhook where it listens", EXIT_UNUSABLE)
+        raise CliFailure("--webhook-command needs --webhook, the URL it listens on", EXIT_UNUSABLE)
     try:
         ca = args.webhook_ca.read_bytes() if args.webhook_ca else b""
     except OSError as error:
@@ -187,7 +196,7 @@ def _converting(args: argparse.Namespace) -> Converting:
 
 @contextlib.contextmanager
 def _started(command: str | None, urls: list[str]) -> Iterator[None]:
-    """The webhook's own program, until the rehearsal is over."""
+    """Run the webhook's program until the rehearsal is over."""
     if not command:
         yield
         return
@@ -224,7 +233,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def _progress() -> Progress:
-    """One line that is written over, on a terminal; nothing anywhere else."""
+    """Show one updated line on a terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
         return lambda name, count: None
     done: dict[str, int] = {}

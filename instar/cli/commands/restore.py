@@ -1,4 +1,7 @@
-"""``instar restore``: an object, or a deleted CRD with its objects, comes back."""
+"""``instar restore``: restores an object, or a deleted CRD with its objects.
+
+``tools/restorer`` does it, from the server's history or a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,20 @@ own; owners that are gone are not named again. --dry-run writes nothing and show
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _HELP
     parser.add_argument("kind", metavar="KIND", help="kind, plural, short name, or CRD")
-    parser.add_argument("name", metavar="NAME", help="of the object")
-    parser.add_argument("--namespace", "-n", metavar="NAME", help="(default: the context's)")
+    parser.add_argument("name", metavar="NAME", help="name of the object")
+    parser.add_argument(
+        "--namespace", "-n", metavar="NAME", help="namespace (default: the context's)"
+    )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--at", type=int, metavar="REVISION", help="of `instar history`")
-    where.add_argument("--from", dest="source", metavar="SNAPSHOT", help="a snapshot or a folder")
+    where.add_argument(
+        "--at", type=int, metavar="REVISION", help="a revision listed by `instar history`"
+    )
+    where.add_argument(
+        "--from", dest="source", metavar="SNAPSHOT", help="restore from a snapshot or a folder"
+    )
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     parser.add_argument(
-        "--without-objects", action="store_true", help="of a deleted CRD: the CRD alone"
+        "--without-objects", action="store_true", help="restore a deleted CRD without its objects"
     )
     add_colour_argument(parser)
     add_cluster_arguments(parser)
@@ -99,7 +108,10 @@ async def _restore_crd(
     if args.without_objects:
         return 0
     if done.action != "created":
-        print("it was there: its objects are left alone (one by one: instar restore KIND NAME)")
+        print(
+            "the CRD exists, so its objects are left alone "
+            "(to restore single ones: instar restore KIND NAME)"
+        )
         return 0
     if args.dry_run:
         when = f"as of revision {revision}" if revision else "of the snapshot"
@@ -149,12 +161,12 @@ def _say(args: argparse.Namespace, named: NamedObject, done: Restored) -> None:
 
 
 def _tell(done: restore_crd.Objects, problems: Sequence[str]) -> int:
-    """``problems`` of a snapshot: what it lacks has not come back, whatever it was."""
-    print(f"{counted(done.created, 'object')} came back")
+    """Print the result; ``problems`` lists what the snapshot lacks and was not restored."""
+    print(f"{counted(done.created, 'object')} restored")
     if done.there:
         print(f"{counted(done.there, 'object')} were there already and were left alone")
     for line in [*done.notes, *(f"not restored: {each}" for each in done.failed)]:
         print(f"    {line}")
     for problem in problems:
-        print(f"    the snapshot is not whole: {problem}")
+        print(f"    the snapshot is incomplete: {problem}")
     return int(bool(done.failed or problems))

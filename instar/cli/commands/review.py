@@ -1,6 +1,7 @@
-"""``instar review``: what a CRD change breaks, for whom, and how to get there safely.
+"""``instar review``: reports what a CRD change breaks, for which clients, and how to do it safely.
 
-Exit 0: nothing at or above ``--fail-on``; 1: something; 2: input or configuration unusable.
+``tools/reviewer`` has the rules. Exit 0: no finding at or above ``--fail-on``; 1: at least one; 2:
+unusable input or configuration.
 """
 
 from __future__ import annotations
@@ -81,35 +82,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         help="files of a folder to leave out: a name or a path, * is anything; may be repeated",
     )
-    parser.add_argument("--all", action="store_true", help="also what the old CRD already had")
+    parser.add_argument(
+        "--all", action="store_true", help="include findings that the old CRD already had"
+    )
     parser.add_argument("--no-witnesses", action="store_true", help="do not search for evidence")
     objects = parser.add_argument_group("stored objects")
     objects.add_argument(
-        "--objects", metavar="DIR|kube:", help="try every real object under the new CRD"
+        "--objects", metavar="DIR|kube:", help="validate every real object under the new CRD"
     )
     converting = objects.add_mutually_exclusive_group()
-    converting.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
+    converting.add_argument(
+        "--converter", metavar="MODULE:NAME", help="a converter, or a conversion.yaml"
+    )
     converting.add_argument("--webhook", metavar="URL", help="a running conversion webhook")
-    objects.add_argument("--webhook-ca", type=Path, metavar="PEM", help="its authority")
-    objects.add_argument("--webhook-insecure", action="store_true", help="do not verify it")
+    objects.add_argument(
+        "--webhook-ca", type=Path, metavar="PEM", help="CA of the webhook's certificate"
+    )
+    objects.add_argument(
+        "--webhook-insecure", action="store_true", help="do not verify the webhook's certificate"
+    )
     parser.add_argument(
         "--admission",
         metavar="DIR|kube:",
-        help="webhook configurations and policies that must go on working",
+        help="webhook configurations and policies that must keep working",
     )
     decisions = parser.add_argument_group("decisions")
-    decisions.add_argument("--config", metavar="FILE", help="instead of the nearest instar.toml")
+    decisions.add_argument(
+        "--config", metavar="FILE", help="configuration file (default: the nearest instar.toml)"
+    )
     decisions.add_argument(
         "--fail-on",
         choices=("error", "warning", "none"),
         help="exit 1 for findings of this severity (default: the configuration's, or error)",
     )
     decisions.add_argument("--baseline", metavar="FILE", help="known findings to leave out")
-    decisions.add_argument("--write-baseline", metavar="FILE", help="remember these findings")
+    decisions.add_argument(
+        "--write-baseline", metavar="FILE", help="write the findings as a baseline"
+    )
     output = parser.add_argument_group("output")
     add_output_arguments(output, FORMS, details="witnesses, plan, notes")
     output.add_argument("--rules", action="store_true", help="list the rules and exit")
-    output.add_argument("--explain", metavar="RULE", help="what a rule means, and exit")
+    output.add_argument("--explain", metavar="RULE", help="explain a rule and exit")
     output.add_argument(
         "--report-schema",
         action="store_true",
@@ -146,7 +159,7 @@ def _explain(name: str) -> int:
         listed = f"did you mean {', '.join(near)}?" if near else "instar review --rules lists them"
         raise CliFailure(f"there is no rule {name!r}; {listed}", EXIT_UNUSABLE)
     rule = known[name]
-    hits = ", ".join(str(hit) for hit in rule.hits) or "nobody"
+    hits = ", ".join(str(hit) for hit in rule.hits) or "no clients"
     print(f"{rule.id} ({rule.severity})\n\n{rule.summary}\n\nhits: {hits}\n\n{advice(name)}")
     print(f"\n{slug(name)}")
     return 0
@@ -181,7 +194,7 @@ def _baseline(args: argparse.Namespace, config: Config) -> str:
 
 def _pair(args: argparse.Namespace, options: ReviewOptions, convert: Convert | None) -> Report:
     if not 1 <= len(args.sources) <= 2:
-        raise CliFailure("give OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
+        raise CliFailure("pass OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
     cluster = _cluster(args)
     sides = [asyncio.run(load_crds(source, cluster, args.exclude)) for source in args.sources]
     old, new = sides if len(sides) == 2 else (None, sides[0])
@@ -209,7 +222,7 @@ def _pair(args: argparse.Namespace, options: ReviewOptions, convert: Convert | N
 def _objects(
     args: argparse.Namespace, cluster: ReviewedCluster, problems: list[Problem]
 ) -> StoredObjects | None:
-    """Where stored objects come from; what cannot be read is added to ``problems``."""
+    """Return the source of stored objects; what cannot be read is added to ``problems``."""
     if not args.objects:
         return None
     if not str(args.objects).startswith("kube:"):
@@ -236,7 +249,7 @@ def _admission(
 
 
 def _history(args: argparse.Namespace, options: ReviewOptions) -> Report:
-    """Each commit of a file against the one before it."""
+    """Review each commit of a file against its predecessor."""
     commits, problem = history(args.history)
     problems = [problem] if problem is not None else []
     crds: list[CrdReview] = []
@@ -257,7 +270,7 @@ def _cluster(args: argparse.Namespace) -> ReviewedCluster:
 
 @contextlib.contextmanager
 def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
-    """The given converter or webhook as a plain function over objects."""
+    """Yield the given converter or webhook as a plain function over objects."""
     if not args.converter and not args.webhook:
         yield None
         return

@@ -1,4 +1,7 @@
-"""``instar serve``: flags to settings, signals to a graceful stop, one line on how to use it."""
+"""``instar serve``: turns flags into ``Settings``, runs the server, stops it on signals.
+
+``server/lifecycle/lifetime.py`` is the server, ``cli/serving`` has groups of flags and the workers.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ from instar.tools.console.setup import before
 from instar.wire.storage.store import RemotelyOwnedStore, Store, StoreError, bare
 
 _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
-"""How the system refuses an address; a file that is refused has a name."""
+"""Errors of an address that cannot be bound; errors of files carry a file name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--listen",
         metavar="[HOST]:PORT",
         default="127.0.0.1:6443",
-        help="no host is every interface, port 0 a free one",
+        help="without a host every interface; port 0 is a free port",
     )
     add(
         "--storage",
@@ -63,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         default=1,
-        help="processes that serve the port; objects lie in memory they share",
+        help="number of server processes on the port; they share objects in memory",
     )
     add(
         "--values",
@@ -78,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--namespaces",
         choices=["strict", "open"],
         default="strict",
-        help="strict: an object needs an existing namespace; open: any name will do",
+        help="strict: an object needs an existing namespace; open: any namespace name is accepted",
     )
     add_conversion_arguments(parser)
     admission_flags.add_arguments(parser)
@@ -88,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         type=seconds,
         default=300.0,
-        help="how long what was written over or deleted can be read: 300, 90m, 24h, 7d "
+        help="how long overwritten and deleted objects stay readable: 300, 90m, 24h, 7d "
         "(default: 5m)",
     )
     add(
@@ -96,9 +99,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         type=size,
         default=limits.HISTORY_BYTES,
-        help="how large that may grow, whatever its age: 64Mi, 2Gi (default: 1Gi)",
+        help="size limit of that history, whatever its age: 64Mi, 2Gi (default: 1Gi)",
     )
-    add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")
+    add("--tls-name", metavar="NAME", action="append", default=[], help="further certificate names")
     add(
         "--review",
         choices=["off", "warn", "deny"],
@@ -115,35 +118,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--console-oidc-secret-file",
         metavar="FILE",
         type=Path,
-        help="of the client of --oidc-client-id, where it has a secret",
+        help="secret of the client --oidc-client-id, if it has one",
     )
     add(
         "--console-oidc-scopes",
         metavar="NAMES",
         default="openid profile email",
-        help="what the console asks the issuer of --oidc-issuer-url for, with spaces",
+        help="scopes that the console requests from --oidc-issuer-url, separated by spaces",
     )
     add(
         "--rescue-deletes",
         action="store_true",
-        help="delete objects whose conversion fails (upstream keeps them)",
+        help="allow deleting objects that cannot be converted (upstream keeps them)",
     )
     add(
         "--service-cluster-ip-range",
         metavar="CIDR",
         default="10.0.0.0/24",
-        help="where Services get their addresses from",
+        help="network of the cluster IPs of Services",
     )
     add(
         "--gc",
         choices=["on", "off"],
-        help="collect objects whose owners are gone (off: as an API server without controllers; "
-        "default: on, off with --from)",
+        help="delete objects that have lost all their owners (off: like an API server without "
+        "controllers; default: on, off with --from)",
     )
     add(
         "--furniture",
         choices=["on", "off"],
-        help="make what every cluster has: accounts, services, classes (off: a bare store; "
+        help="create what every cluster has: accounts, services, classes (off: an empty store; "
         "default: on, off with --from)",
     )
     add_identity_arguments(parser)
@@ -160,7 +163,7 @@ def run(args: argparse.Namespace) -> int:
             return 1
     snapshot_store.choose(args)
     settings = _settings(args)
-    gc.disable()  # until the server is ready: starting makes much and drops little
+    gc.disable()  # until the server is ready, because starting creates much and drops little
     keep_pages()
     set_up_logging(args.log, args.verbose)
     try:
@@ -221,7 +224,7 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 
 def _oidc(args: argparse.Namespace) -> OidcSettings | None:
-    """The issuer of the flags signs in at the console, too."""
+    """Return the console's sign-in settings: the issuer of the OIDC flags."""
     if not args.oidc_issuer_url or not args.oidc_client_id:
         return None
     return OidcSettings(
@@ -241,7 +244,7 @@ def _network(text: str) -> str:
 
 
 def _has_owner() -> bool:
-    """Whether standard input is a pipe somebody holds (or a socket, which asyncio uses for one)."""
+    """Return whether standard input is a pipe of a parent (or a socket, as asyncio uses)."""
     mode = os.fstat(sys.stdin.fileno()).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
@@ -249,14 +252,14 @@ def _has_owner() -> bool:
 def _review(mode: str) -> Callable[[dict[str, Any], dict[str, Any]], list[str]] | None:
     if mode == "off":
         return None
-    # Only here: the reviewer with all its rules is as large as the server.
+    # Imported here: the reviewer with all its rules is as large as the server.
     from instar.tools.reviewer.reviewing import breaking
 
     return breaking
 
 
 def _default_cert_dir(storage: str) -> Path | None:
-    """Beside a database file, so that a restart keeps its CA and token."""
+    """Return a folder beside the database file, so that a restart keeps its CA and token."""
     if not storage.startswith("sqlite:"):
         return None
     return Path(storage.removeprefix("sqlite:") + ".pki").absolute()
@@ -287,7 +290,7 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
         # Also while it waits for a storage that is not up.
         loop.add_signal_handler(number, serving.cancel)
     if args.worker_of:
-        # A pipe that ends with the process that started this one, however that ends.
+        # The pipe ends with the parent process, however that ends.
         once_readable(loop, sys.stdin.fileno(), serving.cancel)
     try:
         await serving
@@ -303,8 +306,7 @@ def _customs(server: RunningServer) -> list[Crd]:
 
 
 def once_readable(loop: asyncio.AbstractEventLoop, file: int, then: Callable[[], object]) -> None:
-    """The end of a pipe can be read again and again, and what is being stopped must not be
-    stopped in the middle of that."""
+    """Call ``then`` once: the end of a pipe stays readable, and a stop must not be interrupted."""
 
     def ended() -> None:
         loop.remove_reader(file)
@@ -314,7 +316,7 @@ def once_readable(loop: asyncio.AbstractEventLoop, file: int, then: Callable[[],
 
 
 async def _until_its_store_is_lost(store: Store) -> None:
-    """A worker is of no use without the process it belongs to, which starts another."""
+    """End a worker when its first process is gone, because that one starts another."""
     owner = bare(store)
     if isinstance(owner, RemotelyOwnedStore):
         await owner.lost()

@@ -1,4 +1,7 @@
-"""``instar snapshot``: a cluster, a store or a bundle as one file."""
+"""``instar snapshot``: captures a cluster, a store or a folder of manifests in one file.
+
+``tools/snapshots/capture`` reads the sources and writes the file.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ _SHORTEST_KEY = 16
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("crd", nargs="*", metavar="CRD", help="with its objects; all of them when none is named")
+    add("crd", nargs="*", metavar="CRD", help="CRDs to capture with their objects (default: all)")
     add(
         "-o",
         "--output",
@@ -48,20 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Path("snapshot.tar.gz"),
         help="the file, readable by its owner alone (default: %(default)s)",
     )
-    add("--force", action="store_true", help="replace the file, or begin an interrupted one anew")
-    add("--resume", action="store_true", help="go on where an interrupted snapshot ended")
+    add("--force", action="store_true", help="replace the file, or restart an interrupted snapshot")
+    add("--resume", action="store_true", help="continue an interrupted snapshot")
     add_cluster_arguments(parser)
     add(
         "--storage",
         metavar="URL",
-        help="exact, from the store itself: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
+        help="read the store directly: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
         "server that is not running",
     )
     add(
         "--encryption-provider-config",
         metavar="YAML",
         type=Path,
-        help="with --storage: how its values are encrypted",
+        help="with --storage: decrypt its values",
     )
     add(
         "--from",
@@ -75,9 +78,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RESOURCE",
         action="append",
         default=[],
-        help="more than belongs to CRDs: secrets, deployments.apps; --with=rbac for all of RBAC",
+        help="also capture: secrets, deployments.apps, …; --with=rbac for all of RBAC",
     )
-    add("--audit-log", metavar="FILE", type=Path, action="append", default=[], help="who used what")
+    add(
+        "--audit-log",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="usage from this audit log",
+    )
     add(
         "--redact",
         metavar="[CRD=]FIELD",
@@ -85,7 +95,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="replace the values of a field (spec.password, spec.users[*].token) by pseudonyms",
     )
-    add("--redact-key", metavar="FILE", type=Path, help="the same pseudonyms in every snapshot")
+    add(
+        "--redact-key",
+        metavar="FILE",
+        type=Path,
+        help="key that makes pseudonyms equal in every snapshot",
+    )
     add("--secret-data", action="store_true", help="keep the values of Secrets")
     add("--page", type=int, default=500, metavar="N", help="objects per list request")
     add("--json", action="store_true", help="print the manifest")
@@ -163,9 +178,9 @@ async def _of_store(
 
 def _asked(args: argparse.Namespace) -> CaptureScope:
     if args.storage is not None and args.source is not None:
-        raise CliFailure("--storage and --from: a snapshot is of one of them", code=2)
+        raise CliFailure("--storage and --from are mutually exclusive", code=2)
     if args.resume and args.force:
-        raise CliFailure("--resume and --force: go on, or begin anew", code=2)
+        raise CliFailure("--resume and --force are mutually exclusive", code=2)
     if args.page < 1:
         raise CliFailure(f"--page {args.page}: expected 1 or more", code=2)
     asked = CaptureScope(
@@ -205,7 +220,7 @@ def _packing(args: argparse.Namespace) -> Packing:
     if args.force:
         return packing
     if args.output.exists():
-        raise CliFailure(f"{args.output} is there already; --force replaces it")
+        raise CliFailure(f"{args.output} exists already; --force replaces it")
     if packing.folder.exists() and not args.resume:
         raise CliFailure(
             f"{packing.folder} is an interrupted snapshot; go on with --resume, or begin anew "

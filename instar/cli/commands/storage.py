@@ -1,4 +1,7 @@
-"""``instar storage``: move everything to another engine, or read all there is, verified."""
+"""``instar storage``: copies a store to another backend, or verifies a SQLite store.
+
+``wire/storage/copy.py`` and ``verify.py`` do the work.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +29,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     copy = actions.add_parser("copy", help="copy SOURCE to an empty TARGET, verifying every byte")
     copy.add_argument("source", metavar="SOURCE", help="sqlite:PATH or etcd://HOST:PORT,…/PREFIX")
-    copy.add_argument("target", metavar="TARGET", help="the same forms; must be empty")
+    copy.add_argument("target", metavar="TARGET", help="like SOURCE; must be empty")
     add_etcd_arguments(copy)
     verify = actions.add_parser("verify", help="read every page and every value of a SQLite store")
     verify.add_argument(
         "--encryption-provider-config",
         metavar="YAML",
         type=Path,
-        help="open every encrypted value, too",
+        help="also decrypt every encrypted value",
     )
-    verify.add_argument("path", metavar="PATH", help="the file, with or without sqlite: before it")
+    verify.add_argument("path", metavar="PATH", help="the file, with or without the prefix sqlite:")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,7 +73,7 @@ async def _copy(args: argparse.Namespace) -> int:
 
 
 async def _verify(path: str, config: Path | None) -> int:
-    """What is encrypted is opened where it is said how; else that it is so is all we know."""
+    """Verify a file; encrypted values are decrypted and checked if a configuration is given."""
     inspector = await Inspector.of(config)
     try:
         found = verify_file(path, lambda key, value: _is_object(inspector.plain(key, value)))
@@ -93,7 +96,7 @@ def _told(records: int, size: int) -> str:
 
 
 def _is_object(value: bytes | None) -> bool:
-    """None is a value that nobody can look into."""
+    """Return whether the value is a JSON object; None is a value that cannot be decrypted."""
     try:
         return value is None or isinstance(orjson.loads(value), dict)
     except orjson.JSONDecodeError:

@@ -1,6 +1,6 @@
-"""``instar test``: unit tests of CRDs, as YAML beside them.
+"""``instar test``: runs unit tests of CRDs, written as YAML beside them.
 
-Exit 0: all passed; 1: a case failed; 2: no suite, or one that cannot be read.
+``tools/suites`` runs them. Exit 0: all passed; 1: a case failed; 2: no suite, or an unreadable one.
 """
 
 from __future__ import annotations
@@ -34,26 +34,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--crd", action="append", default=[], metavar="SOURCE", help="a file, folder, git: or kube:"
     )
-    parser.add_argument("-k", dest="wanted", default="", metavar="TEXT", help="cases with TEXT")
+    parser.add_argument(
+        "-k",
+        dest="wanted",
+        default="",
+        metavar="TEXT",
+        help="run only cases with TEXT in their name",
+    )
     parser.add_argument(
         "--converter",
         action="append",
         default=[],
         metavar="CRD=MODULE:NAME",
-        help="converts in process, for cases under onConvert; or CRD=conversion.yaml",
+        help="convert in process, for cases under onConvert; or CRD=conversion.yaml",
     )
     parser.add_argument(
-        "--coverage", action="store_true", help="say what of the CRDs no case exercises"
+        "--coverage", action="store_true", help="report which parts of the CRDs no case exercises"
     )
     parser.add_argument(
-        "--fail-under", type=float, metavar="PERCENT", help="with --coverage: at least so much"
+        "--fail-under",
+        type=float,
+        metavar="PERCENT",
+        help="with --coverage: fail below this percentage",
     )
     parser.add_argument(
         "--write",
         metavar="CRD",
-        help="make a first suite for a CRD's file, with the answers of today, at PATH",
+        help="generate a first suite for a CRD file at PATH, with the server's current answers",
     )
-    parser.add_argument("--samples", metavar="PATH", help="with --write: objects to begin with")
+    parser.add_argument("--samples", metavar="PATH", help="with --write: objects to start from")
     add_output_argument(parser, FORMS)
 
 
@@ -66,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     except Unfindable as error:
         raise CliFailure(str(error), 2) from None
     if not found_suites and not problems:
-        raise CliFailure(f"there is no suite in {', '.join(args.paths)}", 2)
+        raise CliFailure(f"no suite found in {', '.join(args.paths)}", 2)
     measures = args.coverage or args.fail_under is not None
     found = asyncio.run(
         run_suites(
@@ -82,14 +91,14 @@ def run(args: argparse.Namespace) -> int:
 def _write(args: argparse.Namespace) -> int:
     target = Path(args.paths[0])
     if target.exists():
-        raise CliFailure(f"{target} is there already; it is not overwritten", 2)
+        raise CliFailure(f"{target} exists already and is not overwritten", 2)
     try:
         crds = crds_of([args.write])
     except Unfindable as error:
         raise CliFailure(str(error), 2) from None
     if len(crds) != 1:
         raise CliFailure(
-            f"--write {args.write}: {counted(len(crds), 'CRD')} in there, one is needed", 2
+            f"--write {args.write}: {counted(len(crds), 'CRD')} found, exactly one is needed", 2
         )
     samples: list[Object] = []
     if args.samples:
@@ -97,7 +106,7 @@ def _write(args: argparse.Namespace) -> int:
     try:
         text = asyncio.run(recorded(next(iter(crds.values())), samples))
     except ValueError as error:
-        raise CliFailure(f"{args.write}: no server would take this CRD: {error}") from None
+        raise CliFailure(f"{args.write}: a server would reject this CRD: {error}") from None
     target.write_text(text)
-    print(f"wrote {target}: what the server says today; read it before you trust it")
+    print(f"wrote {target}: the server's current answers; review them before you rely on them")
     return 0

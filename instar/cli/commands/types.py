@@ -1,4 +1,7 @@
-"""``instar types``: Python models of custom resources, from their CRDs."""
+"""``instar types``: generates Python models of custom resources from their CRDs.
+
+``kube/models`` generates the text; this module reads CRDs and writes files.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,12 @@ A CRD is a file, a folder, - (stdin), git:REF:PATH, kube:NAME or kube: (every CR
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _SOURCES
-    parser.add_argument("sources", nargs="+", metavar="CRD", help="where CRDs come from")
-    parser.add_argument("--python", required=True, choices=tuple(STYLES), help="which kind")
+    parser.add_argument(
+        "sources", nargs="+", metavar="CRD", help="sources of CRDs: files, folders, git: or kube:"
+    )
+    parser.add_argument(
+        "--python", required=True, choices=tuple(STYLES), help="style of the models"
+    )
     parser.add_argument(
         "--version",
         action="append",
@@ -38,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partial",
         action="store_true",
-        help="for converters: nothing is required and nothing judged, as they see parts of objects",
+        help="for converters, which see partial objects: no field is required or validated",
     )
     parser.add_argument(
         "--output",
@@ -56,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     roots = asyncio.run(_roots(args))
     if not roots:
         versions = f" of version {', '.join(args.version)}" if args.version else ""
-        raise CliFailure(f"there is no CRD{versions} in {', '.join(args.sources)}", 2)
+        raise CliFailure(f"no CRD{versions} in {', '.join(args.sources)}", 2)
     target: Path | None = args.output
     if target is None:
         sys.stdout.write(module_of(roots, args.python, partial=args.partial))

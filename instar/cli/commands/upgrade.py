@@ -1,6 +1,7 @@
-"""``instar upgrade``: new CRDs on a cluster, reviewed, applied, migrated and proven, or taken back.
+"""``instar upgrade``: reviews, applies and migrates new CRDs on a cluster, or rolls them back.
 
-Exit 0: everything is as the files say. 1: refused, failed or taken back. 2: unusable input.
+``tools/upgrader`` runs the steps. Exit 0: the cluster matches the files; 1: refused, failed or
+rolled back; 2: unusable input.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from instar.base.json_values import Object
-from instar.cli.shared.cluster_flags import who_and_where, with_client
+from instar.cli.shared.cluster_flags import user_and_host, with_client
 from instar.cli.shared.common_flags import (
     add_cluster_arguments,
     add_output_argument,
@@ -50,7 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", nargs="*", metavar="SOURCE", help="files and folders with CRDs")
     add_cluster_arguments(parser)
-    add("--plan", action="store_true", help="review, try on the server, say what would be done")
+    add(
+        "--plan",
+        action="store_true",
+        help="review, dry-run on the server, and print what would be done",
+    )
     add(
         "--fail-on",
         choices=("error", "warning", "none"),
@@ -61,15 +66,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="RULE",
-        help="go on in spite of findings of this rule (instar review --rules lists them)",
+        help="ignore findings of this rule (instar review --rules lists them)",
     )
-    add("--config", metavar="FILE", help="of the review, instead of the nearest instar.toml")
-    add("--sample", type=int, default=500, metavar="N", help="objects to try under the new CRD")
-    add("--no-rollback", action="store_true", help="leave a CRD as it is when a step fails")
-    add("--wait", type=float, default=60.0, metavar="SECONDS", help="for a CRD to be established")
-    add("--concurrency", type=int, default=16, metavar="N", help="objects at a time")
+    add(
+        "--config",
+        metavar="FILE",
+        help="configuration of the review (default: the nearest instar.toml)",
+    )
+    add(
+        "--sample", type=int, default=500, metavar="N", help="objects to validate under the new CRD"
+    )
+    add("--no-rollback", action="store_true", help="do not roll a CRD back when a step fails")
+    add(
+        "--wait",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="time for a CRD to be established",
+    )
+    add("--concurrency", type=int, default=16, metavar="N", help="objects rewritten concurrently")
     add("--qps", type=float, default=0, metavar="N", help="requests a second at most; 0: no limit")
-    add("--retries", type=int, default=5, metavar="N", help="per request, with back-off")
+    add("--retries", type=int, default=5, metavar="N", help="retries per request, with back-off")
     add("--settle", type=float, default=10.0, metavar="SECONDS", help="as in instar migrate")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
     add_output_argument(parser, ("text", "json"))
@@ -78,22 +95,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     job.add_argument(
         "--owner-references",
         action="store_true",
-        help="permit it to change them in objects of every kind, for a release that drops a "
-        "version",
+        help="allow the Job to change owner references in objects of every kind, for a release "
+        "that drops a version",
     )
     job.add_argument(
         "--hook",
         choices=("none", "helm", "argocd"),
         default="none",
-        help="whose annotations the Job carries, to run before all else of a release",
+        help="add this tool's hook annotations, so that the Job runs before the release",
     )
     add_workload_arguments(job, "crd-upgrade", "registry.example.com/instar:latest")
-    job.add_argument("--config-map", default="", metavar="NAME", help="holds the CRDs")
+    job.add_argument(
+        "--config-map", default="", metavar="NAME", help="ConfigMap that holds the CRDs"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     if not args.source:
-        raise CliFailure("which CRDs? Name files or folders", EXIT_UNUSABLE)
+        raise CliFailure("name files or folders that contain CRDs", EXIT_UNUSABLE)
     crds = asyncio.run(_crds(args.source))
     if args.manifests:
         rules = smallest_rules(crds, owner_references=args.owner_references)
@@ -120,7 +139,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _crds(sources: list[str]) -> list[Object]:
-    """Every CRD of the sources as v1; the first problem ends it."""
+    """Return every CRD of the sources as v1; the first problem is an error."""
     found: dict[str, Object] = {}
     for source in sources:
         loaded = await load_crds(source)
@@ -193,7 +212,7 @@ async def _migrated(
         clean_managed_fields=True,
         leaving=tuple(leaving),
         patience=RetryPolicy(attempts=args.retries + 1),
-        who=who_and_where(),
+        who=user_and_host(),
     )
     journal = ProgressFile()
     try:
@@ -203,7 +222,7 @@ async def _migrated(
 
 
 class _Notes:
-    """A Job's log has no use for a bar."""
+    """Progress as log lines, because a progress bar is useless in a Job's log."""
 
     def begin(self, phase: str, total: int | None) -> None:
         return

@@ -1,6 +1,7 @@
-"""``instar validate``: manifests judged offline, exactly as the server would.
+"""``instar validate``: validates manifests offline, exactly as the server would.
 
-Exit 0: all are valid; 1: something was refused; 2: input that cannot be read.
+``tools/validator`` does it, with an embedded server. Exit 0: all are valid; 1: something was
+rejected; 2: unreadable input.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from instar.tools.validator.render import FORMS
 from instar.tools.validator.run import Task, validate
 
 INTERMIXED = True
-"""Options may stand among the sources, and between those and the ``--``."""
+"""Options may appear among the sources, and between those and the ``--``."""
 _EXAMPLES = """\
 CRDs are files, folders, git:REF:PATH, kube:NAME or kube: (every CRD of the cluster); objects are
 files, folders or - (standard input). Without -- there are only objects, and CRDs found among them
@@ -41,27 +42,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SOURCE",
-        help="where CRDs come from; the same as before the --",
+        help="source of CRDs; the same as before the --",
     )
     parser.add_argument(
         "--old",
         action="append",
         default=[],
         metavar="PATH",
-        help="the objects as they are stored: an object found there is judged as its update, so "
-        "that what was wrong before and is left alone is forgiven",
+        help="the stored objects: an object found there is validated as an update, so that "
+        "unchanged old errors are tolerated (ratcheting)",
     )
     parser.add_argument(
-        "--ignore-unknown", action="store_true", help="kinds without a CRD are no failure"
+        "--ignore-unknown", action="store_true", help="do not fail for kinds without a CRD"
     )
-    parser.add_argument("--strict", action="store_true", help="warnings are failures")
+    parser.add_argument("--strict", action="store_true", help="treat warnings as failures")
     parser.add_argument(
         "--jobs",
         "-j",
         type=int,
         default=os.cpu_count() or 1,
         metavar="N",
-        help="processes at most (default: as many as there are cores)",
+        help="maximum number of processes (default: the number of cores)",
     )
     add_output_argument(parser, FORMS)
     add_cluster_arguments(parser.add_argument_group("cluster"))
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _split(args: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """What stands before ``--`` and what behind it; argparse has thrown the mark away."""
+    """Split the arguments at ``--``, which argparse has removed."""
     if "--" not in args.arguments:
         return [], args.sources
     behind = len(args.arguments) - args.arguments.index("--") - 1

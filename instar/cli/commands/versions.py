@@ -1,4 +1,7 @@
-"""``instar versions``: a CRD's versions on one screen, and the next edit of them."""
+"""``instar versions``: shows a CRD's versions and clients, and makes the next edit of them.
+
+``cli/shared/version_edits.py`` makes edits; ``tools/migrator/version_state.py`` has the rules.
+"""
 
 from __future__ import annotations
 
@@ -30,19 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("crd", nargs="?", metavar="CRD", help="widgets.example.com; without one, an overview")
     add("action", nargs="?", choices=ACTIONS, help="make this edit; without it, show the versions")
-    add("version", nargs="?", metavar="VERSION", help="of the edit")
+    add("version", nargs="?", metavar="VERSION", help="the version to edit")
     add_cluster_arguments(parser)
     add("--file", type=Path, metavar="YAML", help="edit this file instead of the cluster")
-    add("--offline", action="store_true", help="with --file: do not ask the cluster")
+    add("--offline", action="store_true", help="with --file: do not query the cluster")
     add("--from", dest="source", default="", metavar="VERSION", help="add: copy this one")
     add("--schema", type=Path, metavar="FILE", help="add: with this openAPIV3Schema")
-    add("--warning", default="", metavar="TEXT", help="deprecate: what clients are told")
+    add("--warning", default="", metavar="TEXT", help="deprecate: the warning that clients get")
     add(
         "--quiet-days",
         type=float,
         default=QUIET_DAYS,
         metavar="N",
-        help="unserve: unused for so long",
+        help="unserve: required days without requests",
     )
     add(
         "--audit-log",
@@ -50,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="who used what, from a server that does not count; may be repeated",
+        help="count clients from this audit log, if the server does not; may be repeated",
     )
-    add("--clients-migrated", action="store_true", help="unserve: you vouch that nobody uses it")
+    add("--clients-migrated", action="store_true", help="unserve: assert that no client uses it")
     add("--dry-run", action="store_true", help="check everything, change nothing")
     add_output_argument(parser, ("text", "json"))
 
@@ -61,17 +64,16 @@ def run(args: argparse.Namespace) -> int:
     if not args.crd:
         return with_client(args, lambda client: _overview(args, client))
     if args.action and not args.version:
-        raise CliFailure(f"{args.action} which version?", code=2)
+        raise CliFailure(f"{args.action} needs a version", code=2)
     if args.offline and not args.file:
-        raise CliFailure("--offline needs --file: there is nothing else to look at", code=2)
+        raise CliFailure("--offline needs --file", code=2)
     if args.offline:
         return edit_file(args, None)
     return with_client(args, lambda client: _with_cluster(args, client), user_agent=VERSIONS)
 
 
 async def _overview(args: argparse.Namespace, client: Client) -> int:
-    """Every CRD in a line: the storage version in brackets, versions that are not served in
-    parentheses."""
+    """Print one line per CRD: storage version in brackets, unserved versions in parentheses."""
     crds = [read_live_crd(raw).crd for raw in await read_crds(client, [])]
     if args.output == "json":
         print(json.dumps([_versions_of(crd) for crd in crds], indent=2))
@@ -117,10 +119,10 @@ async def _with_cluster(args: argparse.Namespace, client: Client) -> int:
         try:
             return await edit_cluster(args, client, situation, raw)
         except Conflict:
-            # Somebody wrote the CRD meanwhile: a migration's progress, a controller. Judge anew.
+            # The CRD was changed meanwhile, by a controller or a migration's progress: check again.
             raw = (await read_crds(client, [args.crd]))[0]
             situation = await _situation(args, client, raw)
-    raise CliFailure(f"{args.crd} is changed by somebody all the time; try again later")
+    raise CliFailure(f"{args.crd} keeps changing concurrently; try again later")
 
 
 async def _situation(args: argparse.Namespace, client: Client, raw: Object) -> Situation:
@@ -163,7 +165,7 @@ def _show(args: argparse.Namespace, situation: Situation, server: str) -> None:
 def _counted_since(situation: Situation) -> str:
     usage = situation.usage
     if usage.since is None:
-        return "nobody counts them here; give --audit-log FILE"
+        return "not counted by this server; pass --audit-log FILE"
     return f"{usage.how} since {usage.since:%Y-%m-%d %H:%M} UTC"
 
 

@@ -1,4 +1,7 @@
-"""``instar webhook``: serve converters and admission over TLS, or print what is needed to do so."""
+"""``instar webhook``: serves converters and admission handlers over TLS, or prints manifests.
+
+``tools/sdk`` has the webhook server, certificates and manifests.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--listen",
         default=":9443",
         metavar="[HOST]:PORT",
-        help="no host is every interface, port 0 a free one",
+        help="without a host every interface; port 0 is a free port",
     )
     parser.add_argument(
-        "--reload", action="store_true", help="start anew when a source below this folder changes"
+        "--reload", action="store_true", help="restart when a source below this folder changes"
     )
     parser.add_argument("--cert", type=Path, metavar="PEM", help="certificate chain")
     parser.add_argument("--key", type=Path, metavar="PEM", help="private key")
@@ -59,10 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         *("--client-ca", "--client-ca-file"),
         type=Path,
         metavar="PEM",
-        help="accept only clients this authority vouches for",
+        help="accept only clients with a certificate of this CA",
     )
     parser.add_argument(
-        "--insecure-http", action="store_true", help="no TLS: behind a proxy that ends it"
+        "--insecure-http",
+        action="store_true",
+        help="no TLS, for use behind a proxy that terminates it",
     )
     parser.add_argument(
         "--drain", type=float, default=0, metavar="SECONDS", help="keep serving after SIGTERM"
@@ -77,10 +82,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     self_signed.add_argument(
         "--self-signed",
         metavar="NAME.NAMESPACE.svc",
-        help="make a certificate, print its caBundle, and use it (or write it to --cert and --key)",
+        help="create a certificate, print its caBundle, and use it (or write --cert and --key)",
     )
     self_signed.add_argument(
-        "--patch-crd", action="append", default=[], metavar="CRD", help="write the caBundle there"
+        "--patch-crd",
+        action="append",
+        default=[],
+        metavar="CRD",
+        help="write the caBundle into this CRD",
     )
     self_signed.add_argument(
         "--configure",
@@ -139,7 +148,7 @@ def _print_manifests(args: argparse.Namespace) -> int:
 
 
 def _admissions(specs: list[str]) -> Iterator[Admission]:
-    """Of modules that can be loaded here; a manifest may be for others."""
+    """Yield the admissions of modules that can be imported here; a manifest may name others."""
     for spec in specs:
         try:
             found = load_any(spec)
@@ -151,9 +160,9 @@ def _admissions(specs: list[str]) -> Iterator[Admission]:
 
 def _check(args: argparse.Namespace) -> None:
     if bool(args.cert) != bool(args.key):
-        raise ValueError("--cert and --key belong together")
+        raise ValueError("--cert and --key must be given together")
     if args.patch_crd and not args.self_signed:
-        raise ValueError("--patch-crd needs --self-signed: whose caBundle should it write?")
+        raise ValueError("--patch-crd needs --self-signed, which provides the caBundle")
     if args.configure and not (args.self_signed and args.converter):
         raise ValueError("--configure needs --self-signed, and an admission to configure")
     if args.insecure_http and (args.cert or args.self_signed or args.client_ca):
@@ -183,7 +192,7 @@ async def _main(args: argparse.Namespace) -> int:
 
 
 def _issue(args: argparse.Namespace, folder: Path) -> Issued:
-    # Only here: with certificates of its own a webhook need not wait for ``cryptography``.
+    # Imported here: a webhook with given certificates does not need ``cryptography``.
     from instar.tools.sdk.certificates import self_signed
 
     issued = self_signed(args.self_signed)
@@ -196,7 +205,7 @@ def _issue(args: argparse.Namespace, folder: Path) -> Issued:
 async def _patch_crds(args: argparse.Namespace, issued: Issued, listening: int) -> None:
     if not args.patch_crd:
         return
-    # Only here: as for the certificate itself.
+    # Imported here, as for the certificate itself.
     from instar.tools.sdk.crd_patch import AddressMismatch, conversion_stanza, patch_crd
 
     usual = 443 if args.self_signed.endswith(".svc") else listening
@@ -221,11 +230,11 @@ async def _serve(
         max_body=args.max_body or DEFAULT_MAX_BODY,
     )
     if tls is not None:
-        tls.context()  # an unusable file is told before the port is taken
+        tls.context()  # report an unusable file before listening
     sock = listen(*parse_listen(args.listen))
     stop = asyncio.Event()
     stop_on_signals(stop)
-    # Listening comes first: the API server may call the moment the CRD points here.
+    # Listen first, because the API server may call as soon as the CRD points here.
     if issued is not None:
         await _patch_crds(args, issued, sock.getsockname()[1])
 
@@ -260,8 +269,8 @@ async def _configure(
     issued: Issued,
     listening: int,
 ) -> None:
-    """Only now that somebody answers: from here on the server asks about every write."""
-    # Only here: as for the certificate itself.
+    """Write the configurations once the webhook listens: from here on the server calls it."""
+    # Imported here, as for the certificate itself.
     from instar.tools.sdk.crd_patch import client_config
 
     usual = 443 if args.self_signed.endswith(".svc") else listening

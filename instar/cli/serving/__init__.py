@@ -1,1 +1,1 @@
-"""Parts of ``instar serve``, ``webhook`` and ``envtest``: flags to settings, worker processes."""
+"""Parts of ``instar serve``, ``webhook`` and ``envtest``: groups of flags and worker processes."""

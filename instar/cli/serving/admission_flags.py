@@ -1,4 +1,4 @@
-"""Flags of ``instar serve`` about admission: kube-apiserver's words, and modules of one's own."""
+"""Admission flags of ``instar serve``: kube-apiserver's plugin flags and in-process modules."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def plugins(args: argparse.Namespace) -> frozenset[str]:
     except BadPlugins as error:
         raise CliFailure(str(error), code=2) from error
     for name in sorted({*enabled, *only} & IDLE):
-        log.warning("admission plugin %s has nothing to do in this server", name)
+        log.warning("admission plugin %s is enabled but has no effect in this server", name)
     return found
 
 
@@ -61,10 +61,10 @@ def _names(given: list[str]) -> list[str]:
 
 
 def modules(specs: list[str]) -> tuple[LocalConfiguration, ...]:
-    """``package.module:admission``; as for converters."""
+    """Load ``package.module:admission`` specifications."""
     if not specs:
         return ()
-    # Only here: few servers judge in their own process.
+    # Imported here, because few servers run admission in their own process.
     from instar.tools.sdk.admission_reviews import review_in_process
     from instar.tools.sdk.errors import ConverterDefinitionError
     from instar.tools.sdk.loading import load_admission

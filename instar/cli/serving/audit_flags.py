@@ -1,6 +1,6 @@
-"""Flags of ``instar serve`` about the audit log and webhook → settings.
+"""Audit flags of ``instar serve`` → ``AuditSettings``.
 
-Named as kube-apiserver's, so that its command lines can be taken over.
+Named like kube-apiserver's, so that its command lines can be reused.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _add_truncate_arguments(group: argparse._ActionsContainer, name: str) -> Non
 def _switch(
     group: argparse._ActionsContainer, flag: str, text: str, *, default: bool = False
 ) -> None:
-    """As Go's: ``--flag``, ``--flag=false``."""
+    """Add a flag like Go's booleans: ``--flag``, ``--flag=false``."""
     group.add_argument(
         flag, metavar="BOOL", type=boolean, nargs="?", const=True, default=default, help=text
     )

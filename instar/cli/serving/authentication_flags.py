@@ -1,6 +1,6 @@
-"""Flags of ``instar serve`` about who somebody is and what they may do → settings.
+"""Authentication and authorization flags of ``instar serve`` → settings.
 
-Names are kube-apiserver's wherever it has the flag.
+Named like kube-apiserver's wherever it has the flag.
 """
 
 from __future__ import annotations
@@ -25,49 +25,49 @@ _SECOND = 1_000_000_000
 
 
 def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("who asks, and what they may do").add_argument
+    add = parser.add_argument_group("authentication and authorization").add_argument
     add(
         *("--authorization", "--authorization-mode"),
         metavar="MODE,…",
         default="RBAC",
-        help="who decides, in order: RBAC, AlwaysAllow, AlwaysDeny, Webhook (default: %(default)s)",
+        help="authorizers in order: RBAC, AlwaysAllow, AlwaysDeny, Webhook (default: %(default)s)",
     )
     add(
         "--authorization-webhook-config-file",
         metavar="KUBECONFIG",
         type=Path,
-        help="whom the mode Webhook asks",
+        help="kubeconfig of the authorization webhook, for the mode Webhook",
     )
     add(
         "--authorization-webhook-cache-authorized-ttl",
         metavar="DURATION",
         default="5m0s",
-        help="how long its yes is remembered",
+        help="how long an allowed answer of it is cached",
     )
     add(
         "--authorization-webhook-cache-unauthorized-ttl",
         metavar="DURATION",
         default="30s",
-        help="how long its no is remembered",
+        help="how long a denied answer of it is cached",
     )
     add(
         "--user",
         metavar="NAME[:GROUP,…]=KUBECONFIG",
         action="append",
         default=[],
-        help="write a kubeconfig for this user, with a certificate of our own authority",
+        help="write a kubeconfig for this user, with a client certificate of the server's CA",
     )
     add(
         "--anonymous-auth",
         choices=_BOOLEANS,
-        help="let in who shows nothing, as system:anonymous (default: true, unless the modes are "
-        "AlwaysAllow alone)",
+        help="accept requests without credentials as system:anonymous (default: true, unless the "
+        "only mode is AlwaysAllow)",
     )
     add(
         *("--token-file", "--token-auth-file"),
         metavar="CSV",
         type=Path,
-        help='lines of token,user,uid[,"groups"]',
+        help='file with lines of the form TOKEN,USER,UID[,"GROUPS"]',
     )
     add(
         *("--client-ca", "--client-ca-file"),
@@ -75,7 +75,12 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="also trust client certificates of this CA",
     )
-    add("--authentication-config", metavar="YAML", type=Path, help="issuers of tokens, anonymous")
+    add(
+        "--authentication-config",
+        metavar="YAML",
+        type=Path,
+        help="AuthenticationConfiguration: token issuers and anonymous access",
+    )
     _add_account_arguments(parser)
     _add_oidc_arguments(parser)
     _add_proxy_arguments(parser)
@@ -88,14 +93,14 @@ def _add_account_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         action="append",
         default=[],
-        help=f"who our tokens say they are from; repeated: more whose tokens are taken (default: "
+        help=f"issuer of our tokens; repeated: further accepted issuers (default: "
         f"{DEFAULT_ISSUER})",
     )
     add(
         "--service-account-signing-key-file",
         metavar="PEM",
         type=Path,
-        help="private key that signs them (default: one made in --cert-dir)",
+        help="private key that signs tokens (default: one created in --cert-dir)",
     )
     add(
         "--service-account-key-file",
@@ -103,49 +108,53 @@ def _add_account_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="keys they are verified by, besides the one that signs; may be repeated",
+        help="further keys that verify tokens, besides the signing key; may be repeated",
     )
     add(
         "--service-account-max-token-expiration",
         metavar="DURATION",
         default="0s",
-        help="the longest life a token may ask for; 0s is any",
+        help="the longest lifetime of a token; 0s is no limit",
     )
     add(
         "--service-account-extend-token-expiration",
         choices=_BOOLEANS,
         default="true",
-        help="tokens of Pods live a year, so that clients that never read theirs again go on",
+        help="extend tokens of Pods to a year, for clients that never reload them",
     )
     add(
         "--service-account-jwks-uri",
         metavar="URL",
         default="",
-        help="where discovery says our keys are (default: /openid/v1/jwks of this server)",
+        help="URL of our keys in the discovery document (default: /openid/v1/jwks of this server)",
     )
     add("--service-account-lookup", choices=_BOOLEANS, default="true", help="always true here")
     add(
         "--api-audiences",
         metavar="NAME,…",
         default="",
-        help="whom a token must be meant for (default: the issuers)",
+        help="audiences that tokens must name (default: the issuers)",
     )
 
 
 def _add_oidc_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("one OIDC issuer").add_argument
-    add("--oidc-issuer-url", metavar="URL", default="", help="whose tokens are taken; https only")
+    add(
+        "--oidc-issuer-url", metavar="URL", default="", help="issuer of accepted tokens; https only"
+    )
     add("--oidc-client-id", metavar="ID", default="", help="the audience they must name")
-    add("--oidc-username-claim", metavar="CLAIM", default="sub", help="what the user is called")
+    add("--oidc-username-claim", metavar="CLAIM", default="sub", help="claim with the user name")
     add(
         "--oidc-username-prefix",
         metavar="TEXT",
         default="",
-        help="put before it; - is none (default: ISSUER# unless the claim is email)",
+        help="prefix of user names; - is none (default: ISSUER# unless the claim is email)",
     )
-    add("--oidc-groups-claim", metavar="CLAIM", default="", help="which groups the user is in")
-    add("--oidc-groups-prefix", metavar="TEXT", default="", help="put before each of them")
-    add("--oidc-ca-file", metavar="PEM", type=Path, help="authority of the issuer's certificate")
+    add(
+        "--oidc-groups-claim", metavar="CLAIM", default="", help="claim with the groups of the user"
+    )
+    add("--oidc-groups-prefix", metavar="TEXT", default="", help="prefix of group names")
+    add("--oidc-ca-file", metavar="PEM", type=Path, help="CA of the issuer's certificate")
     add("--oidc-signing-algs", metavar="ALG,…", default="RS256", help="algorithms accepted")
     add(
         "--oidc-required-claim",
@@ -162,7 +171,7 @@ def _add_proxy_arguments(parser: argparse.ArgumentParser) -> None:
         "--requestheader-client-ca-file",
         metavar="PEM",
         type=Path,
-        help="authority of the proxy's certificate; no proxy is believed without",
+        help="CA of the proxy's certificate; without it no proxy is trusted",
     )
     add(
         "--requestheader-allowed-names",
@@ -180,7 +189,7 @@ def _add_proxy_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def identity_settings(args: argparse.Namespace) -> dict[str, Any]:
-    """``Settings`` by name."""
+    """Return fields of ``Settings`` by name."""
     if args.service_account_lookup == "false":
         raise CliFailure("--service-account-lookup false: accounts are always looked up", code=2)
     return {
@@ -241,8 +250,8 @@ def _front_proxy(args: argparse.Namespace) -> FrontProxySettings | None:
 
 
 def _user(text: str) -> NewUser:
-    who, equals, path = text.partition("=")
-    name, _, groups = who.partition(":")
+    subject, equals, path = text.partition("=")
+    name, _, groups = subject.partition(":")
     if not name or not equals or not path:
         raise CliFailure(f"--user {text}: expected NAME[:GROUP,…]=KUBECONFIG", code=2)
     return NewUser(name, _listed(groups), Path(path))

@@ -1,7 +1,7 @@
-"""``--converter`` of a server: loading what is named, and whether the server's CRDs agree.
+"""Conversion flags of ``instar serve``, and loading of in-process converters (``--converter``).
 
-A converter that nobody asks loses data silently, so a wrong name or a CRD that converts nothing
-ends the start instead.
+A converter that is never called would lose data silently, so a wrong name, or a CRD without webhook
+conversion, is an error at start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from instar.wire.conversion.in_process import ConvertFunction
 
 
 def add_conversion_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of ``instar serve``: who converts, and how webhooks are called."""
+    """Add the flags of ``instar serve`` for converters and webhook calls."""
     add = parser.add_argument_group("conversion, and webhooks of any sort").add_argument
     add(
         "--converter",
@@ -64,16 +64,16 @@ def add_conversion_arguments(parser: argparse.ArgumentParser) -> None:
         "--convert-ahead",
         choices=["on", "off"],
         default="on",
-        help="ask conversion webhooks after a write, for the versions somebody reads",
+        help="convert written objects ahead of reads, to the versions that clients read",
     )
 
 
 def load_converters(specs: Iterable[str]) -> dict[str, ConvertFunction]:
-    """``CRD_NAME=package.module:converter``; the SDK is imported only when one is asked for."""
+    """Load ``CRD_NAME=package.module:converter``; imports the SDK only if any is given."""
     specs = list(specs)
     if not specs:
         return {}
-    # Only here: few servers convert in their own process.
+    # Imported here, because few servers convert in their own process.
     from instar.tools.sdk.errors import ConverterDefinitionError
     from instar.tools.sdk.loading import load
 
@@ -90,8 +90,8 @@ def load_converters(specs: Iterable[str]) -> dict[str, ConvertFunction]:
             raise CliFailure(f"--converter {crd}: {error}", code=2) from error
         if crd.partition(".")[2] != converter.group:
             raise CliFailure(
-                f"--converter {crd}: {where} converts {converter.kind}.{converter.group}, whose "
-                f"CRD is called PLURAL.{converter.group}",
+                f"--converter {crd}: {where} converts {converter.kind}.{converter.group}; its "
+                f"CRD must be named PLURAL.{converter.group}",
                 code=2,
             )
         found[crd] = converter.convert_owned
@@ -99,7 +99,7 @@ def load_converters(specs: Iterable[str]) -> dict[str, ConvertFunction]:
 
 
 def unused(names: Iterable[str], crds: Iterable[Crd]) -> str | None:
-    """Why a converter would never be asked by these CRDs; one whose CRD is still to come may."""
+    """Return why a converter would never be called by these CRDs; a CRD may be created later."""
     known = {crd.name: crd for crd in crds}
     for name in names:
         crd = known.get(name)

@@ -1,4 +1,8 @@
-"""What stands in the place of kube-apiserver: its command line, its certificates, our server."""
+"""Stand-in for the kube-apiserver binary in envtest: translates its command line to ``instar
+serve``.
+
+Started through the folder that ``instar envtest`` writes.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,9 @@ from instar.tools.envtest.flag_translation import translate
 from instar.tools.envtest.flags import APISERVER, Flags, UnknownFlag, help_text, parse_flags
 
 VERSION = "v1.36.4"
-"""Whose behaviour ours is."""
+"""The Kubernetes version that this server reproduces."""
 _GONE = ("insecure-port", "insecure-bind-address")
-"""Accepted, but not shown: who finds them in the help would use them."""
+"""Accepted but not shown in the help, because suites that find them there would use them."""
 _ASK_SECONDS = 5.0
 _WEEK = timedelta(days=7)
 
@@ -52,7 +56,7 @@ def _flags_of_ours() -> set[str]:
 
 
 def _storage(flags: Flags) -> str:
-    """Memory where the etcd is ours as well; a real one is used as kube-apiserver would."""
+    """Return memory storage if the etcd is our stand-in as well; a real etcd is used."""
     servers = [part for value in flags["etcd-servers"] for part in value.split(",")]
     if servers[0].startswith("http://"):
         try:
@@ -60,20 +64,20 @@ def _storage(flags: Flags) -> str:
                 if answer.read() == ANSWER:
                     return "memory:"
         except OSError:
-            pass  # a cluster may come up later; our own would be there
+            pass  # a real cluster may come up later; our stand-in would be up
     hosts = ",".join(server.partition("://")[2].rstrip("/") for server in servers)
     prefix = flags.get("etcd-prefix", ["/registry"])[-1]
     return f"etcd://{hosts}/{prefix.strip('/')}"
 
 
 def _certificate(flags: Flags, folder: str) -> tuple[str, str]:
-    """What is named, what lies in the certificates' folder, or what is made there."""
+    """Return the named certificate, the one in the certificates' folder, or a new one there."""
     if flags.get("tls-cert-file") and flags.get("tls-private-key-file"):
         return flags["tls-cert-file"][-1], flags["tls-private-key-file"][-1]
     place = Path(flags["cert-dir"][-1]) if flags.get("cert-dir") else Path(folder)
     cert, key = place / "apiserver.crt", place / "apiserver.key"
     if not (cert.exists() and key.exists()):
-        # Only here: envtest brings certificates of its own.
+        # Imported here, because envtest usually brings its own certificates.
         from instar.base.certificates import Authority
 
         host = flags.get("bind-address", ["127.0.0.1"])[-1]

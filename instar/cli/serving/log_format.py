@@ -1,4 +1,4 @@
-"""How a server's log lines look: for people, or one JSON object each. Times carry their zone."""
+"""Log formats of the server: text lines or one JSON object per line, with time zone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def set_up_logging(form: str, verbose: bool) -> None:
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("instar").setLevel(logging.INFO)
-    # uvloop warns for every client that leaves in the middle of an answer.
+    # uvloop warns for every client that disconnects during a response.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     logging.getLogger("instar.access").setLevel(logging.INFO if verbose else logging.WARNING)
 
@@ -29,7 +29,7 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """What a line is about, where it says so, stands in fields of its own (``fields``)."""
+    """JSON lines; structured ``fields`` of a record become members."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

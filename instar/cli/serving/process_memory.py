@@ -1,4 +1,7 @@
-"""How a process that serves for long treats its memory. Knows nothing of what it serves."""
+"""Memory tuning of long-running server processes: glibc's malloc and Python's garbage collector.
+
+Called by ``instar serve`` and ``instar webhook``.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ _LARGEST_BLOCK = 4 << 20
 
 
 def keep_pages() -> None:
-    """Each answer needs some buffers for a moment. glibc would give their pages back to the
-    system and fetch them anew for the next answer, which costs as much as filling them; once it
-    has seen a larger block come and go, it keeps up to twice that."""
+    """Make glibc keep freed pages. Each response needs buffers for a moment, and returning their
+    pages costs as much as filling them; after a larger block was freed, glibc keeps up to twice its
+    size."""
     bytes(_LARGEST_BLOCK)
 
 
 def freeze_startup_objects() -> None:
-    """What is there when serving begins lives as long and forms no cycles: looking through it
-    over and over is most of what the collector would do here."""
+    """Exclude startup objects from garbage collection: they stay alive and form no cycles."""
     gc.freeze()
-    gc.set_threshold(50_000, 4, 100)  # a round over a quarter of a million is felt, over more seen
+    # a full collection over a quarter of a million objects is noticeable
+    gc.set_threshold(50_000, 4, 100)
     gc.enable()

@@ -1,6 +1,6 @@
-"""Flags of ``instar serve`` about what lies on the disk, TLS and how much is let in.
+"""Encryption, TLS and request limit flags of ``instar serve``.
 
-Named as kube-apiserver's, so that its command lines can be taken over.
+Named like kube-apiserver's, so that its command lines can be reused.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=natural,
         default=READS_AT_ONCE,
-        help="unfinished requests that read, of all users who are no administrators (0: any)",
+        help="concurrent read requests of all users but administrators (0: no limit)",
     )
     add(
         "--max-mutating-requests-inflight",
@@ -87,7 +87,7 @@ def _suites(text: str) -> tuple[str, ...]:
 
 
 def guard_settings(args: argparse.Namespace) -> dict[str, Any]:
-    """Fields of ``Settings``."""
+    """Return fields of ``Settings`` by name."""
     return {
         "encryption": _encryption(args),
         "audit": audit_settings(args),

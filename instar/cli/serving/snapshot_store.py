@@ -1,4 +1,4 @@
-"""``instar serve --from``: a captured cluster as a server."""
+"""``instar serve --from``: loads a snapshot or folder into the server's store at start."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def choose(args: argparse.Namespace) -> None:
-    """What is not said: a copy is not kept, and nobody tidies it up."""
+    """Set defaults for a copy: in memory, without controllers that would change it."""
     copy = args.source is not None
     args.storage = args.storage or ("memory:" if copy else "sqlite:instar.db")
     args.gc = args.gc or ("off" if copy else "on")
@@ -41,7 +41,7 @@ def filling(args: argparse.Namespace) -> Callable[[Store], Awaitable[None]] | No
     if args.source is None:
         return None
     source: str = args.source
-    # Only here: few servers begin with somebody else's objects.
+    # Imported here, because few servers start from a snapshot.
     from instar.tools.snapshots.errors import SnapshotError
     from instar.tools.snapshots.loading import filling as filling_from
 

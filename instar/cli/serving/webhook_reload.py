@@ -1,5 +1,7 @@
-"""``instar webhook --reload``: the same command in a process of its own, started anew whenever a
-source file changes. For whoever is writing the converter; not for a cluster."""
+"""``instar webhook --reload``: restarts the webhook process when a source file changes.
+
+For developing a converter, not for production.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ Snapshot = dict[Path, int]
 
 
 def snapshot(folder: Path) -> Snapshot:
-    """When each source below a folder was written last; hidden folders are nobody's sources."""
+    """Return the modification time of each source below a folder, skipping hidden folders."""
     found: Snapshot = {}
     for path in folder.rglob("*"):
         inside = path.relative_to(folder).parts
@@ -36,7 +38,7 @@ def changed(before: Snapshot, after: Snapshot) -> list[Path]:
 def run_reloading(
     arguments: Sequence[str], folder: Path, wait: Callable[[float], None] = time.sleep
 ) -> int:
-    """Until it is interrupted. A command that fails waits for the next change."""
+    """Run until interrupted. A failing command waits for the next change."""
     words = [sys.executable, "-m", "instar", "webhook"]
     words += [word for word in arguments if word != "--reload"]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -1,9 +1,9 @@
-"""``instar serve --workers N``: more processes behind one port, one store between them.
+"""``instar serve --workers N``: several server processes behind one port, sharing one store.
 
-The first process owns the store and lends it to the others; each is a whole server, as replicas
-on etcd are. They load their code while the first reads its store, and are told through their
-standard input what it has found out. It does not wait for them: it takes the connections and hands
-them on to those who have joined. One that dies is replaced; when the first goes, all go.
+The first process owns the store and shares it (``wire/storage/workers``); each worker is a whole
+server. Workers import their code while the first process reads its store, then receive their
+settings through standard input. The first process accepts all connections and distributes them to
+the workers that are ready. A worker that dies is replaced; when the first process ends, all end.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PIECE = 64 << 10
 async def with_workers(
     settings: Settings, args: argparse.Namespace
 ) -> AsyncIterator[RunningServer]:
-    """A server in this process and ``args.workers`` - 1 more; ready when this one is."""
+    """Run a server in this process and ``args.workers`` - 1 more; ready when this one is."""
     with temporary_folder("workers-") as folder:
         loans = _loans(settings)
         alone = replace(
@@ -62,7 +62,7 @@ async def with_workers(
                 try:
                     await asyncio.gather(*(worker.start(orders) for worker in workers))
                     yield server
-                finally:  # before what they live from
+                finally:  # before what the workers depend on
                     await asyncio.gather(*(worker.stop() for worker in workers))
         finally:
             await asyncio.gather(*(worker.stop() for worker in workers))
@@ -71,10 +71,10 @@ async def with_workers(
 @contextlib.asynccontextmanager
 async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> AsyncIterator[None]:
     backend = server.machinery.backend
-    store = bare(backend.store)  # each worker has the keys itself
+    store = bare(backend.store)  # each worker has the encryption keys itself
     books = backend.books
     if books is None and not isinstance(store, Local):
-        yield  # workers reach a cluster by themselves
+        yield  # workers connect to a cluster by themselves
         return
     lent = None if loans is None or books is None else LentStore(loans, books)
     lender = StoreServer(store, folder, lent)
@@ -86,27 +86,27 @@ async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> Asy
 
 
 def _loans(settings: Settings) -> Loans | None:
-    """What is sealed in the store each worker opens for itself."""
+    """Return the shared-memory arena; none with encryption, where each worker decrypts itself."""
     if settings.encryption is not None or settings.values != "memory":
         return None
     return Loans(Arena(make_file()))
 
 
 def _command(args: argparse.Namespace, folder: Path) -> list[str]:
-    """The same call again."""
+    """Return the command line of a worker."""
     own = ("--workers", "1", "--worker-of", str(folder))
     return [sys.executable, "-m", "instar", "serve", *args.arguments, *own]
 
 
 def _orders(settings: Settings, server: RunningServer) -> bytes:
-    """What was asked for, as this process has found it."""
+    """Return the settings resolved by this process, for the workers."""
     port = urlsplit(server.url).port
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return orjson.dumps([f"{host}:{port}", str(settings.cert_dir)]) + b"\n"
 
 
 def take_orders(args: argparse.Namespace, file: int) -> bool:
-    """In a worker: wait for them. False when the first process ends before."""
+    """In a worker: wait for its settings; False if the first process ends before."""
     line = b""
     while not line.endswith(b"\n"):
         piece = os.read(file, _PIECE)
@@ -119,10 +119,10 @@ def take_orders(args: argparse.Namespace, file: int) -> bool:
 
 
 class Worker:
-    """One process, kept alive until ``stop``."""
+    """One worker process, restarted until ``stop``."""
 
     def __init__(self, command: Sequence[str], files: Sequence[int] = ()) -> None:
-        """``files`` are open in it, too, under the same numbers."""
+        """``files`` are inherited under the same descriptor numbers."""
         self._command = command
         self._files = tuple(files)
         self._orders = b""
@@ -130,7 +130,7 @@ class Worker:
         self._keeper: asyncio.Task[None] | None = None
 
     async def start(self, orders: bytes = b"") -> None:
-        """It serves when it can."""
+        """Start the process; it serves when it is ready."""
         self._orders = orders
         process = self._process or await self.spawn()
         self._tell(process)
@@ -157,10 +157,10 @@ class Worker:
     async def spawn(self) -> asyncio.subprocess.Process:
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
-            stdin=asyncio.subprocess.PIPE,  # it ends with this process, and so does the worker
+            stdin=asyncio.subprocess.PIPE,  # ends with this process, and so does the worker
             stdout=asyncio.subprocess.PIPE,
             pass_fds=self._files,
-            start_new_session=True,  # the terminal's interrupt is for the first process alone
+            start_new_session=True,  # a terminal's interrupt goes to the first process only
         )
         return self._process
 
@@ -186,9 +186,9 @@ class Worker:
 
 
 async def _pass_on(process: asyncio.subprocess.Process) -> None:
-    """A converter may print; nobody reading that would stop the worker in the middle of it."""
+    """Forward the worker's output: a converter may print, and a full pipe would block it."""
     assert process.stdout is not None
-    await process.stdout.readline()  # that it is ready
+    await process.stdout.readline()  # the line that says it is ready
     while text := await process.stdout.read(_PIECE):
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()

@@ -1,1 +1,1 @@
-"""What several commands share: flags, exit codes, failures, output forms, progress bars."""
+"""Parts shared by several commands: flags, exit codes, failures, output formats, progress bars."""

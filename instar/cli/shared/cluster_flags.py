@@ -1,4 +1,7 @@
-"""Which cluster a command talks to: the same flags and one-line failures everywhere."""
+"""Runs a command's work with a client of the chosen cluster; API errors become one line.
+
+The flags themselves are in ``common_flags.py``.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +45,17 @@ def with_client(
         raise CliFailure(str(error)) from error
 
 
-def who_and_where() -> str:
-    """For whoever reads a report later. In a container nobody may have a name."""
+def user_and_host() -> str:
+    """Return user@host for reports; in a container the user may have no name."""
     try:
-        who = getpass.getuser()
+        user = getpass.getuser()
     except (KeyError, OSError):
-        who = f"uid {os.getuid()}"
-    return f"{who}@{socket.gethostname()}"
+        user = f"uid {os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
 
 
 async def read_crds(client: Client, names: Iterable[str]) -> list[dict[str, Any]]:
-    """The named CRDs, or all of them when none is named."""
+    """Return the named CRDs, or all of them when none is named."""
     wanted = list(names)
     if not wanted:
         found: list[dict[str, Any]] = []
@@ -64,5 +67,5 @@ async def read_crds(client: Client, names: Iterable[str]) -> list[dict[str, Any]
         try:
             crds.append(await client.get(crd_path(name)))
         except NotFound:
-            raise CliFailure(f"there is no CustomResourceDefinition {name}") from None
+            raise CliFailure(f"CustomResourceDefinition {name} not found") from None
     return crds

@@ -1,6 +1,6 @@
-"""Flags that several commands have, so that they are called and explained the same everywhere.
+"""Flags that several commands share, so that names and help are the same everywhere.
 
-Imports nothing heavy: every command takes its flags from here, whatever it needs to run.
+Imports nothing heavy, because every command uses it.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from pathlib import Path
 
 
 def add_cluster_arguments(parser: argparse._ActionsContainer) -> None:
-    """Which cluster."""
+    """Add the flags that choose a cluster."""
     parser.add_argument(
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="who asks which cluster (default: $KUBECONFIG, ~/.kube/config, or as the Pod's "
+        help="cluster and credentials (default: $KUBECONFIG, ~/.kube/config, or as the Pod's "
         "ServiceAccount)",
     )
     parser.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
 
 
 def add_output_argument(parser: argparse._ActionsContainer, forms: Iterable[str]) -> None:
-    """In which form; the first is for people."""
+    """Add ``--output``; the first form is for people."""
     choices = tuple(forms)
     parser.add_argument(
         "--output", "-o", choices=choices, default=choices[0], help="form of the answer"
@@ -31,7 +31,7 @@ def add_output_argument(parser: argparse._ActionsContainer, forms: Iterable[str]
 
 
 def add_workload_arguments(parser: argparse._ActionsContainer, name: str, image: str) -> None:
-    """What printed manifests are called."""
+    """Add the flags for names in printed manifests."""
     parser.add_argument("--name", metavar="NAME", default=name, help="of everything printed")
     parser.add_argument(
         "--namespace", "-n", metavar="NAME", default="default", help="where it goes"
@@ -44,13 +44,13 @@ _SIZES = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
 
 def seconds(text: str) -> float:
-    """``300``, ``90m``, ``24h``, ``7d``: for ``type=`` of an argument."""
+    """Parse ``300``, ``90m``, ``24h``, ``7d``: for ``type=`` of an argument."""
     unit = _SPANS.get(text[-1:])
     return _positive(text if unit is None else text[:-1], text) * (unit or 1)
 
 
 def size(text: str) -> int:
-    """``1048576``, ``64Mi``, ``2Gi``."""
+    """Parse ``1048576``, ``64Mi``, ``2Gi``."""
     unit = text[-2:] if text[-2:] in _SIZES else ""
     return int(_positive(text.removesuffix(unit), text) * _SIZES[unit])
 

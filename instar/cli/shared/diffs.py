@@ -1,4 +1,4 @@
-"""Two objects on a terminal: a unified diff of their YAML, in colour where that helps."""
+"""Unified YAML diffs of two objects for the terminal, optionally in colour."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def coloured(text: str, style: str, wanted: bool) -> str:
 
 
 def diff(old: Object, new: Object, colour: bool) -> Iterator[str]:
-    """Lines that differ, with those around them."""
+    """Yield the changed lines with context."""
     left, right = (write_yaml(each).decode().splitlines() if each else [] for each in (old, new))
     for line in list(difflib.unified_diff(left, right, lineterm="", n=2))[2:]:
         style = _BY_SIGN.get(line[:1])

@@ -1,4 +1,7 @@
-"""Encrypted stores, for tools that read them without a server: ``census``, ``storage verify``."""
+"""Reads encrypted stores without a server, for ``census``, ``snapshot`` and ``storage verify``.
+
+``wire/storage/encryption`` decrypts.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,21 @@ if TYPE_CHECKING:
 PLAIN = "identity"
 _ENCRYPTED = b"k8s:enc:"
 _PARTS = 5
-"""Of what stands before an encrypted value: k8s, enc, provider, version, key."""
+"""Parts of an encrypted value's prefix: k8s, enc, provider, version, key."""
 
 
 def opened(store: Store, config: Path | None) -> Store:
-    """The store, its values opened as a configuration says."""
+    """Wrap the store to decrypt its values by a configuration."""
     if config is None:
         return store
-    # Only here: most stores are not encrypted.
+    # Imported here, because most stores are not encrypted.
     from instar.wire.storage.encryption.store import sealed
 
     return sealed(store, _vault(config))
 
 
 def seal_name(store: Store, collection: str) -> str:
-    """What a new value would lie under; empty where nobody says."""
+    """Return the key name that new values would use; empty if unknown."""
     if not isinstance(store, Sealing):
         return ""
     seal = store.seal_of(collection)
@@ -36,7 +39,7 @@ def seal_name(store: Store, collection: str) -> str:
 
 
 def key_of(record: Record) -> str:
-    """The name of the key a value lies under, opened or not."""
+    """Return the name of the key that a value is encrypted with, decrypted or not."""
     if record.seal is not None:
         return record.seal.name
     return lies_under(record.value) or PLAIN
@@ -49,28 +52,31 @@ def lies_under(value: bytes) -> str:
 
 
 class Inspector:
-    """Looks into values one by one."""
+    """Decrypts single values for verification."""
 
     def __init__(self, vault: Vault | None) -> None:
         self._vault = vault
         self.shut = 0
-        """Encrypted values that were not opened, for nobody said how."""
+        """Number of encrypted values that were not decrypted, for lack of a configuration."""
 
     @classmethod
     async def of(cls, config: Path | None) -> Inspector:
         vault = None if config is None else _vault(config)
         if vault is not None and vault.kms:
-            raise CliFailure("values under a KMS are opened by a server only")
+            raise CliFailure(
+                "values encrypted with a KMS can be decrypted by a running server only"
+            )
         return cls(vault)
 
     def plain(self, key: str, value: bytes) -> bytes | None:
-        """None where it cannot be known; what does not open is returned as it is."""
+        """Return the plaintext; None without a configuration, the ciphertext if decryption
+        fails."""
         if not value.startswith(_ENCRYPTED):
             return value
         if self._vault is None:
             self.shut += 1
             return None
-        # Only here: most stores are not encrypted.
+        # Imported here, because most stores are not encrypted.
         from instar.wire.storage.encryption.providers import default_place
 
         return self._vault.open(key, value, default_place(key))[0]
@@ -81,7 +87,7 @@ class Inspector:
 
 
 def _vault(config: Path) -> Vault:
-    # Only here: most stores are not encrypted.
+    # Imported here, because most stores are not encrypted.
     from instar.server.lifecycle.encryption_setup import load_vault
 
     try:

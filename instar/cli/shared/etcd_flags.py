@@ -1,4 +1,4 @@
-"""How every command says what it needs to reach an etcd cluster: the same flags everywhere."""
+"""Flags for connecting to etcd, shared by all commands that open a store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from instar.wire.storage.open import StorageOptions
 
 
 def add_etcd_arguments(parser: argparse.ArgumentParser) -> None:
-    """The first names are kube-apiserver's."""
+    """Add the flags; the first name of each is kube-apiserver's."""
     add = parser.add_argument_group("etcd").add_argument
     add("--etcd-cafile", "--etcd-ca", metavar="PEM", default="", help="CA of the etcd cluster")
     add("--etcd-certfile", "--etcd-cert", metavar="PEM", default="", help="our certificate for it")

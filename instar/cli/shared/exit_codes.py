@@ -1,21 +1,21 @@
-"""What a command's exit code means: ``--help`` and the reference on the site tell it from here."""
+"""Meanings of the exit codes per command, printed by ``--help`` and on the documentation site."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 EVERYWHERE: Mapping[int, str] = {
-    0: "it worked",
-    1: "it did not, and one line on standard error says why",
-    2: "a wrong call: a flag, a file or an address that cannot be used",
+    0: "success",
+    1: "failure; one line on standard error says why",
+    2: "usage error: a flag, a file or an address that cannot be used",
     130: "interrupted",
 }
 
 _MEANT: Mapping[str, Mapping[int, str]] = {
     "check": {
-        0: "no counterexample",
-        1: "at least one",
-        2: "something could not be checked: no such file, no answer, no valid object to be made",
+        0: "no counterexample found",
+        1: "at least one counterexample",
+        2: "something could not be checked: missing file, no answer, no valid object possible",
     },
     "convert": {
         1: "a document could not be converted; with --check, one would change",
@@ -29,9 +29,14 @@ _MEANT: Mapping[str, Mapping[int, str]] = {
         1: "at least one such finding",
         2: "some input could not be used; the rest was still reviewed",
     },
+    "rehearse": {
+        0: "go: every step is safe",
+        1: "no-go: at least one step is not",
+        2: "unusable input or options",
+    },
     "snapshot": {
-        0: "all that was asked for is in the file",
-        1: "it failed, or the file is not complete and says what is missing",
+        0: "the file holds everything that was requested",
+        1: "failure, or an incomplete file that lists what is missing",
     },
     "test": {
         0: "all cases passed",
@@ -39,13 +44,13 @@ _MEANT: Mapping[str, Mapping[int, str]] = {
         2: "no suite, or one that cannot be read",
     },
     "upgrade": {
-        0: "the cluster is as the files say",
-        1: "refused, failed or taken back",
+        0: "the cluster matches the files",
+        1: "refused, failed or rolled back",
         2: "unusable input",
     },
     "validate": {
         0: "all are valid",
-        1: "something was refused, or is of a kind nobody knows",
+        1: "something was rejected, or its kind is unknown",
         2: "input that cannot be read",
     },
 }
@@ -56,6 +61,6 @@ def exits(command: str) -> dict[int, str]:
 
 
 def told(command: str) -> str:
-    """For the end of a command's help."""
+    """Return the text for the end of a command's help."""
     lines = [f"  {code:<3}  {meaning}" for code, meaning in exits(command).items()]
     return "\n".join(("exit codes:", *lines))

@@ -1,10 +1,10 @@
-"""A command's failure that a person should read in one line."""
+"""``CliFailure``: a command's failure, printed by ``main.py`` as one line."""
 
 from __future__ import annotations
 
 
 class CliFailure(Exception):
-    """``code`` 1: it did not work; 2: it was called wrongly."""
+    """``code`` 1: the work failed; 2: the call was wrong."""
 
     def __init__(self, text: str, code: int = 1) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""Texts of flags → values, with a complaint that names the text."""
+"""Parsers of flag values (``type=``), with errors that name the value."""
 
 from __future__ import annotations
 

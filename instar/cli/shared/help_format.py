@@ -1,4 +1,4 @@
-"""How ``--help`` looks: every default is shown, and texts with lines of their own keep them."""
+"""Help formatter of all commands: shows every default and keeps preformatted text."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Parsers below it are of this class as well, so that their help looks the same."""
+    """Argument parser with our formatter; subparsers have the same class."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"formatter_class": Help, **options})
 
 
 def shows_default(action: argparse.Action) -> bool:
-    """Whether leaving this flag out means a value that can be named."""
+    """Return whether the flag has a default that can be shown."""
     if not action.option_strings or action.nargs == 0:
         return False
     return action.default not in (None, "", argparse.SUPPRESS, [], ())

@@ -1,4 +1,4 @@
-"""``--output FORM[=FILE]``, which may be repeated: reports in several forms from one run."""
+"""``--output FORM[=FILE]``, repeatable: several report formats from one run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXIT_UNUSABLE = 2
 def add_output_arguments(
     group: argparse._ArgumentGroup, forms: Sequence[str], *, details: str
 ) -> None:
-    """``details``: what is told in text besides, when asked for."""
+    """Add the flags; ``details`` is the help of the flag for longer text output."""
     group.add_argument(
         "--output",
         "-o",

@@ -1,4 +1,4 @@
-"""Long work on a terminal: a bar with rate and time left. Elsewhere only what people must know."""
+"""Progress of long commands: a bar with rate and time left on a terminal, else notes only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from instar.tools.migrator.progress import Progress
 
 @contextmanager
 def watching(command: str, people: bool = True) -> Iterator[Progress]:
-    """``people``: whether the command talks to them, and not to a program."""
+    """``people``: whether a person reads the output, not a program."""
     if people and sys.stderr.isatty():
         with _bar() as bar:
             yield bar

@@ -1,4 +1,4 @@
-"""The edits of ``instar versions``: refuse with the reason, or change the file or the cluster."""
+"""Edits of ``instar versions``: checks the edit, then changes the file or the cluster."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _AFTER = {
 async def edit_cluster(
     args: argparse.Namespace, client: Client, situation: Situation, raw: Object
 ) -> int:
-    """Guarded by the resourceVersion that the checks looked at."""
+    """Edit the CRD, guarded by the resourceVersion that was checked."""
     wish = _wish(args)
     _refuse(args, situation, wish)
     _warn(args, situation)
@@ -64,13 +64,15 @@ async def edit_cluster(
 def edit_file(
     args: argparse.Namespace, situation: Situation | None, cluster: Object | None = None
 ) -> int:
-    """``situation`` is the cluster's; without one only the file is judged, and that is said."""
+    """Edit a file; without the cluster's ``situation`` only the file is checked, with a notice."""
     if not args.action:
-        raise CliFailure("--file goes with an edit", code=2)
+        raise CliFailure(
+            "--file needs an edit, such as `instar versions CRD serve VERSION`", code=2
+        )
     wish = _wish(args)
     editor, documents, target = _load(args.file, args.crd)
     if situation is not None and args.action in ("unserve", "remove"):
-        # What the file already says may not have reached the cluster yet.
+        # The file may be ahead of the cluster, so check the cluster's state too.
         _refuse(args, situation, wish)
     _refuse(args, _as_in_file(situation, target, cluster), wish)
     EDITS[args.action](target, wish)
@@ -80,12 +82,12 @@ def edit_file(
         write(args.file, text.getvalue())
     _tell(args, str(args.file))
     if situation is None:
-        print("the cluster was not asked: who uses or stores this version is not known")
+        print("offline: clients and stored objects of this version were not checked")
     return 0
 
 
 def _as_in_file(situation: Situation | None, target: Object, cluster: Object | None) -> Situation:
-    """The file's spec with what the cluster knows about objects and clients."""
+    """Return the file's spec combined with the cluster's objects and clients."""
     merged = {**target, "status": (cluster or {}).get("status") or {}}
     crd = read_live_crd(merged).crd
     if situation is None:
@@ -136,7 +138,7 @@ def _warn(args: argparse.Namespace, situation: Situation) -> None:
 
 
 def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:
-    """The YAML writer, every document of the file, and the CRD among them."""
+    """Return the YAML writer, every document of the file, and the CRD among them."""
     try:
         text = path.read_text()
         editor = editor_for(text)
@@ -147,7 +149,7 @@ def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:
         wanted = is_crd(document) and document["apiVersion"] == f"{GROUP}/v1"
         if wanted and (document.get("metadata") or {}).get("name") == name:
             return editor, documents, document
-    raise CliFailure(f"{path}: no {GROUP}/v1 {KIND} {name} in it")
+    raise CliFailure(f"{path}: contains no {GROUP}/v1 {KIND} {name}")
 
 
 def _tell(args: argparse.Namespace, where: str) -> None:
