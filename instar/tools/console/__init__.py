@@ -1,6 +1,6 @@
-"""The web console: what version work looks like, for people.
+"""The web console: pages for versions, migrations, reviews and webhooks of CRDs.
 
-It sees a cluster as its user does: every answer is made of requests to the Kubernetes API with the
-user's own credentials, and of what a server of ours tells besides under ``/instar/``. It keeps
-nothing: who is signed in is in a sealed cookie.
+It sees a cluster as its user does: every answer is built from Kubernetes API requests with the
+user's own credentials, plus ``/instar/…`` of our servers. It keeps no state: the session is an
+encrypted cookie.
 """

@@ -1,4 +1,7 @@
-"""``/console/api/…``: paths to views, queries and bodies to their arguments."""
+"""Console API (``/console/api/…``): maps paths to views, and queries and bodies to arguments.
+
+Called by ``pages.py``; the views build the documents.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +46,8 @@ class Api:
         local: LocalMigrations | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """``services``, ``local``: for clusters whose server converts nothing on request, and
-        migrates nothing."""
+        """``services`` and ``local`` convert and migrate for clusters that cannot do it on
+        request."""
         self._local = local
         self._services = services
         self._now = now
@@ -52,7 +55,7 @@ class Api:
         self._jobs = Jobs()
 
     async def respond(self, request: Request, path: list[str], client: Client) -> Response:
-        """Raises ``ApiError``."""
+        """Answer an API request of the page. Raises ``ApiError``."""
         parts = [unquote(part) for part in path]
         if request.method in _READS:
             found = await self._read(request, parts, client)
@@ -124,7 +127,7 @@ class Api:
 
 
 def _export(text: str, form: str) -> Response:
-    """A page of its own, for a file: it is not to be shown in our name."""
+    """Return a report as a file download, so that the browser does not render it in our origin."""
     name = b'attachment; filename="review.%b"' % _SUFFIX[form]
     policy = b"default-src 'none'; style-src 'unsafe-inline'; sandbox"
     return Response(

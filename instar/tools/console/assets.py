@@ -1,4 +1,4 @@
-"""The built pages, as they lie in the package: read once, compressed once, served from memory."""
+"""Serves the built pages of the console from memory, compressed; called by ``pages.py``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Assets:
         self._files = {path.relative_to(folder).as_posix(): _read(path) for path in files}
 
     def respond(self, request: Request, path: str) -> Response:
-        """The file below ``assets/``, else the page that finds out by itself what a path means."""
+        """Return a file below ``assets/``, else the page, which routes by itself."""
         named = path.startswith("assets/")
         asset = self._files.get(path if named else INDEX)
         if asset is None and named:
@@ -85,7 +85,7 @@ def _read(path: Path) -> Asset:
 
 
 def is_hashed(name: str) -> bool:
-    """``console-4f9a1c02.js``: another content has another name."""
+    """Return whether the name has a content hash (``console-4f9a1c02.js``), so it can be cached."""
     stem = name.rpartition(".")[0].replace("-", ".")
     last = stem.rpartition(".")[2]
     named = "." in stem and len(last) >= _LEAST_HASH and last.replace("_", "").isalnum()
@@ -98,7 +98,7 @@ def _packed(path: Path, suffix: str) -> bytes | None:
 
 
 def _chosen(accepted: str, asset: Asset) -> str:
-    """The best coding that the browser reads; who says nothing gets the plain file."""
+    """Return the best content coding that the browser accepts; identity without the header."""
     read = {
         clause.partition(";")[0].strip()
         for clause in accepted.lower().split(",")

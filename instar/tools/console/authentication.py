@@ -1,6 +1,6 @@
-"""Who is at the console: by the cookie of a session, a certificate, or a header of their own.
+"""Authenticates console requests: by session cookie, client certificate or Authorization header.
 
-Knows no cluster. A cookie counts only on requests of our own page (``origin_checks.py``).
+Called by ``pages.py``. A cookie counts only on requests of our own page (``origin_checks.py``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from instar.tools.console.sessions import Ended, NoSession, Session, Sessions
 
 Why = Literal["NotSignedIn", "SessionExpired", "CredentialRefused"]
 _TEXTS: dict[Why, str] = {
-    "NotSignedIn": "nobody is signed in",
+    "NotSignedIn": "not signed in",
     "SessionExpired": "the session has ended; sign in again",
     "CredentialRefused": "the server does not take this credential",
 }
@@ -36,13 +36,15 @@ class Visitor:
     how: str
     """``token``, ``oidc``, ``certificate``, ``header`` or ``kubeconfig``."""
     authorization: bytes | None = None
-    """What their requests show."""
+    """Authorization header of the visitor's API requests."""
     peer: User | None = None
-    """Whose certificate their connection shows."""
+    """User of the connection's client certificate."""
     expires: float | None = None
 
 
 class Visitors:
+    """Authenticates requests and manages session cookies."""
+
     def __init__(
         self, sessions: Sessions, clock: Callable[[], float], *, scheme: str, cookie: str
     ) -> None:
@@ -52,11 +54,12 @@ class Visitors:
         self._cookie = cookie
 
     def check(self, request: Request) -> None:
-        """Raises ``Forbidden`` where it is another site's request."""
+        """Raise ``Forbidden`` for a request of another site."""
         check_origin(request, self._scheme)
 
     def of(self, request: Request, peer: User | None) -> Visitor:
-        """Raises ``NotSignedIn``; ``Forbidden`` where it is another site's request."""
+        """Return the visitor. Raises ``NotSignedIn``, or ``Forbidden`` for a request of another
+        site."""
         shown = request.headers.get(b"authorization")
         if shown is not None:
             return Visitor("header", shown, peer)
@@ -79,7 +82,7 @@ class Visitors:
         return Visitor(session.how, shown, expires=session.expires)
 
     def begin(self, session: Session) -> list[str]:
-        """The lines that keep it in the browser."""
+        """Return the Set-Cookie lines of a new session."""
         sealed = self._sessions.seal(session)
         if not cookies.fits(sealed):
             raise RequestTooLarge("a token of this size cannot be kept in a session")

@@ -1,16 +1,16 @@
-"""Cookies as text. A value too long for one cookie is cut into several."""
+"""Parses and formats cookies; a value too long for one cookie is split over several."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 _PIECE = 3600
-"""Characters; browsers keep 4096 of a cookie with its name and attributes."""
+"""Characters per cookie; browsers keep 4096 including name and attributes."""
 MOST_PIECES = 6
 
 
 def read_cookies(headers: Iterable[str]) -> dict[str, str]:
-    """By name; of two of a name the first counts, as the more specific one comes first."""
+    """Return cookies by name; the first of a name counts, as the more specific one comes first."""
     found: dict[str, str] = {}
     for header in headers:
         for pair in header.split(";"):
@@ -21,7 +21,7 @@ def read_cookies(headers: Iterable[str]) -> dict[str, str]:
 
 
 def joined(cookies: dict[str, str], name: str) -> str:
-    """The value, put together; empty where there is none."""
+    """Return the joined value; empty if absent."""
     pieces = [cookies.get(_numbered(name, number), "") for number in range(MOST_PIECES)]
     return "".join(pieces[: pieces.index("")] if "" in pieces else pieces)
 
@@ -31,7 +31,7 @@ def fits(value: str) -> bool:
 
 
 def set_cookies(name: str, value: str, seconds: int, *, secure: bool, same_site: str) -> list[str]:
-    """``Set-Cookie`` lines for a value that fits; what a longer one left behind is taken away."""
+    """Return ``Set-Cookie`` lines for the value, and removals of leftover parts of a longer one."""
     pieces = [value[at : at + _PIECE] for at in range(0, len(value), _PIECE)]
     attributes = f"Path=/; HttpOnly; SameSite={same_site}" + ("; Secure" if secure else "")
     return list(_lines(name, pieces, seconds, attributes))

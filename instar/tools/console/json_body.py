@@ -1,4 +1,4 @@
-"""What the page sends: a JSON object."""
+"""Reads the JSON body of a console request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from instar.server.http.messages import Request
 
 
 def body_of(request: Request) -> Object:
-    """Raises ``ApiError``. Only JSON: a form of another site can send no such type."""
+    """Return the JSON object. Raises ``ApiError``. Other types are rejected, as forms of another
+    site cannot send JSON."""
     media = request.header(b"content-type").partition(";")[0].strip().lower()
     if media != "application/json":
         raise UnsupportedMediaType("the console takes application/json")

@@ -1,5 +1,7 @@
-"""Something that is made when it is first wanted, in a thread, and only once
-unless it failed."""
+"""Lazily created value: built in a thread on first use, once unless it failed.
+
+Used by ``routing.py`` and ``pages.py`` to load the console on demand.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ class Later(Generic[T]):
         self._making: asyncio.Future[T] | None = None
 
     def __call__(self) -> Awaitable[T]:
-        """Whoever leaves meanwhile stops nothing."""
+        """Return the value; a cancelled caller does not stop the creation."""
         return asyncio.shield(self.begin())
 
     def begin(self) -> asyncio.Future[T]:
@@ -27,5 +29,5 @@ class Later(Generic[T]):
 
 
 def _failed(making: asyncio.Future[T]) -> bool:
-    """What could not be made then may be made now."""
+    """Return whether the creation failed and may be tried again."""
     return making.done() and (making.cancelled() or making.exception() is not None)

@@ -1,4 +1,4 @@
-"""A console that listens beside a browser, for the cluster of a client."""
+"""Standalone console of ``instar console``: listens on loopback for one browser and one cluster."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _GRACE_SECONDS = 1.0
 async def serving(
     client: Client, host: str, port: int, show: Callable[[str], None], context: str | None = None
 ) -> AsyncIterator[str]:
-    """From ``async with`` to its end; ``show`` is told each address that signs a browser in.
-    Raises ``OSError`` where nobody can listen."""
+    """Serve within ``async with``; ``show`` is called with each sign-in URL. Raises ``OSError`` if
+    the address cannot be bound."""
     services, local = ConversionServices(memo=None), LocalMigrations(client)
-    answering = _Answering()
+    answering = _LateHandler()
     connections = Connections(answering)
     loop = asyncio.get_running_loop()
     listening = await loop.create_server(connections, host, port)
     port = listening.sockets[0].getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     links = Links(lambda secret: show(f"http://{shown}:{port}/console/#link={secret}"))
-    # Cookies do not tell ports apart, so each console has a name of its own.
+    # Cookies are shared between ports, so each console has its own cookie name.
     visitors = Visitors(
         Sessions(Sealer(os.urandom(32))), time.time, scheme="http", cookie=f"instar-console-{port}"
     )
@@ -53,7 +53,7 @@ async def serving(
     )
     names = {"localhost", "127.0.0.1", "[::1]", shown}
     allowed = frozenset(f"{name}:{port}" for name in names)
-    answering.handler = only_here(Door(_nobody, lambda: console), allowed)
+    answering.handler = only_here(Door(_refuse_strangers, lambda: console), allowed)
     links.renew()
     try:
         yield f"http://{shown}:{port}"
@@ -64,8 +64,8 @@ async def serving(
         await services.close()
 
 
-class _Answering:
-    """The handler, once it is known on which port it answers."""
+class _LateHandler:
+    """The handler, set once the port is known."""
 
     handler: Handler
 
@@ -74,11 +74,10 @@ class _Answering:
 
 
 def only_here(door: Handler, allowed: frozenset[str]) -> Handler:
-    """Only for browsers that ask for us by a name of this machine: any other name that leads here
-    was made to do so."""
+    """Reject requests with another Host than a name of this machine (DNS rebinding)."""
 
     async def handle(request: Request, peer: User | None) -> Response:
-        await asyncio.sleep(0)  # connections of a client want a task, see ``base/eager_tasks.py``
+        await asyncio.sleep(0)  # connections of a client need a task, see ``base/eager_tasks.py``
         try:
             check_host(request, allowed)
         except ApiError as error:
@@ -90,6 +89,6 @@ def only_here(door: Handler, allowed: frozenset[str]) -> Handler:
     return handle
 
 
-async def _nobody(request: Request, peer: User | None) -> Response:
-    """Whoever is not the page of the console."""
+async def _refuse_strangers(request: Request, peer: User | None) -> Response:
+    """Answer API requests that are not from the console's page."""
     return secured(problem(NotSignedIn("NotSignedIn"), request))

@@ -1,6 +1,7 @@
-"""Migrations that the console runs itself: on a cluster that has no StorageVersionMigration, by the
-engine and with the progress file of ``instar migrate``, so that each goes on where the other was
-stopped. Only beside a browser: a server of ours has a controller for it.
+"""Migrations run by the standalone console, for clusters without StorageVersionMigration.
+
+Uses the migrator and the progress file of ``instar migrate``, so that each continues what the other
+began. On our own server its controller migrates instead.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MOST_FAILURES = 100
 
 
 class LocalRun:
-    """One run, and the ``Progress`` that watches it."""
+    """One run, with its ``Progress`` interface."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -107,7 +108,7 @@ class LocalRun:
 
 
 class LocalMigrations:
-    """At most one run per CRD."""
+    """Runs at most one migration per CRD."""
 
     def __init__(self, client: Client, path: Callable[[str, str], Path] = default_path) -> None:
         self._client = client
@@ -119,13 +120,14 @@ class LocalMigrations:
         return self._runs.get(crd)
 
     def start(self, plan: Plan) -> None:
-        """The plan has no obstacles, and none runs for its CRD. Goes on where one was stopped."""
+        """Start or continue a migration; the plan must have no obstacles and no other run be
+        active."""
         name = plan.live.name
         run = self._runs[name] = LocalRun(plan)
         self._tasks[name] = asyncio.get_running_loop().create_task(self._work(run))
 
     async def pause(self, crd: str) -> None:
-        """What was rewritten stays so, and the progress file knows it."""
+        """Stop a run; rewritten objects stay, and the progress file records them."""
         task = self._tasks.get(crd)
         if task is not None:
             task.cancel()

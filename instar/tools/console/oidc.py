@@ -1,8 +1,7 @@
-"""Signing in with an issuer elsewhere: the authorization code with PKCE, and nothing kept here.
+"""OIDC sign-in of the console: authorization code flow with PKCE, without server-side state.
 
-What must be known again when the browser comes back is sealed into a cookie of its own, for ten
-minutes. The ID token becomes the session's credential: the server judges it as any other bearer
-token, so what counts is what ``--oidc-…`` says.
+Called by ``pages.py``. State for the callback is encrypted in a cookie for ten minutes. The ID
+token becomes the session's bearer token, which the server validates by its ``--oidc-…`` flags.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ _SECONDS = 600
 _FRESH_SECONDS = 3600.0
 _LONGEST_NEXT = 2048
 _AT_ONCE = 4
-"""Requests to the issuer; each holds a thread."""
+"""Concurrent requests to the issuer; each occupies a thread."""
 
 
 class SignInFailed(Exception):
-    """``str()`` is for the person who tries."""
+    """Sign-in failed; ``str()`` is shown to the user."""
 
 
 class Endpoints(NamedTuple):
@@ -47,7 +46,7 @@ class Endpoints(NamedTuple):
 
 class OidcSignIn:
     def __init__(self, settings: OidcSettings, sealer: Sealer, clock: Callable[[], float]) -> None:
-        """Reads files. Raises ``OSError`` and ``ValueError``."""
+        """Read the CA and secret files. Raises ``OSError`` and ``ValueError``."""
         self._settings = settings
         self._sealer = sealer
         self._clock = clock
@@ -62,7 +61,7 @@ class OidcSignIn:
         return {"issuer": self._settings.issuer, "start": START}
 
     async def start(self, request: Request) -> tuple[str, list[str]]:
-        """Where the browser goes, and what it keeps meanwhile. Raises ``SignInFailed``."""
+        """Return the issuer URL to redirect to, and cookies. Raises ``SignInFailed``."""
         found = await self._found()
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         question = {
@@ -88,7 +87,7 @@ class OidcSignIn:
         )
 
     async def finish(self, request: Request) -> tuple[Session, str, str]:
-        """The session, the nonce its token must carry, and the page to go to. Raises
+        """Return the session, the expected nonce, and the page to go to. Raises
         ``SignInFailed``."""
         kept = self._kept(request)
         if not hmac.compare_digest(kept["state"].encode(), request.one("state").encode()):
@@ -113,7 +112,7 @@ class OidcSignIn:
             raise SignInFailed("it took too long, or began in another browser; try again") from None
 
     async def _exchanged(self, request: Request, code: str, verifier: str) -> str:
-        """The ID token for a code."""
+        """Exchange a code for the ID token."""
         found = await self._found()
         fields = {
             "grant_type": "authorization_code",
@@ -139,7 +138,7 @@ class OidcSignIn:
         return token
 
     async def _found(self) -> Endpoints:
-        """From the discovery document, looked at once an hour."""
+        """Return the endpoints of the discovery document, cached for an hour."""
         if self._endpoints is not None and self._clock() < self._fresh_until:
             return self._endpoints
         url = f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
@@ -156,7 +155,7 @@ class OidcSignIn:
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        """Anybody may begin to sign in, and an issuer may be slow: only so many wait for it."""
+        """Limit concurrent sign-ins: any browser may start one, and the issuer may be slow."""
         if self._asking >= _AT_ONCE:
             raise SignInFailed("too many are signing in at this moment; try again")
         self._asking += 1
@@ -166,19 +165,19 @@ class OidcSignIn:
             self._asking -= 1
 
     def _cookie(self, value: str, seconds: int) -> list[str]:
-        """Lax: the browser comes back from another site."""
+        """SameSite=Lax, because the browser comes back from another site."""
         return set_cookies(_COOKIE, value, seconds, secure=True, same_site="Lax")
 
 
 def check_nonce(session: Session, nonce: str) -> None:
-    """The token is good by itself; this says that it was made for this sign-in."""
+    """Check that the token was issued for this sign-in."""
     shown = jwt.read(session.token)
     if shown is None or jwt.text_of(shown.claims.get("nonce")) != nonce:
         raise SignInFailed("the token was made for another sign-in; try again")
 
 
 def next_page(text: str) -> str:
-    """Only a page of the console: a link must not lead elsewhere in our name."""
+    """Return a path of the console only, to prevent open redirects."""
     plain = text.isascii() and text.isprintable() and len(text) <= _LONGEST_NEXT
     inside = text.startswith("/console/") and "\\" not in text
     return text if plain and inside else "/console/"

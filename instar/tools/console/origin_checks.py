@@ -1,7 +1,7 @@
-"""Whether a request comes from our own page: what another site can make a browser send is refused.
+"""CSRF protection: accepts only requests of our own page.
 
-Three things, each enough by itself in today's browsers: a header that only a script of our own
-origin can add, what the browser says about where the request comes from, and the origin it names.
+Called by ``authentication.py``. Three checks, each sufficient in current browsers: a header that
+only scripts of our origin can add, Sec-Fetch-Site, and Origin.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from instar.tools.console.routing import HEADER, is_followed_link
 
 
 def is_of_our_page(request: Request) -> bool:
-    """Whether it carries the header of the page."""
+    """Return whether the request carries the header of our page."""
     return HEADER in request.headers
 
 
 def may_show_cookie(request: Request) -> bool:
-    """A cookie counts on requests of the page, and for a link that was followed."""
+    """Return whether a cookie counts: on requests of the page, and for a followed link."""
     return is_of_our_page(request) or is_followed_link(request)
 
 
 def check_origin(request: Request, scheme: str) -> None:
-    """Raises ``Forbidden`` for a request that the browser says is another site's."""
+    """Raise ``Forbidden`` for a request that the browser marks as another site's."""
     if is_followed_link(request):
         return
     site = request.header(b"sec-fetch-site")
@@ -39,7 +39,7 @@ def check_origin(request: Request, scheme: str) -> None:
 
 
 def check_host(request: Request, allowed: frozenset[str]) -> None:
-    """Against names of other sites that were made to point to this machine."""
+    """Raise for a Host that is not ours, against DNS rebinding."""
     host = request.header(b"host")
     if host not in allowed:
         raise Forbidden(f"nothing is served under the name {_shown(host)}", details={})

@@ -1,4 +1,7 @@
-"""Everything under ``/console``: who answers which path, and how every failure is told."""
+"""Routes everything under ``/console``: session, sign-in, API, and static pages; renders errors.
+
+Called by ``routing.py``.
+"""
 
 from __future__ import annotations
 
@@ -52,15 +55,15 @@ class Console:
         self._clock = clock
 
     async def answer(self, request: Request, peer: User | None) -> Response:
-        """To a request under ``/console``."""
-        response = await self._told(request, self._routed(request, peer))
+        """Answer a request under ``/console``."""
+        response = await self._with_rendered_errors(request, self._routed(request, peer))
         await compress(request, response)
         return secured(response)
 
     async def pass_on(self, request: Request, peer: User | None) -> Response:
-        """To a request of the page for the API: the API's own, with the visitor's credentials."""
+        """Forward a request of the page to the API, with the visitor's credentials."""
 
-        return inert(await self._told(request, self._passed_on(request, peer)))
+        return inert(await self._with_rendered_errors(request, self._passed_on(request, peer)))
 
     async def _passed_on(self, request: Request, peer: User | None) -> Response:
         try:
@@ -71,7 +74,7 @@ class Console:
             return await self._host.stranger(request, peer)
         return await self._host.pass_on(visitor, request)
 
-    async def _told(self, request: Request, answering: Any) -> Response:
+    async def _with_rendered_errors(self, request: Request, answering: Any) -> Response:
         try:
             response: Response = await answering
         except ApiError as error:
@@ -96,12 +99,13 @@ class Console:
             case ["api", *rest]:
                 client = self._host.client(self._visitors.of(request, peer), request)
                 if request.method not in _READS:
-                    await who_asks(client)  # some work asks the cluster nothing: not for strangers
+                    # some views make no cluster request, so check the visitor first
+                    await review_own_identity(client)
                 api = await self._api()
                 return await api.respond(request, rest, client)
         if request.method not in _READS:
             raise MethodNotAllowed("pages can only be read", details={})
-        self._api.begin()  # whoever has the page will ask for more
+        self._api.begin()  # a browser that loads the page will call the API next
         return self._assets.respond(request, path.removeprefix("/"))
 
     # --- sessions ------------------------------------------------------------------------
@@ -113,40 +117,40 @@ class Console:
         if request.method == "POST":
             return await self._sign_in(request)
         if request.method == "DELETE":
-            nobody = self._nobody(request, "NotSignedIn")
-            return json_answer(200, nobody, self._visitors.end())
+            anonymous = self._anonymous_status(request, "NotSignedIn")
+            return json_answer(200, anonymous, self._visitors.end())
         raise MethodNotAllowed("a session can be read, begun and ended", details={})
 
     async def _status(self, request: Request, peer: User | None) -> Object:
         try:
             visitor = self._visitors.of(request, peer)
-            return await self._known(visitor, request)
+            return await self._identity_of(visitor, request)
         except NotSignedIn as error:
-            return self._nobody(request, error.why)
+            return self._anonymous_status(request, error.why)
         except Unauthorized:
-            return self._nobody(request, "CredentialRefused")
+            return self._anonymous_status(request, "CredentialRefused")
 
     async def _sign_in(self, request: Request) -> Response:
         session = self._host.sign_in(body_of(request), self._clock())
         shown = f"Bearer {session.token}".encode() if session.token else None
         visitor = Visitor(session.how, shown, expires=session.expires)
         try:
-            document = await self._known(visitor, request)
+            document = await self._identity_of(visitor, request)
         except Unauthorized:
             raise NotSignedIn("CredentialRefused") from None
         return json_answer(201, document, self._visitors.begin(session))
 
     async def _login(self, request: Request, rest: list[str]) -> Response:
-        """There and back again. A person looks at what comes of it, so failures are a page."""
+        """Handle sign-in at the issuer and the callback; failures redirect to a page."""
         if self._oidc is None or rest not in ([], ["callback"]) or request.method != "GET":
-            raise NotFound("nobody signs in here", details={})
+            raise NotFound("OIDC sign-in is not configured", details={})
         try:
             if not rest:
                 place, cookies = await self._oidc.start(request)
                 return redirect(303, place, cookies)
             session, nonce, place = await self._oidc.finish(request)
             visitor = Visitor(session.how, f"Bearer {session.token}".encode())
-            await self._known(visitor, request)
+            await self._identity_of(visitor, request)
             check_nonce(session, nonce)
         except Unauthorized:
             return self._failed("the server does not take the issuer's token", self._oidc)
@@ -158,10 +162,11 @@ class Console:
         place = f"/console/?signin=failed#why={quote(why, safe='')}"
         return redirect(303, place, oidc.forget())
 
-    async def _known(self, visitor: Visitor, request: Request) -> Object:
-        """Raises ``ApiError`` where the cluster does not know the visitor, or does not answer."""
+    async def _identity_of(self, visitor: Visitor, request: Request) -> Object:
+        """Return the visitor's identity. Raises ``ApiError`` if the cluster rejects the
+        credentials, or does not answer."""
         client = self._host.client(visitor, request)
-        user = await who_asks(client)
+        user = await review_own_identity(client)
         version = await client.get("/version")
         expires = visitor.expires
         return {
@@ -172,7 +177,7 @@ class Console:
             **self._place(request, str(version.get("gitVersion", ""))),
         }
 
-    def _nobody(self, request: Request, why: str) -> Object:
+    def _anonymous_status(self, request: Request, why: str) -> Object:
         known = {"authenticated": False, "user": None, "how": None, "expires": None, "why": why}
         return {**known, **self._place(request, "")}
 
@@ -190,7 +195,7 @@ class Console:
         }
 
 
-async def who_asks(client: Client) -> Object:
+async def review_own_identity(client: Client) -> Object:
     answer = await client.post(_WHO, _WHO_ASKS)
     user = (answer.get("status") or {}).get("userInfo") or {}
     return {

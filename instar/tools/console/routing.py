@@ -1,7 +1,6 @@
-"""Stands before an API and picks out what is the console's.
+"""Wraps the API handler and routes console requests to the web console.
 
-Imported by every server, so it knows next to nothing; the console itself is loaded, in a thread,
-when the first browser asks for it.
+Imported by every server, so it is small; the console is imported in a thread on its first request.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ if TYPE_CHECKING:
     from instar.tools.console.pages import Console
 
 HEADER = b"x-instar-console"
-"""Sent by the page with every request; a form or a picture of another site cannot send it."""
+"""Sent by the page with every request; a form or an image of another site cannot send it."""
 _HOME = "/console"
 
 
 def is_followed_link(request: Request) -> bool:
-    """Whether a browser opens the path itself, from a page of ours or because somebody typed it:
-    what it reads so is shown to its user and to no script."""
+    """Return whether the browser navigates to the path itself (a link or a typed address). The
+    answer is then shown to the user and not readable by scripts."""
     headers = request.headers
     return (
         headers.get(b"sec-fetch-mode") == b"navigate"

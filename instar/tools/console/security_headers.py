@@ -1,5 +1,4 @@
-"""What every answer of the console carries: nothing of it may be framed, guessed or mixed with
-what comes from elsewhere."""
+"""Security headers of the console's responses: CSP, no framing, no MIME sniffing."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ _NO_STORE: Header = (b"cache-control", b"no-store")
 
 
 def secured(response: Response, policy: str = POLICY) -> Response:
-    """The same, with what a browser must know about it."""
+    """Return the response with security headers."""
     names = {name for name, _ in response.headers}
     added = [header for header in _ALWAYS if header[0] not in names]
     if b"content-security-policy" not in names:
@@ -49,8 +48,8 @@ def secured(response: Response, policy: str = POLICY) -> Response:
 
 
 def inert(response: Response) -> Response:
-    """The API's own answer, which a browser may show and must not run: an object, or what a pod
-    says through the API's proxy, may be a page with a script, and the origin is ours."""
+    """Make an API response safe to display: an object, or a pod's page through the API proxy, may
+    contain scripts, and the origin is ours."""
     response.headers += [
         (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
         (b"x-content-type-options", b"nosniff"),

@@ -1,8 +1,7 @@
-"""Who is signed in, sealed into a text that only servers with the same secret can open.
+"""Console sessions as encrypted cookie values; nothing is stored on the server.
 
-Nothing is kept on the server. What the text holds is encrypted and authenticated (AES-GCM, with a
-key derived from the secret for this purpose alone), so a cookie that is read by others shows no
-token, and one that was changed is none.
+Used by ``authentication.py`` and ``oidc.py``. AES-GCM with a key derived from the server's secret,
+so a stolen cookie reveals no token and a changed one is invalid.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ _PURPOSE = b"instar console session 1"
 
 
 class NoSession(Exception):
-    """The text is none of ours: changed, cut off, or sealed with another secret."""
+    """The value is not one of ours: changed, truncated, or encrypted with another secret."""
 
 
 class Ended(Exception):
-    """It was a session until its time was up."""
+    """The session has expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,8 @@ class Session:
 
 
 class Sealer:
+    """Encrypts and decrypts JSON content for one purpose."""
+
     def __init__(self, secret: bytes, purpose: bytes = _PURPOSE) -> None:
         derive = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose)
         self._cipher = AESGCM(derive.derive(secret))
@@ -56,13 +57,13 @@ class Sealer:
         return jwt.encoded(nonce + self._cipher.encrypt(nonce, packed, self._purpose))
 
     def open(self, text: str, now: float) -> dict[str, Any]:
-        """Raises ``NoSession`` and ``Ended``; ``expires`` is part of every content."""
+        """Decrypt. Raises ``NoSession`` and ``Ended``; every content has ``expires``."""
         try:
             data = jwt.decoded(text)
             packed = self._cipher.decrypt(data[:_NONCE], data[_NONCE:], self._purpose)
         except (ValueError, InvalidTag) as error:
             raise NoSession from error
-        # Ours, so whatever is in it was put there by us.
+        # Authenticated, so its content was written by us.
         content: dict[str, Any] = orjson.loads(zlib.decompress(packed, bufsize=_MOST_OPENED))
         if content["expires"] <= now:
             raise Ended
@@ -70,7 +71,7 @@ class Sealer:
 
 
 class Sessions:
-    """Sessions as texts."""
+    """Encodes sessions as cookie values."""
 
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer
@@ -81,13 +82,13 @@ class Sessions:
         )
 
     def open(self, text: str, now: float) -> Session:
-        """Raises ``NoSession`` and ``Ended``."""
+        """Decode a session. Raises ``NoSession`` and ``Ended``."""
         content = self._sealer.open(text, now)
         return Session(content["how"], content["token"], content["expires"])
 
 
 def session_of(how: str, token: str, now: float) -> Session:
-    """As long as the token itself says it is good, and never longer than a working day."""
+    """Return a session that ends with its token, and after a working day at most."""
     until = now + LONGEST_SECONDS
     shown = jwt.read(token) if token else None
     own = None if shown is None else jwt.seconds_of(shown.claims.get("exp"))

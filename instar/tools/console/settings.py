@@ -1,4 +1,4 @@
-"""What an operator can set about the console of a server; imported by every start."""
+"""Settings of the console that ``instar serve`` passes in; small, as every start imports it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class OidcSettings:
     issuer: str
     client: str
     authority: Path | None = None
-    """PEM; None: whom the system trusts."""
+    """CA bundle, PEM; None: the system's CAs."""
     secret: Path | None = None
-    """Of a client that has one; PKCE is used in any case."""
+    """File with the client secret, if the client has one; PKCE is always used."""
     scopes: str = "openid profile email"

@@ -1,4 +1,4 @@
-"""Puts a console together: for ``instar serve``, and for ``instar console``."""
+"""Composes the console of a server for ``instar serve``; parts are imported on demand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def before(oidc: OidcSettings | None = None) -> Front:
-    """The console of a server: nothing of it is loaded until somebody asks for it."""
+    """Return the wrapper of a server's handler; the console is loaded on its first request."""
 
     def stand(api: Handler, secret: Secret) -> Handler:
         return Door(api, lambda: _within(api, secret, oidc))
@@ -25,7 +25,7 @@ def before(oidc: OidcSettings | None = None) -> Front:
 
 
 def _within(api: Handler, secret: Secret, oidc: OidcSettings | None) -> Console:
-    # Only here: few servers are looked at with a browser, and all want to start soon.
+    # Imported here: few servers are opened in a browser, and all should start fast.
     from instar.tools.console.assets import Assets
     from instar.tools.console.authentication import Visitors
     from instar.tools.console.hosts.embedded import Within
@@ -40,7 +40,7 @@ def _within(api: Handler, secret: Secret, oidc: OidcSettings | None) -> Console:
 
 
 def _oidc(settings: OidcSettings, secret: Secret) -> OidcSignIn:
-    # Only here: most have no issuer.
+    # Imported here, because most servers have no issuer.
     from instar.tools.console.oidc import PURPOSE, OidcSignIn
     from instar.tools.console.sessions import Sealer
 
@@ -48,7 +48,7 @@ def _oidc(settings: OidcSettings, secret: Secret) -> OidcSignIn:
 
 
 def _api() -> Api:
-    # Only here: half of the tools, which the first page does not wait for.
+    # Imported here: it loads half of the tools, which the first page does not need.
     from instar.tools.console.api import Api
 
     return Api()

@@ -1,1 +1,1 @@
-"""A stand-in for the binaries of controller-runtime's envtest, so that its suites run on instar."""
+"""Stand-ins for the binaries of controller-runtime's envtest, so that Go suites run on instar."""

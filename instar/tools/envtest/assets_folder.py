@@ -1,4 +1,7 @@
-"""A folder that KUBEBUILDER_ASSETS can name: three programs that are found by their names."""
+"""Writes the KUBEBUILDER_ASSETS folder with programs named kube-apiserver, etcd and kubectl.
+
+Called by ``instar envtest``.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,12 @@ _PROGRAMS = {
 
 
 def write_folder(folder: Path, kubectl: str | None) -> None:
-    """Existing files of these names are replaced. ``kubectl``: one that was found, if any."""
+    """Write the programs, replacing existing files. ``kubectl`` is the path of a real one, if
+    any."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, module in _PROGRAMS.items():
-        # ``exec``: the signal that ends it reaches the server itself. Isolated: what lies in the
-        # folder of a suite must not be imported.
+        # ``exec``, so that signals reach the server itself. Isolated (-I), so that files of the
+        # suite are not imported.
         run = f"exec {shlex.quote(sys.executable)} -I -m {module}"
         _write(folder / name, f'#!/bin/sh\n{run} "$@"\n')
     place = folder / "kubectl"

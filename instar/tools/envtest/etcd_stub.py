@@ -1,7 +1,7 @@
-"""What stands in the place of etcd: it says that it is healthy, and ends when it is told to.
+"""Stand-in for the etcd binary: reports that it is healthy, and ends on a signal.
 
-The API server beside it keeps everything in memory, so nothing is stored here. Nothing but the
-standard library is imported: a suite waits for this process before it starts the next.
+Started by envtest suites. The API server keeps everything in memory. Imports only the standard
+library, because a suite waits for this process first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from instar.tools.envtest.flags import ETCD, UnknownFlag, help_text, parse_flags
 
 VERSION = "3.6.0"
 ANSWER = b'{"health":"true","reason":"instar"}'
-"""By which the API server knows that no data is kept here."""
+"""By this answer the API server recognises the stand-in."""
 _PAGES = {
     b"/health": ANSWER,
     b"/version": b'{"etcdserver":"3.6.0","etcdcluster":"3.6.0"}',
@@ -59,7 +59,7 @@ async def _serve(urls: Sequence[str]) -> int:
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """One request a connection is all that anybody asks."""
+    """Answer one request per connection, which is all that suites send."""
     with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
         words = (await reader.readline()).split()
         while (await reader.readline()).strip():

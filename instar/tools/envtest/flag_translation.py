@@ -1,7 +1,7 @@
-"""From kube-apiserver's flags to those of ``instar serve``. Pure.
+"""Translates kube-apiserver's flags to those of ``instar serve``. Pure.
 
-Every flag ends in one of two places: among the words our server is given, or among those that are
-accepted without effect, of which whoever started it is told.
+Called by ``cli/serving/kube_apiserver.py``. Every flag is either translated or listed as accepted
+without effect, which is printed at start.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import NamedTuple
 from instar.tools.envtest.flags import Flags
 
 _ELSEWHERE = ("cert-dir", "etcd-servers", "etcd-prefix", "tls-cert-file", "tls-private-key-file")
-"""What was read before, to find storage and certificate."""
+"""Flags handled elsewhere, for storage and certificate."""
 _JOINED = {"authorization-mode", "api-audiences", "oidc-signing-algs"}
-"""Lists that may be given in several flags, and that our own server takes in one."""
+"""List flags that may be repeated, and that ``instar serve`` takes once."""
 _REQUESTS_ARE_LOGGED = 3
 """The verbosity from which kube-apiserver logs each request."""
 
 
 class Translated(NamedTuple):
     words: list[str]
-    """For ``instar serve``."""
+    """Arguments for ``instar serve``."""
     ignored: list[str]
-    """Flags, or parts of them, that are accepted and change nothing."""
+    """Flags, or parts of them, that are accepted without effect."""
 
 
 def translate(
     flags: Flags, storage: str, tls: tuple[str, str], ours: Collection[str]
 ) -> Translated:
-    """``tls``: certificate and key to serve; ``ours``: the flags our own server has."""
+    """``tls``: certificate and key to serve; ``ours``: the flags of ``instar serve``."""
     left = {name: values for name, values in flags.items() if name not in _ELSEWHERE}
     host, port = _taken(left, "bind-address", "0.0.0.0"), _taken(left, "secure-port", "6443")
     words = [
@@ -37,7 +37,7 @@ def translate(
         f"--storage={storage}",
         f"--tls-cert-file={tls[0]}",
         f"--tls-private-key-file={tls[1]}",
-        "--gc=off",  # an API server alone collects nothing, and tests count on it
+        "--gc=off",  # an API server alone has no garbage collector, and tests rely on that
     ]
     ignored = []
     for network in filter(None, _taken(left, "service-cluster-ip-range", "").split(",")):
@@ -62,7 +62,7 @@ def translate(
 
 
 def _taken(left: Flags, name: str, otherwise: str) -> str:
-    """The last value of a flag that is said another way."""
+    """Return and remove the last value of a flag."""
     values = left.pop(name, None)
     return values[-1] if values else otherwise
 

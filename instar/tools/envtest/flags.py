@@ -1,6 +1,6 @@
-"""kube-apiserver's and etcd's command lines: how they are read, and which names there are.
+"""Parser and tables of kube-apiserver's and etcd's flags. Pure.
 
-Pure: words in, names and values out. What a flag means is said elsewhere.
+``flag_translation.py`` gives them meaning.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 Flags = dict[str, list[str]]
-"""Each flag with every value it was given, in order."""
+"""Each flag with all its values, in order."""
 
 
 class UnknownFlag(Exception):
-    """``str()`` is what upstream says."""
+    """An unknown flag; ``str()`` is upstream's text."""
 
 
 def parse_flags(words: Sequence[str], known: Mapping[str, bool]) -> Flags:
-    """``known``: name → whether it is a boolean, which takes no word of its own.
+    """``known``: name → whether it is a boolean, which takes no separate value.
 
-    ``--name=value`` and ``--name value``, ``_`` for ``-``, ``-v 2``. Words that belong to no flag
-    are left out.
+    Accepts ``--name=value`` and ``--name value``, ``_`` for ``-``, ``-v 2``. Other words are
+    ignored.
     """
     found: Flags = {}
     waiting = list(reversed(words))
@@ -110,7 +110,7 @@ APISERVER: Mapping[str, bool] = {
     **dict.fromkeys(_OTHERS, False),
     "h": True,
 }
-"""Every flag of kube-apiserver, and the older ones that suites still give."""
+"""Every flag of kube-apiserver, and older ones that suites still pass."""
 
 ETCD: Mapping[str, bool] = {
     **dict.fromkeys(("help", "h", "version", "unsafe-no-fsync", "force-new-cluster"), True),
@@ -125,11 +125,11 @@ ETCD: Mapping[str, bool] = {
         False,
     ),
 }
-"""The flags of etcd that suites give."""
+"""The flags of etcd that suites pass."""
 
 
 def help_text(program: str, known: Mapping[str, bool], without: Sequence[str] = ()) -> str:
-    """In the shape that envtest searches: a flag a line, indented."""
+    """Return help in the layout that envtest parses: one indented flag per line."""
     shown = sorted(name for name in known if len(name) > 1 and name not in without)
     lines = [f"      --{name}{'' if known[name] else ' string'}" for name in shown]
     return "\n".join([f"{program} of instar", "", "Flags:", *lines, ""])

@@ -1,1 +1,1 @@
-"""``instar test``: unit tests of a CRD, written as YAML beside it."""
+"""``instar test``: runs unit tests of CRDs, written as YAML."""

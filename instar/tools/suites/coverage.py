@@ -1,8 +1,7 @@
-"""What of a CRD no case exercises: properties, enum values, bounds, rules, conversions.
+"""Coverage of a CRD by its test cases: properties, enum values, bounds, rules, conversions. Pure.
 
-A property is exercised when a case sends it, an enum's value when it is sent, a bound or a rule
-when a case sends what it refuses: a bound that nobody runs into could as well not be there.
-Pure: the schemas, and the objects that were sent.
+Called by ``session.py`` with ``--coverage``. A property or enum value is covered when a case sends
+it, a bound or rule when a case sends a value that it rejects.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ _WITH = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 _RULES = "x-kubernetes-validations"
 _FRAME = ("apiVersion", "kind", "metadata")
 _WITHOUT_REFUSAL = ("int32", "int64", "float", "double", "password")
-"""Formats that refuse nothing."""
+"""Formats that reject nothing."""
 
 
 class Item(NamedTuple):
-    """One thing of a CRD that can be exercised."""
+    """One part of a CRD that can be covered."""
 
     version: str
     path: str
@@ -53,7 +52,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CaseStep:
-    """One write of a case: what was sent, and what was there."""
+    """One write of a case: the object sent, and the one before."""
 
     version: str
     new: Object
@@ -77,7 +76,7 @@ class Coverage:
 def covered(
     crd: Crd, steps: Sequence[CaseStep], conversions: Iterable[tuple[str, str]]
 ) -> Coverage:
-    """``conversions`` are the (from, to) pairs that cases asked for."""
+    """Compute the coverage; ``conversions`` are the (from, to) pairs of the cases."""
     items: dict[Item, bool] = {}
     for version in crd.versions:
         if version.schema is None or not version.served:
@@ -98,7 +97,7 @@ def covered(
 
 
 class _Walk:
-    """A schema declares what there is, an object's values tick it off."""
+    """Walks schema and values: declares items, and marks those that a value covers."""
 
     def __init__(self, version: str, items: dict[Item, bool]) -> None:
         self._version = version
@@ -176,7 +175,7 @@ def _refuses(schema: Mapping[str, Any], value: Any) -> bool:
 
 
 def _rules(crd: Crd, version: CrdVersion, steps: Sequence[CaseStep]) -> Iterator[tuple[Item, bool]]:
-    """Each rule alone, so that it is known whose refusal it is."""
+    """Evaluate each rule alone, to know which one rejects."""
     assert version.schema is not None
     for path, pointer, position, rule in _placed_rules(version.schema, "", ()):
         schema = _with_one_rule(version.schema, pointer, position)

@@ -1,6 +1,6 @@
-"""A suite as it is written: which CRD, which cases. Reads OpenShift's form and adds to it.
+"""Parses suites: which CRD, which cases. OpenShift's format with additions.
 
-Text in, values out. What a case means is in ``running.py``.
+Called by ``suite_files.py``; ``running.py`` runs the cases.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from instar.kube.api.encoding.manifests import (
 
 _KNOWN = ("apiVersion", "kind", "name", "crdName", "crd", "version", "tests", "labels")
 _IGNORED = ("featureGate", "featureGates")
-"""OpenShift chooses CRD files by these; here whoever calls has chosen."""
+"""OpenShift selects CRD files by these; here the caller selects."""
 
 
 _MANAGER = "instar-test"
@@ -51,7 +51,7 @@ _SECOND = {Act.UPDATE: "updated", Act.APPLY: "applied", Act.CONVERT: "version"}
 
 
 class SuiteError(Exception):
-    """A file that is no suite; ``str()`` says in one line where and why."""
+    """An invalid suite; ``str()`` says in one line where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class SuiteCase:
     line: int
     initial: Object | None = None
     second: Object | None = None
-    """What is sent to an object that is there: an update, or an applied configuration."""
+    """The second object sent: an update, or an applied configuration."""
     version: str = ""
     crd_patches: tuple[Object, ...] = ()
-    """JSON patch: the CRD as it was when the initial object was made."""
+    """JSON patch that gives the CRD under which the initial object was created."""
     manager: str = _MANAGER
     force: bool = False
     expected: Object | None = None
@@ -81,11 +81,11 @@ class Suite:
     """Relative to the suite's own file."""
     cases: tuple[SuiteCase, ...] = field(default=())
     notes: tuple[str, ...] = ()
-    """What was left aside: other tools pass over it, too."""
+    """What was ignored; other tools ignore it, too."""
 
 
 def is_suite(value: Any) -> bool:
-    """Whether a document means to be one."""
+    """Return whether a document looks like a suite."""
     return isinstance(value, dict) and isinstance(value.get("tests"), dict) and _names_crd(value)
 
 
@@ -94,7 +94,7 @@ def _names_crd(value: Mapping[str, Any]) -> bool:
 
 
 def read_suites(text: str, file: str) -> list[Suite]:
-    """Every suite among the documents of a file. Raises ``SuiteError``."""
+    """Return every suite in a file. Raises ``SuiteError``."""
     try:
         found = list(documents(text, file))
     except UnreadableManifest as error:
@@ -169,7 +169,7 @@ def _case(document: Document, act: Act, item: Any, where: Pointer) -> SuiteCase:
 
 
 def _object(document: Document, given: Any, where: Pointer) -> Object | None:
-    """Written as YAML in a text, or as it is."""
+    """Return an object given as YAML text or directly."""
     if given is None or given == "":
         return None
     value = given

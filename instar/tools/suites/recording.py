@@ -1,6 +1,6 @@
-"""A first suite for a CRD: objects made from its schema, and what the server said to each.
+"""Generates a first suite for a CRD (``instar test --write``): objects and the server's answers.
 
-What is recorded is what is true today; whether it is what was meant, a reader decides.
+The recorded answers are the current behaviour; the user decides whether it is intended.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WRONG: Mapping[str, Any] = {
 
 
 async def recorded(given: Object, samples: list[Object]) -> str:
-    """The text of a suite. Raises ``ValueError`` where no server takes the CRD."""
+    """Return the text of a suite. Raises ``ValueError`` if a server rejects the CRD."""
     crd = read_definition(given).crd
     cases: list[Object] = []
     async with embedded() as api:
@@ -72,7 +72,7 @@ def _minimal(crd: Crd, version: str, schema: Mapping[str, Any]) -> Object:
 def _broken(
     node: Mapping[str, Any], whole: Object, path: tuple[str, ...]
 ) -> Iterator[tuple[str, Object]]:
-    """The least object with one thing wrong, for everything that is there to be wrong."""
+    """Yield minimal objects with one violation each, for every constraint."""
     for name, below in (node.get("properties") or {}).items():
         if not path and name in _FRAME:
             continue
@@ -115,7 +115,7 @@ def _without(whole: Object, path: tuple[str, ...]) -> Object:
 
 
 class _Block(str):
-    """Written as a block of lines."""
+    """A string written as a YAML block."""
 
 
 class _Dumper(yaml.SafeDumper):

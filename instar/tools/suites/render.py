@@ -1,4 +1,4 @@
-"""A run in the forms that people and pipelines read."""
+"""Renders a test run as text, JSON, JUnit or GitHub annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Runs the cases of a suite on an embedded server, each with an object of its own."""
+"""Runs the cases of a suite on an embedded server, each with its own object.
+
+Called by ``session.py``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from instar.tools.suites.model import Act, Suite, SuiteCase
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NAMESPACE = "default"
 _OF_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
-"""What a suite may expect of metadata; the rest is the server's."""
+"""Metadata that a suite may expect; the rest is the server's."""
 _SHOWN_VALUE = re.compile(r'Invalid value: (?:"(?:[^"\\]|\\.)*"|null|[0-9.e+-]+|true|false): ')
 
 
@@ -31,7 +34,7 @@ class Result:
     failures: list[str] = field(default_factory=list)
     seconds: float = 0.0
     sent: list[Object] = field(default_factory=list)
-    """Every object the case showed the server, for the question of what was exercised."""
+    """Every object the case sent, for coverage."""
 
     @property
     def passed(self) -> bool:
@@ -39,11 +42,11 @@ class Result:
 
 
 class _Stopped(Exception):
-    """The case cannot go on; why is its failure."""
+    """The case cannot continue; the text is its failure."""
 
 
 class SuiteRunner:
-    """One CRD, installed once; cases bring their own state."""
+    """Runs cases of one CRD, which is installed once."""
 
     def __init__(self, api: Embedded, crd: Object) -> None:
         self._api = api
@@ -52,7 +55,7 @@ class SuiteRunner:
 
     @classmethod
     async def install(cls, api: Embedded, crd: Object, *, converts: bool) -> SuiteRunner:
-        """Raises ``ValueError`` with the server's words where it does not take the CRD."""
+        """Install the CRD. Raises ``ValueError`` with the server's message if it is rejected."""
         given = crd.get("metadata") or {}
         bare: Object = {
             "apiVersion": crd.get("apiVersion"),
@@ -79,8 +82,8 @@ class SuiteRunner:
         return result
 
     async def answer(self, obj: Object, name: str) -> tuple[str, Object]:
-        """What the server says to a create by this name: a refusal that does not tell the name,
-        or the object without its metadata."""
+        """Return the server's answer to a create: the error without the name, or the object without
+        metadata."""
         named = {**obj, "metadata": {**(obj.get("metadata") or {}), "name": name}}
         reply, status = await self._create(
             named, Result(Suite("", ""), SuiteCase(Act.CREATE, "", 0))
@@ -91,7 +94,7 @@ class SuiteRunner:
         shown = {name: value for name, value in last.document.items() if name != "metadata"}
         return "", {n: shown[n] for n in ("apiVersion", "kind", *shown) if n in shown}
 
-    # What cases do ----------------------------------------------------------------------------
+    # Cases --------------------------------------------------------------------------------------
 
     async def on_create(self, case: SuiteCase, result: Result) -> None:
         assert case.initial is not None
@@ -148,7 +151,7 @@ class SuiteRunner:
     # Steps --------------------------------------------------------------------------------------
 
     async def _there(self, case: SuiteCase, initial: Object, result: Result) -> Object:
-        """The initial object, made under the CRD of its time."""
+        """Create the initial object, under the patched CRD if given."""
         if case.crd_patches:
             await self._change_crd(orjson.dumps(list(case.crd_patches)))
         try:
@@ -168,7 +171,7 @@ class SuiteRunner:
     async def _create(
         self, obj: Object, result: Result
     ) -> tuple[EmbeddedReply, EmbeddedReply | None]:
-        """The object, and then its status where that has an endpoint of its own."""
+        """Create the object, then its status if that is a subresource."""
         new: Object = copy_json(obj)
         metadata = new.setdefault("metadata", {})
         if isinstance(metadata, dict) and not metadata.get("name"):
@@ -182,7 +185,7 @@ class SuiteRunner:
         return reply, await self._api.ask("PUT", f"{path}/status", made)
 
     async def _clear(self) -> None:
-        """The next case finds nothing, whatever this one left or named."""
+        """Delete all objects, so that the next case starts empty."""
         kind = self._api.kind(self._spec["group"], self._spec["names"]["kind"])
         if kind is not None:
             await self._api.clear(kind)
@@ -249,8 +252,8 @@ def _expect_refusal(result: Result, reply: EmbeddedReply, expected: str, what: s
 
 
 def told_alike(expected: str, message: str) -> bool:
-    """Whether a refusal is the expected one. Servers before 1.35 showed a value's type where
-    newer ones show the value, so what was shown does not count."""
+    """Return whether an error is the expected one. Servers before 1.35 showed a value's type where
+    newer ones show the value, so values are ignored."""
     return expected in message or _without_values(expected) in _without_values(message)
 
 
@@ -259,7 +262,7 @@ def _without_values(text: str) -> str:
 
 
 def _as_update(updated: Object, live: Object) -> Object:
-    """By somebody who has read the object and changes what the suite says."""
+    """Return the update with identity and revision of the live object."""
     new: Object = copy_json(updated)
     given = new.get("metadata") or {}
     kept = ("name", "namespace", "uid", "resourceVersion")
@@ -268,7 +271,7 @@ def _as_update(updated: Object, live: Object) -> Object:
 
 
 def unlike(expected: Object, actual: Mapping[str, Any]) -> list[str]:
-    """Where an object is not what was expected; metadata counts as far as it is expected."""
+    """Return the differences to the expected object; metadata counts as far as expected."""
     wanted, found = _comparable(expected, expected), _comparable(actual, expected)
     return [str(each) for each in differences(wanted, found)]
 

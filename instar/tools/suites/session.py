@@ -1,4 +1,7 @@
-"""A whole run: suites and the CRDs they mean, on one embedded server per CRD."""
+"""A whole test run: all suites, with one embedded server per CRD.
+
+Called by ``instar test`` and the pytest plugin.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class Assignment:
 class Run:
     results: list[Result] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """Suites that could not be run at all, a line each."""
+    """Suites that could not be run, one line each."""
     coverage: dict[str, Coverage] = field(default_factory=dict)
     """By CRD."""
 
@@ -47,7 +50,7 @@ async def run_suites(
     wanted: str = "",
     measures: bool = False,
 ) -> Run:
-    """Every case whose name contains ``wanted``; ``measures``: and what of the CRDs they reach."""
+    """Run every case with ``wanted`` in its name; ``measures`` adds coverage."""
     run = Run()
     for crd_name in dict.fromkeys(one.crd_name for one in assignments):
         mine = [one for one in assignments if one.crd_name == crd_name]

@@ -1,4 +1,4 @@
-"""Suites and the CRDs they mean, in files. The only module here that has any read."""
+"""Finds suites and their CRDs in files; the only module of the package that reads files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from instar.tools.suites.session import Assignment
 
 
 class Unfindable(Exception):
-    """Something that has to be there is not, or cannot be read; ``str()`` is one line."""
+    """A required file is missing or unreadable; ``str()`` is one line."""
 
 
 def assignments(
     paths: Sequence[Path], sources: Sequence[str], problems: list[str]
 ) -> Iterator[Assignment]:
-    """The suites of ``paths`` with their CRDs: of ``sources``, of a file they name, or around
-    them. A suite without one is a problem, and the others go on. Raises ``Unfindable``."""
+    """Yield the suites of ``paths`` with their CRDs, from ``sources``, the file a suite names, or
+    nearby folders. A suite without a CRD is added to ``problems``. Raises ``Unfindable``."""
     given = crds_of(sources)
     for path in paths:
         around: dict[str, Object] | None = None
@@ -42,7 +42,7 @@ def assignments(
 
 
 def suites_of(path: Path) -> Iterator[Suite]:
-    """Of a file or of all files of a folder. Raises ``Unfindable``."""
+    """Yield the suites of a file or folder. Raises ``Unfindable``."""
     try:
         for file, text in texts_of(path):
             if "tests:" in text or '"tests"' in text:
@@ -52,7 +52,7 @@ def suites_of(path: Path) -> Iterator[Suite]:
 
 
 def crds_of(sources: Sequence[str]) -> dict[str, Object]:
-    """By name. Raises ``Unfindable``."""
+    """Return CRDs by name. Raises ``Unfindable``."""
     found: dict[str, Object] = {}
     for source in sources:
         loaded = asyncio.run(load_crds(source, ReviewedCluster()))
@@ -63,7 +63,7 @@ def crds_of(sources: Sequence[str]) -> dict[str, Object]:
 
 
 def _crds_around(path: Path) -> dict[str, Object]:
-    """The folder's own, then of the two above it: suites lie beside or below their CRDs."""
+    """Return CRDs of the suite's folder, then of the two above it."""
     folder = (path if path.is_dir() else path.parent).resolve()
     for place in (folder, folder.parent, folder.parent.parent):
         loaded = asyncio.run(load_crds(str(place), ReviewedCluster()))

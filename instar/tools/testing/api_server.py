@@ -1,7 +1,7 @@
-"""A real server for the length of a ``with`` block: TLS, a token, its own event loop in a thread.
+"""Real API server for the duration of a ``with`` block: TLS, token, event loop in a thread.
 
-Whoever tests is synchronous, uses asyncio or trio, or is written in another language: the server
-does not mind, because nothing is shared with it but the process.
+Used through ``instar.testing`` and by the pytest plugin. Tests may be synchronous, use asyncio or
+trio, or start clients in other languages, because they share only the process with it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ T = TypeVar("T")
 
 _PATIENCE = 30.0
 _GRACE = 0.02
-"""What a test left running has no reader any more when its server goes."""
+"""Stop without waiting: requests that a test left open have no reader any more."""
 _MANAGER = "instar-testing"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server said to one request."""
+    """The server's answer to one request."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -64,7 +64,7 @@ class Answer:
 
 
 class ManifestRejected(Exception):
-    """The server did not take a manifest; ``answer`` is its Status."""
+    """The server rejected a manifest; ``answer`` is its Status."""
 
     def __init__(self, what: str, answer: Answer) -> None:
         super().__init__(f"{what}: {_message(answer)}")
@@ -84,7 +84,7 @@ class Server:
 
     @property
     def token(self) -> str:
-        """An administrator's."""
+        """An administrator's token."""
         return self.running.token
 
     @property
@@ -105,7 +105,8 @@ class Server:
         headers: dict[str, str] | None = None,
         token: str | None = "",
     ) -> Answer:
-        """``body``: bytes and str as they are, anything else as JSON. ``token`` None: anonymous."""
+        """Send a request. ``body``: bytes and str as given, else as JSON. ``token`` None:
+        anonymous."""
         sent = {"Content-Type": content_type, **(headers or {})}
         if token is not None:
             sent["Authorization"] = f"Bearer {token or self.token}"
@@ -127,16 +128,16 @@ class Server:
         )
 
     def install(self, *sources: Source, namespace: str = "default") -> list[dict[str, Any]]:
-        """Create or update what is in files, folders or plain objects: CRDs first, then the rest.
+        """Create or update objects from files, folders or plain objects: CRDs first, then the rest.
 
-        Returns the objects as stored. CRDs can be used when this returns.
+        Returns the objects as stored. CRDs are established when this returns.
         """
         manifests = [one for source in sources for one in read_manifests(source)]
         manifests.sort(key=lambda one: one.get("kind") != "CustomResourceDefinition")
         return [self._apply(manifest, namespace) for manifest in manifests]
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """In the server's own event loop."""
+        """Run a coroutine in the server's event loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(_PATIENCE)
 
     def _apply(self, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any]:
@@ -154,7 +155,7 @@ class Server:
         return cast(dict[str, Any], answer.json)
 
     def _path(self, manifest: Mapping[str, Any], namespace: str, what: str) -> str:
-        """By discovery, as kubectl finds it."""
+        """Find the path by discovery, as kubectl does."""
         version = str(manifest.get("apiVersion", ""))
         prefix = f"/apis/{version}" if "/" in version else f"/api/{version}"
         answer = self.request("GET", prefix)
@@ -169,9 +170,9 @@ class Server:
 
 @contextlib.contextmanager
 def server(from_: str | Path | None = None, **settings: Any) -> Iterator[Server]:
-    """A server until the end of the block: memory store, any free port. Any field of
-    ``instar.server.Settings`` by keyword. ``from_``: it begins with what is in a snapshot, a
-    folder of manifests or a dump, and nobody tidies that up; what is wrong with it is logged."""
+    """Run a server until the end of the block: memory store, any free port. Any field of
+    ``instar.server.Settings`` by keyword. ``from_`` loads a snapshot, a folder of manifests or a
+    dump, without controllers that would change it; its problems are logged."""
     _keep_quiet()
     captured = {} if from_ is None else _captured(str(from_))
     chosen = Settings(**{"port": 0, "grace_seconds": _GRACE, **captured, **settings})
@@ -180,7 +181,7 @@ def server(from_: str | Path | None = None, **settings: Any) -> Iterator[Server]
 
 
 def _captured(source: str) -> dict[str, Any]:
-    # Only here: most servers of tests begin with nothing.
+    # Imported here, because most test servers start empty.
     from instar.tools.snapshots.loading import filling
 
     def told(world: World, _: Loaded) -> None:
@@ -191,7 +192,7 @@ def _captured(source: str) -> dict[str, Any]:
 
 
 def _keep_quiet() -> None:
-    """A line for each request belongs into no test's output, unless its author says so."""
+    """Silence the access log, unless the test's author has configured it."""
     access = logging.getLogger("instar.access")
     if access.level == logging.NOTSET:
         access.setLevel(logging.WARNING)
@@ -199,7 +200,7 @@ def _keep_quiet() -> None:
 
 @contextlib.contextmanager
 def in_thread(settings: Settings) -> Iterator[tuple[RunningServer, asyncio.AbstractEventLoop]]:
-    """The server and the loop it runs in. Failures of either end surface here."""
+    """Run the server in a thread and yield it with its loop. Failures of either raise here."""
     life = _Life(settings)
     thread = threading.Thread(target=life.work, name="instar", daemon=True)
     thread.start()
@@ -216,7 +217,7 @@ def in_thread(settings: Settings) -> Iterator[tuple[RunningServer, asyncio.Abstr
 
 
 class _Life:
-    """What two threads know of one server."""
+    """State shared by the two threads of one server."""
 
     def __init__(self, settings: Settings) -> None:
         self.started = threading.Event()

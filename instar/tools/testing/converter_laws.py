@@ -39,7 +39,7 @@ def check_converter(
     seed: int | None = 0,
     skip: Sequence[str] = (),
 ) -> CheckReport:
-    """Every law in every direction. Seeded, so a test means the same each time it runs."""
+    """Check every law in every direction. Seeded, so that a test is deterministic."""
     built = _built(converter)
     skipped = {law_named(name).name for name in skip}
     return check(
@@ -60,7 +60,7 @@ def assert_converter(
     seed: int | None = 0,
     skip: Sequence[str] = (),
 ) -> None:
-    """Fails with the smallest counterexample of every broken law."""
+    """Fail with the smallest counterexample of every broken law."""
     report = check_converter(crd, converter, examples=examples, seed=seed, skip=skip)
     if report.exit_code:
         raise AssertionError(as_text(report))
@@ -75,7 +75,7 @@ def assert_law(
     source: str,
     target: str,
 ) -> None:
-    """One law on given objects, as written by ``instar check --write-tests``."""
+    """Check one law on given objects, as written by ``instar check --write-tests``."""
     case = _case(crd, _built(converter))
     pair = VersionPair(case, case.versions[source], case.versions[target])
     try:
@@ -88,7 +88,7 @@ def assert_law(
 
 
 def objects(crd: AnyCrd, version: str) -> Any:
-    """A hypothesis strategy of valid objects of one version of a CRD."""
+    """Return a hypothesis strategy of valid objects of one version of a CRD."""
     definition = _crd(crd)
     found = definition.version(version)
     if found is None:
@@ -97,7 +97,7 @@ def objects(crd: AnyCrd, version: str) -> Any:
 
 
 def read_crd_file(path: str | Path) -> Crd:
-    """The only CRD in a YAML file."""
+    """Return the only CRD in a YAML file."""
     return crd_in(Path(path).read_text(), str(path))
 
 

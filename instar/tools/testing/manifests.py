@@ -1,4 +1,4 @@
-"""What a test may name as manifests: a file, a folder, an object. Knows no server."""
+"""Reads the manifests that a test names: a file, a folder or an object."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Source = str | Path | Mapping[str, Any]
 
 
 def read_manifests(source: Source) -> Iterator[dict[str, Any]]:
-    """Every object of a source, members of ``List``s one by one. A folder is read whole, in the
-    order of names."""
+    """Yield every object of a source, items of ``List``s one by one. A folder is read recursively,
+    in the order of names."""
     if isinstance(source, Mapping):
         yield dict(source)
         return

@@ -1,8 +1,8 @@
-"""The pytest plugin, found as soon as instar is installed: a server as a fixture.
+"""The pytest plugin: provides a server as fixtures, active as soon as instar is installed.
 
-Importing it costs nothing but itself; the first test that asks for ``instar`` starts the server,
-one for each worker under xdist. From then until the end of the session KUBECONFIG names it and
-the marks of a pod are hidden, so that no client finds its way to another cluster.
+Importing it is cheap; the first test that uses ``instar`` starts the server, one per xdist worker.
+From then on KUBECONFIG names it and the variables of a pod are hidden, so that no client can reach
+another cluster.
 """
 
 from __future__ import annotations
@@ -32,13 +32,12 @@ _READ_AT_IMPORT = tuple(
     for package in ("kubernetes", "kubernetes_asyncio")
     for module in ("", ".kube_config")
 )
-"""Clients that look at KUBECONFIG once, when a test module imports them: long before any test."""
+"""Client modules that read KUBECONFIG when imported, which is before any test."""
 _IN_A_POD = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
 
 def _leave_unrewritten() -> None:
-    """pytest rewrites the assertions of every package that brings a plugin, which for all of a
-    server's modules takes longer than to start it. Nothing breaks where this finds nothing."""
+    """Exclude instar from assertion rewriting, which takes longer than starting the server."""
     for finder in sys.meta_path:
         marked = getattr(finder, "_must_rewrite", None)
         if isinstance(marked, set):
@@ -74,10 +73,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Suites of ``instar test`` are collected by their file's name."""
+    """Collect suites of ``instar test`` by their file name."""
     if not file_path.name.endswith(_SUITES):
         return None
-    # Only here: a suite that has none must not wait for it.
+    # Imported here, because most test runs have no suite.
     from instar.tools.testing.suites import SuiteFile
 
     return SuiteFile.from_parent(parent, path=file_path)
@@ -93,7 +92,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def instar(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A Kubernetes API server: memory store, free port, one for the whole session."""
     try:
-        # Only here: a suite that never asks must not wait for it.
+        # Imported here, because many test runs never use it.
         from instar.tools.testing.api_server import server
     except ModuleNotFoundError as error:
         pytest.fail(f"instar's server needs {error.name}: pip install 'instar[server]'")
@@ -108,13 +107,13 @@ def instar(pytestconfig: pytest.Config) -> Iterator[Server]:
 
 @pytest.fixture
 def instar_kubeconfig(instar: Server) -> Path:
-    """The path of an administrator's kubeconfig; $KUBECONFIG says the same."""
+    """The path of an administrator's kubeconfig; $KUBECONFIG is the same."""
     return instar.kubeconfig
 
 
 @pytest.fixture
 def instar_namespace(instar: Server) -> Iterator[str]:
-    """The name of a namespace of this test alone, deleted after it."""
+    """The name of a namespace for this test alone, deleted after it."""
     name = f"test-{next(_numbers)}-{os.getpid()}"
     instar.install({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
@@ -125,7 +124,7 @@ def instar_namespace(instar: Server) -> Iterator[str]:
 def instar_webhook(instar: Server) -> Iterator[ServeWebhook]:
     """``instar_webhook(handler, crd="widgets.example.com")`` or
     ``instar_webhook(handler, configurations="config/webhook")``: served until the test ends."""
-    # Only here: as for the server.
+    # Imported here, as the server is.
     from instar.tools.testing.webhooks import (
         point_admission,
         point_configurations,
@@ -150,7 +149,7 @@ def instar_webhook(instar: Server) -> Iterator[ServeWebhook]:
 
 @pytest.fixture(name=_INSTALLED)
 def _installed(request: pytest.FixtureRequest, instar: Server) -> None:
-    """What the marker names. Once for each set of files: most suites name it for a module."""
+    """Install what the marker names, once per set of files."""
     for mark in request.node.iter_markers(_MARKER):
         paths = tuple(_found(request, Path(path)) for path in mark.args)
         known: set[Any] = request.config.stash.setdefault(_done, set())

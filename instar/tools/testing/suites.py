@@ -1,4 +1,4 @@
-"""Suites of ``instar test`` as pytest collects them: a file is a collector, a case an item."""
+"""pytest collectors for suites of ``instar test``: a file is a collector, a case an item."""
 
 from __future__ import annotations
 
@@ -52,4 +52,4 @@ class CaseItem(pytest.Item):
 
 
 class CaseFailed(Exception):
-    """What was expected and what came, a line each."""
+    """The expected and the actual result, one line each."""

@@ -1,8 +1,7 @@
-"""A webhook for the length of a ``with`` block: a converter, or a function that judges admission.
+"""Test webhook for the duration of a ``with`` block: a converter or an admission function.
 
-It is the other end of what a server calls: HTTPS on a port of its own in a thread, with an
-authority made on the spot. ``point_crd`` and ``point_configurations`` tell a server about it, as
-envtest does: whatever service a manifest names, the calls come here.
+HTTPS on its own port in a thread, with a CA created on the spot. ``point_crd`` and
+``point_configurations`` make a server call it, as envtest does, whatever service a manifest names.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from instar.tools.testing.manifests import Source, read_manifests
 Answering = Callable[[str, bytes], tuple[int, bytes]]
 """Path and body → status and body."""
 Judge = Callable[[dict[str, Any]], Mapping[str, Any]]
-"""The ``request`` of a review → its ``response``; ``uid`` is filled in, and a ``patch`` given
-as a list of operations is written as the API wants it."""
+"""The ``request`` of a review → its ``response``; ``uid`` is filled in, and a ``patch`` given as a
+list of operations is encoded."""
 Handler = str | Converter | BuiltConverter | Admission | Judge
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -50,11 +49,11 @@ class Webhook:
         self.url = f"https://127.0.0.1:{port}"
         self.ca_bundle = issued.bundle
         self.admission = admission
-        """Whose configurations say what it wants to be asked."""
+        """The admission handlers, if the webhook has any; they provide its configurations."""
         self.reviews: list[dict[str, Any]] = []
-        """Every review that was asked, oldest first."""
+        """Every received review, oldest first."""
         self.paths: list[str] = []
-        """Where it was asked."""
+        """The request path of each review."""
 
     def client_config(self, path: str = "/") -> dict[str, str]:
         return {"url": f"{self.url}/{path.lstrip('/')}", "caBundle": self.ca_bundle}
@@ -62,8 +61,8 @@ class Webhook:
 
 @contextlib.contextmanager
 def webhook(handler: Handler) -> Iterator[Webhook]:
-    """``handler``: a converter or an admission, their ``package.module:name``, the path of a
-    conversion.yaml, or a function."""
+    """Serve a webhook. ``handler``: a converter or an admission, their ``package.module:name``, the
+    path of a conversion.yaml, or a function."""
     handler = load_any(handler) if isinstance(handler, str) else handler
     answer, issued = _answering(handler), self_signed("127.0.0.1")
     listening = _Listening(("127.0.0.1", 0), _Post)
@@ -90,7 +89,7 @@ class _Listening(ThreadingHTTPServer):
     hook: Webhook
 
     def handle_error(self, request: object, client_address: object) -> None:
-        return  # a client that left, or one that does not trust us
+        return  # a client that disconnected, or does not trust our CA
 
 
 class _Post(BaseHTTPRequestHandler):
@@ -110,12 +109,12 @@ class _Post(BaseHTTPRequestHandler):
         self.wfile.write(told)
 
     def log_message(self, format: str, *args: object) -> None:
-        return  # a test's output is the test's
+        return  # keep the test's output clean
 
 
 @contextlib.contextmanager
 def point_crd(server: Server, hook: Webhook, crd: str) -> Iterator[None]:
-    """Conversions of one CRD go to the webhook until the end of the block."""
+    """Send conversions of one CRD to the webhook until the end of the block."""
     before = _checked(crd, server, "GET", f"{_CRDS}/{crd}")["spec"].get("conversion")
     conversion = {
         "strategy": "Webhook",
@@ -133,7 +132,7 @@ def point_crd(server: Server, hook: Webhook, crd: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def point_configurations(server: Server, hook: Webhook, *sources: Source) -> Iterator[None]:
-    """The webhook configurations among the manifests, each of their webhooks at our address."""
+    """Install the webhook configurations of the manifests, redirected to our address."""
     found = [one for source in sources for one in read_manifests(source)]
     configurations = [one for one in found if one.get("kind") in _PLURALS]
     if not configurations:
@@ -145,7 +144,7 @@ def point_configurations(server: Server, hook: Webhook, *sources: Source) -> Ite
 
 @contextlib.contextmanager
 def point_admission(server: Server, hook: Webhook) -> Iterator[None]:
-    """What the webhook's own handlers want to be asked."""
+    """Install the configurations of the webhook's own handlers."""
     assert hook.admission is not None
     with _installed(server, hook.admission.configurations(hook.client_config)):
         yield

@@ -1,1 +1,1 @@
-"""``instar validate``: manifests judged as a server would judge them, without one to be seen."""
+"""``instar validate``: validates manifests offline with an embedded server."""

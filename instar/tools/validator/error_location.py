@@ -1,4 +1,7 @@
-"""Where in an object a server's complaint points: ``spec.list[0].name`` → a place in the value."""
+"""Locates a server's field error in the object: ``spec.list[0].name`` → JSON pointer.
+
+Used by ``validate.py`` to find line numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from instar.base.json_values import Pointer
 
 
 def pointer_of(field: str, value: Any) -> Pointer:
-    """As far down as the value goes. The value helps to read the text, in which a name with a
-    dot cannot be told from two names."""
+    """Return the pointer as deep as the value goes. The value resolves names with dots, which the
+    text cannot tell from nested names."""
     pointer: list[str | int] = []
     rest = field
     while rest:

@@ -1,4 +1,4 @@
-"""Verdicts in the forms that people and pipelines read."""
+"""Renders validation results as text, JSON, GitHub annotations, JUnit or SARIF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a validation found: plain values that can be sent from process to process."""
+"""Results of a validation, as plain values that can be sent between processes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from instar.base.fast_dataclass import dataclass
 
 class ValidationLevel(StrEnum):
     ERROR = "error"
-    """A server would refuse the object."""
+    """A server would reject the object."""
     WARNING = "warning"
-    """It would take it, and say something."""
+    """A server would accept it with a warning."""
     UNKNOWN = "unknown"
-    """Nobody here knows its kind: no verdict."""
+    """The kind is unknown, so there is no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class ValidationFinding:
     file: str
     line: int
     subject: str = ""
-    """``Widget default/one``; empty where a document is no object."""
+    """``Widget default/one``; empty where a document is not an object."""
     field: str = ""
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class ValidationFinding:
 
 @dataclass(slots=True)
 class ValidatedObject:
-    """One document and what was said of it."""
+    """One document and its findings."""
 
     subject: str
     file: str
@@ -45,7 +45,7 @@ class ValidatedObject:
 
     @property
     def level(self) -> ValidationLevel | None:
-        """The worst of it; None where there was nothing to say."""
+        """Return the worst level; None without findings."""
         levels = {finding.level for finding in self.findings}
         return next((level for level in ValidationLevel if level in levels), None)
 
@@ -56,7 +56,7 @@ class Verdicts:
 
     judged: list[ValidatedObject] = field(default_factory=list)
     problems: list[ValidationFinding] = field(default_factory=list)
-    """Input that could not be judged at all: unreadable text, CRDs that no server would take."""
+    """Input that could not be validated: unreadable text, CRDs that a server would reject."""
 
     def add(self, others: Iterable[ValidatedObject]) -> None:
         self.judged += others

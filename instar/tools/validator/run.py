@@ -1,6 +1,6 @@
-"""A whole validation: texts in, verdicts out; in this process or in several.
+"""Runs a whole validation: texts in, verdicts out, in this process or several.
 
-Knows no file system: whoever calls has read the texts.
+Called by ``instar validate``, which reads the files.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from instar.tools.validator.report import ValidationFinding, ValidationLevel, Ve
 from instar.tools.validator.validate import ManifestValidator, ObjectKey, identity
 
 _BYTES_A_PROCESS = 400_000
-"""Less is judged before another process would have started."""
+"""Less input than this is validated before another process would have started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one process does."""
+    """The work of one process."""
 
     crds: tuple[Document, ...]
     texts: tuple[Text, ...]
@@ -33,7 +33,7 @@ class Task:
 
 
 def validate(task: Task, jobs: int) -> Verdicts:
-    """Every document of the task's texts, in their order. CRDs among the texts serve, too."""
+    """Validate every document of the texts, in order. CRDs among the texts are served, too."""
     parsed = [_parsed(text) for text in task.texts] if _mentions_crds(task.texts) else []
     own = [one for found, _ in parsed for one in found if is_crd(one.value)]
     task = Task((*task.crds, *map(_bare, own)), task.texts, task.old)
@@ -42,7 +42,7 @@ def validate(task: Task, jobs: int) -> Verdicts:
     if jobs == 1:
         return _run(task, tell_crds=True)
     parts = [Task(task.crds, part, task.old) for part in _shared_out(task.texts, jobs)]
-    # Spawned, not forked: a fork of a process with threads may never wake up.
+    # Spawned, not forked: a fork of a process with threads may deadlock.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         runs = list(pool.map(_run, parts, [True] + [False] * (jobs - 1)))
@@ -57,12 +57,12 @@ def _mentions_crds(texts: Iterable[Text]) -> bool:
 
 
 def _bare(document: Document) -> Document:
-    """Without what cannot be sent to another process."""
+    """Return the document without what cannot be pickled."""
     return Document(document.value, document.file)
 
 
 def _shared_out(texts: Sequence[Text], jobs: int) -> list[tuple[Text, ...]]:
-    """Parts of about the same size."""
+    """Split the texts into parts of about equal size."""
     parts: list[list[Text]] = [[] for _ in range(jobs)]
     sizes = [0] * jobs
     for text in sorted(texts, key=lambda one: len(one[1]), reverse=True):
@@ -103,7 +103,7 @@ def _identified(texts: Iterable[Text], verdicts: Verdicts) -> dict[ObjectKey, Ob
 
 
 def _parsed(text: Text) -> tuple[list[Document], list[ValidationFinding]]:
-    """Text that cannot be read ends its documents with one finding."""
+    """Parse a text; unreadable text becomes one finding."""
     file, content = text
     found: list[Document] = []
     try:

@@ -1,4 +1,7 @@
-"""Asks an embedded server what it thinks of documents. No rule of an object lives here."""
+"""Validates documents by dry-run requests to an embedded server, which has all the rules.
+
+Called by ``run.py``.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _NAMESPACE = "default"
 
 
 class ObjectKey(NamedTuple):
-    """Two documents that are the same object, at whatever version."""
+    """Identity of an object, independent of its version."""
 
     group: str
     kind: str
@@ -42,8 +45,8 @@ class ManifestValidator:
     async def install(
         self, document: Document, *, converts: bool = False
     ) -> list[ValidationFinding]:
-        """Serve a CRD; what keeps it from being served. Its webhook is out of reach here, and a
-        write is judged at the version it is made in: without a converter there is none."""
+        """Serve a CRD and return the findings that prevent it. Its webhook is unreachable, and
+        writes are validated at their own version, so without a converter conversion is disabled."""
         crd: Object = copy_json(document.value)
         spec = crd.get("spec")
         if isinstance(spec, dict) and not converts:
@@ -102,7 +105,7 @@ class ManifestValidator:
     async def _update(
         self, obj: Object, old: Object, kind: ServedKind, version: str
     ) -> EmbeddedReply:
-        """As whoever has read the old object: what it had wrong is forgiven while it is left."""
+        """Validate as an update of the old object, so that unchanged old errors are tolerated."""
         namespace = _namespace_of(obj, kind)
         name = str(obj["metadata"].get("name", ""))
         stored: Object = copy_json(old)

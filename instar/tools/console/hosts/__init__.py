@@ -1,1 +1,1 @@
-"""Where a console runs: inside a server, or beside a browser with what a kubeconfig holds."""
+"""Hosts of the console: inside a server, or standalone with a kubeconfig."""

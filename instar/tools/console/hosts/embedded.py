@@ -1,4 +1,5 @@
-"""The console of a server, inside of it: its requests are calls, with the visitor's credentials."""
+"""Host inside ``instar serve``: API requests are calls in the process, with the visitor's
+credentials."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _LONGEST_TOKEN = 16 << 10
 
 
 class AppSender:
-    """Carries a client's requests to the API of this process."""
+    """``Sender`` that passes a client's requests to the API handler of this process."""
 
     def __init__(self, api: Handler, visitor: Visitor, remote: str) -> None:
         self._api = api
@@ -52,7 +53,7 @@ class AppSender:
             body or b"",
             remote=self._remote,
         )
-        await asyncio.sleep(0)  # most answers wait for nothing: others want their turn, too
+        await asyncio.sleep(0)  # most answers need no waiting, so let others run
         response = await self._api(request, self._visitor.peer)
         if response.stream is not None:
             response.stream.close()
@@ -60,7 +61,7 @@ class AppSender:
         return ClientReply(response.status, _readable(response), b"".join(response.chunks))
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing to close."""
 
 
 def _readable(response: Response) -> dict[str, str]:
@@ -71,7 +72,7 @@ class Within:
     mode = "serve"
 
     def __init__(self, api: Handler, oidc: Mapping[str, Any] | None = None) -> None:
-        """``oidc``: how one signs in with an issuer elsewhere, where there is one."""
+        """``oidc``: how to sign in at an issuer, if one is configured."""
         self._api = api
         self._oidc = oidc
 

@@ -1,4 +1,4 @@
-"""What the console needs to know of the place it runs in."""
+"""Interface between the console and its host: a server, or a standalone process."""
 
 from __future__ import annotations
 
@@ -17,27 +17,26 @@ class Host(Protocol):
     """``serve`` or ``cluster``."""
 
     def client(self, visitor: Visitor, request: Request) -> Client:
-        """Asks the cluster with the rights of the visitor."""
+        """Return a client with the visitor's rights."""
         ...
 
     async def stranger(self, request: Request, peer: User | None) -> Response:
-        """The answer to a browser that shows no session; raises ``NotSignedIn`` where there is
-        none."""
+        """Answer a browser without a session; raises ``NotSignedIn`` if sign-in is required."""
         ...
 
     async def pass_on(self, visitor: Visitor, request: Request) -> Response:
-        """The cluster's own answer to a request for its API."""
+        """Forward a request to the cluster's API."""
         ...
 
     def sign_in(self, shown: Object, now: float) -> Session:
-        """Raises ``BadRequest`` or ``NotSignedIn``. What is shown may still be refused by the
-        cluster."""
+        """Create a session from what the browser sent. Raises ``BadRequest`` or ``NotSignedIn``;
+        the cluster may still reject the credentials."""
         ...
 
     def login(self) -> dict[str, Any]:
-        """By what one can sign in here."""
+        """Return the available ways to sign in."""
         ...
 
     def server(self, request: Request) -> dict[str, Any]:
-        """Where the cluster is."""
+        """Return the cluster's address and name."""
         ...

@@ -1,5 +1,7 @@
-"""The console of any cluster, beside a browser on the same machine: requests go out with what a
-kubeconfig holds, for the one browser that was shown the link."""
+"""Host of ``instar console``: requests go to any cluster with a kubeconfig's credentials.
+
+For the one browser that opened the printed link.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from instar.wire.client.http import Http
 from instar.wire.client.transport import ConnectionLost
 
 _KEPT = (b"accept", b"content-type", b"if-none-match", b"if-modified-since")
-"""Of a browser's headers; the rest is between it and us."""
+"""Request headers forwarded to the cluster."""
 _OURS = frozenset(
     (
         *("connection", "content-encoding", "content-length", "keep-alive", "transfer-encoding"),
@@ -28,14 +30,14 @@ _OURS = frozenset(
         *("proxy-authenticate", "trailer", "upgrade", "www-authenticate"),
     )
 )
-"""Headers of an answer that are about its way from there to here."""
+"""Hop-by-hop response headers, which are not forwarded."""
 
 
 class Links:
-    """The secret of the link that signs a browser in: good once, then there is another."""
+    """The secret of the sign-in link: valid once, then replaced."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
-        """``show`` is told each secret, for the person at the terminal."""
+        """``show`` is called with each secret, to print it on the terminal."""
         self._show = show
         self._secret = ""
 
@@ -68,13 +70,14 @@ class Beside:
     async def pass_on(self, visitor: Visitor, request: Request) -> Response:
         _check(visitor)
         if request.uri[:1] != b"/":
-            raise BadRequest("only paths of the cluster's API are passed on")  # not ``.elsewhere``
+            # a path like ``.elsewhere`` would change the host
+            raise BadRequest("only paths of the cluster's API are passed on")
         http, access = await self._client.connected(), self._client.access
         assert isinstance(http, Http), "a client of a kubeconfig has connections of its own"
         headers = [
             (name.decode(), request.header(name)) for name in _KEPT if name in request.headers
         ]
-        request.patience = 0.0  # as long as the cluster takes, or the browser waits
+        request.patience = 0.0  # no timeout: the cluster or the browser decides
         try:
             opened = await http.open(
                 request.method,
@@ -103,7 +106,7 @@ class Beside:
 
 
 def _check(visitor: Visitor) -> None:
-    """A header of one's own is no way in: who sends it was not shown the link."""
+    """Reject an Authorization header: only a browser with the link may use the kubeconfig."""
     if visitor.how != "kubeconfig":
         raise NotSignedIn("NotSignedIn")
 

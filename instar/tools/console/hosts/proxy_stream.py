@@ -1,4 +1,4 @@
-"""An answer of a cluster on its way to the browser, at the browser's pace: lists and watches."""
+"""Streams a cluster's response to the browser with back-pressure: lists and watches."""
 
 from __future__ import annotations
 
@@ -43,8 +43,10 @@ class PassedOn:
                     self._room.clear()
                     await self._room.wait()
         except ConnectionLost as error:
-            # What was sent cannot be taken back: a broken answer must not look like a whole one.
-            log.info("an answer of the cluster broke off: %s", error)
+            # Abort the connection, so that a truncated response does not look complete.
+            log.info(
+                "the cluster's response ended early, aborting the browser's connection: %s", error
+            )
             outlet.abort()
             return
         self._task = None

@@ -1,5 +1,7 @@
-"""The laws of ``instar check``, with objects made here and converted by whoever converts them in
-the cluster."""
+"""``instar check`` as a job: generates objects here and has the server convert them.
+
+Called by ``worker.py``.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from instar.tools.sdk.errors import ConversionError
 
 
 class AskedResponder:
-    """A ``Responder`` at the other end of the line."""
+    """A ``Responder`` that sends conversions over the job's pipe."""
 
     def __init__(self, line: JobLine) -> None:
         self._line = line
@@ -35,7 +37,7 @@ class AskedResponder:
 
 
 def checked(work: Object, line: JobLine) -> Any:
-    """Raises ``Uncheckable``. Each finished law is noted at once."""
+    """Run the laws and report each finished one. Raises ``Uncheckable``."""
     case = case_of(parse_crd(work["crd"]), AskedResponder(line), versions=work["versions"])
     wanted = set(work["laws"])
     unknown = wanted - {law.name for law in LAWS}

@@ -1,4 +1,4 @@
-"""A job's line to its server: one JSON document a line, each way."""
+"""Pipe protocol of a job process: one JSON document per line, in both directions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class JobLine:
     def hear(self) -> Object:
         text = self._source.readline()
         if not text:
-            raise SystemExit(1)  # the server is gone: nobody wants the answer
+            raise SystemExit(1)  # the server is gone
         message: Object = orjson.loads(text)
         return message
 

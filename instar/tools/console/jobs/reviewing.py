@@ -1,4 +1,7 @@
-"""A review, as ``instar review`` makes it, of texts and objects that are handed over."""
+"""``instar review`` as a job, on texts and objects passed in by the server.
+
+Called by ``worker.py``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from instar.tools.reviewer.sources import LoadedCrds, crds_in_text
 
 
 def reviewed(work: Object) -> Any:
-    """The report as JSON, or as the text of another form."""
+    """Return the report as JSON, or as text in another form."""
     old = None if work["old"] is None else _side(work["old"])
     new = _side(work["new"])
     stored: list[Object] = work["objects"]
@@ -41,7 +44,7 @@ def reviewed(work: Object) -> Any:
         whole, {} if old is None else old.crds, new.crds, options, removed=old is not None
     )
     if work["form"] == "json":
-        # As the text would be read: some values know how to print themselves only.
+        # Round-trip through JSON, because some values only have a text form.
         return orjson.loads(orjson.dumps(as_dict(whole), default=str))
     return MACHINE[work["form"]](whole)
 

@@ -1,7 +1,7 @@
-"""The server's side of a job: start a process, hand it the work, answer its questions, stop it.
+"""Server side of jobs: starts the process, sends the work, answers its questions, stops it.
 
-The process talks in lines of JSON: ``{"ask": …}`` wants an answer, ``{"note": …}`` tells what has
-been found so far, ``{"result": …}`` or ``{"refused": "…"}`` is the end.
+Used by the review and check views. Messages are JSON lines: ``{"ask": …}`` needs an answer,
+``{"note": …}`` is a partial result, ``{"result": …}`` or ``{"refused": "…"}`` is the end.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ Answer = Callable[[Object], Awaitable[Object]]
 
 
 async def _nothing_to_ask(question: Object) -> Object:
-    raise Internal("a job asked for something that nobody offers")
+    raise Internal("the job sent a question, but this kind of job has none")
 
 
 @dataclass
 class JobResult:
-    """What came of a job."""
+    """Result of a job."""
 
     result: Any = None
     notes: list[Any] = field(default_factory=list)
     complete: bool = True
-    """False: its time was up, and there are only the notes."""
+    """False: the time limit was reached, and only the notes exist."""
 
 
 class Jobs:
-    """A few at a time, since each takes a processor; some more may wait."""
+    """Runs a few jobs concurrently, as each takes a processor; some more may wait."""
 
     def __init__(self, at_once: int = limits.JOBS_AT_ONCE, more: int = limits.JOBS_WAITING) -> None:
         self._turn = asyncio.Semaphore(at_once)
@@ -54,8 +54,8 @@ class Jobs:
     async def run(
         self, job: str, work: Object, *, seconds: float, answer: Answer = _nothing_to_ask
     ) -> JobResult:
-        """Raises ``TooManyRequests``, ``BadRequest`` with the job's own words, ``ApiError`` of an
-        answer."""
+        """Run a job. Raises ``TooManyRequests``, ``BadRequest`` with the job's message, or the
+        ``ApiError`` of an answer."""
         async with self._admitted(), self._turn:
             running = await _Running.start(seconds)
             try:

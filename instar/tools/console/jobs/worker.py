@@ -1,7 +1,7 @@
-"""The process that does a job: ``python -m instar.tools.console.jobs.worker SECONDS``.
+"""Job process: ``python -m instar.tools.console.jobs.worker SECONDS``.
 
-Holds no credential and opens no connection: what it needs of a cluster it asks its server for,
-line by line. See ``supervisor.py`` for what the lines are.
+Started by ``supervisor.py``. It has no credentials and opens no connection: it requests cluster
+data from the server over its pipe.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NICER = 10
 
 
 class JobRejected(Exception):
-    """The work cannot be done, and why."""
+    """The work cannot be done; the text says why."""
 
 
 def main() -> int:
@@ -28,7 +28,7 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     os.nice(_NICER)
     line = JobLine(sys.stdin.buffer, sys.stdout.buffer)
-    sys.stdout = sys.stderr  # whoever prints must not be taken for us
+    sys.stdout = sys.stderr  # prints of libraries must not mix with the protocol
     line.tell(_done(line, line.hear()))
     return 0
 
@@ -41,7 +41,7 @@ def _done(line: JobLine, work: Object) -> Object:
 
 
 def _result(line: JobLine, work: Object) -> Any:
-    # Only here: each job brings half of a tool along.
+    # Imported here: each job needs half of a tool.
     if work["job"] == "review":
         from instar.tools.console.jobs.reviewing import reviewed
 

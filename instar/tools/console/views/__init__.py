@@ -1,2 +1,4 @@
-"""What pages need besides the Kubernetes API: each a document made of requests with the rights of
-whoever looks. A view knows a ``Client`` and nothing of HTTP."""
+"""Views: JSON documents for the console's pages, built from API requests with the visitor's rights.
+
+Called by ``tools/console/api.py``; a view works on a ``Client``.
+"""

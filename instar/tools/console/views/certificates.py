@@ -1,4 +1,4 @@
-"""When certificates end: of whom a caBundle trusts, and of the webhook itself."""
+"""Expiry of the certificates of webhooks: those in a caBundle and the served one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 20
 
 
 def in_bundle(bundle: str, now: datetime) -> list[Object]:
-    """Each certificate of a caBundle; one line that says so where it cannot be read."""
+    """Return a line per certificate of a caBundle, or one that says it is unreadable."""
     try:
         found = x509.load_pem_x509_certificates(base64.b64decode(bundle, validate=True))
     except (ValueError, binascii.Error):
@@ -27,7 +27,7 @@ def in_bundle(bundle: str, now: datetime) -> list[Object]:
 
 
 def shown(subject: str, until: str | None, now: datetime) -> Object:
-    """What a webhook showed when it was last connected to."""
+    """Return the line of the certificate that a webhook presented last."""
     ends = None if until is None else datetime.fromisoformat(until)
     return _line("serving", subject, ends, now)
 

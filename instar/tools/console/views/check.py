@@ -1,4 +1,4 @@
-"""The laws of ``instar check``, hunted for a while against whoever converts in the cluster."""
+"""View: runs the laws of ``instar check`` for a limited time against the cluster's converter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def laws() -> Object:
 async def check(
     client: Client, jobs: Jobs, asked: Object, services: ConversionServices | None
 ) -> Object:
-    """What ``instar check -o json`` says, as far as the time reaches. Raises ``ApiError``."""
+    """Return the JSON of ``instar check`` within the time limit. Raises ``ApiError``."""
     name = asked.get("crd")
     if not isinstance(name, str) or not name:
         raise BadRequest('which CRD? send {"crd": "widgets.example.com"}')

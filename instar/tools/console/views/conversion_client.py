@@ -1,5 +1,7 @@
-"""Who converts objects of a CRD, asked for real: by the server where it offers that, else as the
-server would ask, on a way that is open from here. Nothing is stored."""
+"""Converts objects by a CRD's real converter: through our server, or by calling its webhook.
+
+Used by the convert and check views. Nothing is stored.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ from instar.wire.webhooks.transport import webhook_address
 
 class ConversionClient(Protocol):
     by: str
-    """For people."""
+    """Name of the converter, for display."""
 
     async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
-        """Raises ``ApiError``."""
+        """Convert objects. Raises ``ApiError``."""
         ...
 
 
@@ -37,7 +39,7 @@ def said_by(crd: Crd) -> str:
 
 
 class ByServer:
-    """A server of ours converts what it is shown."""
+    """Converts through the conversion endpoint of our server."""
 
     def __init__(self, client: Client, crd: Crd, namespace: str) -> None:
         self.by = said_by(crd)
@@ -53,8 +55,8 @@ class ByServer:
 
 
 class Directly:
-    """As the server of a cluster would: a URL is called, a service through the API's own proxy,
-    for which the visitor needs the right."""
+    """Calls the webhook as the cluster's server would: a URL directly, a service through the API's
+    proxy, for which the visitor needs permission."""
 
     def __init__(self, client: Client, crd: Crd, services: ConversionServices) -> None:
         self.by = said_by(crd)
@@ -98,11 +100,12 @@ class ThroughApi:
 async def conversion_of(
     client: Client, crd: Crd, namespace: str, services: ConversionServices | None
 ) -> ConversionClient:
-    """``services``: for clusters whose server does not convert on request; None where ours is the
-    only one there can be. Raises ``Forbidden``."""
+    """``services`` calls webhooks of clusters that cannot convert on request; None inside our
+    server. Raises ``Forbidden``."""
     by_server = ByServer(client, crd, namespace)
     try:
-        await by_server.convert([], crd.storage_version())  # whether it is offered, and allowed
+        # tests whether it is offered and allowed
+        await by_server.convert([], crd.storage_version())
     except (NotFound, Forbidden):
         if services is None:
             raise

@@ -1,4 +1,4 @@
-"""A pasted object at every version of its CRD, through the real conversion."""
+"""View: shows a pasted object at every version of its CRD, through the real conversion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_DIFFERENCES = 200
 
 
 class Taken(NamedTuple):
-    """The object as a server would take it in."""
+    """The object as a server would accept it."""
 
     obj: Object
     refusals: list[str]
@@ -33,7 +33,7 @@ class Taken(NamedTuple):
 async def convert(
     client: Client, summaries: Summaries, shown: Object, services: ConversionServices | None
 ) -> Object:
-    """Raises ``ApiError``."""
+    """Return the object at every version. Raises ``ApiError``."""
     obj = await object_of(shown)
     crd = read_crd(await client.get(crd_path(await _crd_of(client, summaries, obj))))
     source = crd.version(str(obj["apiVersion"]).rpartition("/")[2])
@@ -55,7 +55,7 @@ async def convert(
 
 
 async def object_of(shown: Object) -> Object:
-    """What was pasted. Raises ``BadRequest``."""
+    """Parse the pasted object. Raises ``BadRequest``."""
     obj = shown.get("object")
     if obj is None:
         text = shown.get("text")
@@ -117,8 +117,8 @@ def _pruned(crd: Crd, version: CrdVersion, obj: Object) -> Object:
 async def _round_trip(
     conversion: ConversionClient, crd: Crd, source: CrdVersion, obj: Object, lines: list[Object]
 ) -> Object | None:
-    """To the storage version and back, as a write and a read: what is lost on the way. None where
-    the object is at that version already, or does not get there."""
+    """Convert to the storage version and back, as a write and a read, and return the losses. None
+    if the object is at that version already, or cannot be converted."""
     through = crd.storage_version()
     there = next((line["object"] for line in lines if line["version"] == through), None)
     if through == source.name or there is None:

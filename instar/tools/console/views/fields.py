@@ -1,4 +1,4 @@
-"""Which fields the objects of a CRD set, and by whom: ``instar census --fields`` for a page."""
+"""View: which fields a CRD's objects set and by which managers (``instar census --fields``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 20.0
 
 
 async def fields(client: Client, name: str, most: int) -> Object:
-    """Raises ``ApiError``."""
+    """Count fields of at most ``most`` objects. Raises ``ApiError``."""
     raw = await client.get(crd_path(name))
     live = read_live_crd(raw)
     counted = await count_fields(client, live, most=min(most, MOST_OBJECTS), seconds=SECONDS)

@@ -1,9 +1,8 @@
-"""Moving a CRD's objects to their storage version, watched and steered.
+"""View: shows and controls the migration of a CRD's objects to the storage version.
 
-The work is a ``StorageVersionMigration``'s, done by the server, or the migrator's, run beside the
-browser (``local_migrations.py``); what ``instar migrate`` would refuse is not offered here, and
-every
-action says why it is not.
+The server runs it as a ``StorageVersionMigration``, or the standalone console runs the migrator
+(``local_migrations.py``). Actions that ``instar migrate`` would refuse are disabled, with the
+reason.
 """
 
 from __future__ import annotations
@@ -43,7 +42,8 @@ _BRIEF = RetryPolicy(attempts=3)
 async def migration(
     client: Client, name: str, local: LocalMigrations | None = None, *, planned: bool = True
 ) -> Object:
-    """``local``: for clusters that have no engine of their own. Raises ``ApiError``."""
+    """Return the migration's state; ``local`` runs it for clusters without an engine. Raises
+    ``ApiError``."""
     state = await read_state(client, name, local)
     plan = await _plan(client, state.live) if planned and state.live.crd.served() else None
     return _document(state, plan)
@@ -52,7 +52,7 @@ async def migration(
 async def act(
     client: Client, name: str, action: str, local: LocalMigrations | None = None
 ) -> Object:
-    """Raises ``Conflict`` with every reason where it cannot be done."""
+    """Do an action. Raises ``Conflict`` with every reason where it is not possible."""
     if action not in ACTIONS:
         raise BadRequest(f"there is no action {action[:50]}; there is {', '.join(ACTIONS)}")
     state = await read_state(client, name, local)

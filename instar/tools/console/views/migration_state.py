@@ -1,4 +1,8 @@
-"""How it stands with a CRD's migration, and what that allows: read once, judged without asking."""
+"""State of a CRD's migration and which actions it allows; read once, then decided by pure
+functions.
+
+Used by ``migration.py``.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +26,18 @@ PAUSED = "instar.dev/paused"
 
 @dataclass(frozen=True)
 class MigrationState:
-    """All that decides what can be done."""
+    """Everything that decides which actions are possible."""
 
     live: LiveCrd
     api: str | None
-    """The version of the migrations' API; None where the cluster has none."""
+    """Version of the migration API; None if the cluster has none."""
     migration: Object | None
     progress: Object | None
     census: StoredVersionCensus | None
     forbidden: dict[str, list[str]]
-    """By action: rights that the visitor lacks."""
+    """By action: permissions that the visitor lacks."""
     local: LocalMigrations | None = None
-    """Where the console runs migrations itself, because the cluster does not."""
+    """Set where the console runs migrations itself, because the cluster cannot."""
 
     @property
     def stale(self) -> int | None:
@@ -98,7 +102,7 @@ async def _migrations(client: Client) -> tuple[str | None, list[Object]]:
 
 
 def _latest(listed: list[Object], live: LiveCrd) -> Object | None:
-    """The one that is not over, else the one that was created last."""
+    """Return the active migration, else the latest."""
     mine = [item for item in listed if _is_about(item, live)]
     return max(mine, key=_recency, default=None)
 
@@ -115,7 +119,7 @@ def _recency(item: Object) -> tuple[bool, str, str]:
 
 
 def blocks(state: MigrationState, action: str, plan: Plan | None) -> list[str]:
-    """Why an action is not possible now; nothing when it is."""
+    """Return the reasons why an action is not possible now; empty if it is."""
     found = [f"you may not {right}" for right in state.forbidden.get(action, ())]
     phase = state.phase
     under_way = phase in ("waiting", "running", "paused")
@@ -151,7 +155,7 @@ def _trim_blocks(state: MigrationState, *, under_way: bool) -> list[str]:
     found = [f"a migration is {state.phase}"] if under_way else []
     if state.stale is None:
         found.append(
-            "this server does not tell where objects are stored; run instar migrate, which proves "
+            "this server does not report stored versions; run instar migrate, which proves "
             "it and trims"
         )
     elif state.stale:

@@ -1,4 +1,4 @@
-"""One object at every version, and the one it is stored at."""
+"""View: one object at every version, and the version it is stored at."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_NAMESPACE = "_"
 
 
 async def object_everywhere(client: Client, crd: str, namespace: str, name: str) -> Object:
-    """Raises ``ApiError`` where it can be read at no version at all."""
+    """Return the object at each version. Raises ``ApiError`` if it is readable at none."""
     live = read_live_crd(await client.get(crd_path(crd)))
     key = name if namespace == NO_NAMESPACE else f"{namespace}/{name}"
     stored = await _stored(client, live, namespace, name)
@@ -61,4 +61,4 @@ async def _stored(client: Client, live: LiveCrd, namespace: str, name: str) -> O
     try:
         return await client.get("".join(f"/{quote(part, safe='')}" for part in parts))
     except ApiError:
-        return None  # another server, which tells nobody
+        return None  # not our server, so the stored version is unknown

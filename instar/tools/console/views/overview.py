@@ -1,4 +1,4 @@
-"""Home: every CRD with its versions, how many objects are stored in each, who asked for them."""
+"""View of the home page: every CRD with its versions, stored objects and recent requests."""
 
 from __future__ import annotations
 

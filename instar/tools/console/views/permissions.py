@@ -1,4 +1,4 @@
-"""Whether the visitor may do what an action needs, asked of the cluster itself."""
+"""Checks the visitor's permissions for actions by SelfSubjectAccessReviews."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 async def missing(client: Client, wanted: dict[str, Wanted]) -> dict[str, list[str]]:
-    """By action: the right that it needs and the visitor lacks. Who cannot be asked is believed:
-    the action itself is judged as well."""
+    """Return by action the permission that the visitor lacks. If a check fails, the permission is
+    assumed, because the action itself is authorized as well."""
     answers = await asyncio.gather(*(_allowed(client, right) for right in wanted.values()))
     return {
         action: [_text(right)]

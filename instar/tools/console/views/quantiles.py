@@ -1,4 +1,4 @@
-"""Quantiles out of histograms, as Prometheus estimates them: linear within a bucket."""
+"""Quantiles from histograms, estimated like Prometheus: linear within a bucket."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def quantile(bounds: Sequence[float], counts: Sequence[int], part: float) -> float | None:
-    """None where nothing was counted; what is above the last bound counts as that bound."""
+    """Return the quantile; None without data. Values above the last bound count as that bound."""
     total = sum(counts)
     if not total or not bounds:
         return None

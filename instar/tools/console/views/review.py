@@ -1,4 +1,4 @@
-"""What a CRD change breaks: texts that were dropped, CRDs of the cluster, or one of each."""
+"""View: review of a CRD change, from uploaded texts, CRDs of the cluster, or one of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAGE = 250
 
 
 async def review(client: Client, jobs: Jobs, asked: Object, form: str) -> Any:
-    """The report: JSON, or the text of another form. Raises ``ApiError``."""
+    """Return the report as JSON, or as text in another form. Raises ``ApiError``."""
     if form not in FORMS:
         raise BadRequest(f"there is no form {form[:50]}; there is {', '.join(FORMS)}")
     old = None if asked.get("old") is None else await _side(client, asked["old"], "old")
@@ -53,7 +53,7 @@ async def _side(client: Client, side: Any, which: str) -> Object:
 
 
 async def _objects(client: Client, side: Object, asked: Object) -> list[Object]:
-    """Those stored in the cluster, as far as they can be read; a bound keeps it short."""
+    """Return a bounded number of the cluster's stored objects, as far as readable."""
     name = side.get("crd")
     if not asked.get("objects"):
         return []

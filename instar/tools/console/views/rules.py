@@ -1,4 +1,4 @@
-"""The reviewer's rules and the laws of ``check``, explained."""
+"""View: explanations of the reviewer's rules and the laws of ``check``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a server of ours tells beyond the Kubernetes API, where it does; and why not, where not."""
+"""Reads ``/instar/…`` documents of our servers, with a reason where they are not available.
+
+Used by the other views.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ from instar.wire.client.client import Client
 
 _OTHER = {
     "census": "this server does not count stored objects by version",
-    "migrations": "this server does not tell how far its migrations are",
+    "migrations": "migration progress is not available on this cluster",
     "usage": "this server does not count requests",
-    "webhooks": "this server does not tell how its webhooks do",
+    "webhooks": "webhook statistics are not available on this cluster",
 }
 
 
 @dataclass
 class Unknown:
-    """What could not be found out, for the page to say."""
+    """Collects what is not available, for the page to show."""
 
     lines: list[Object] = field(default_factory=list)
 
@@ -28,7 +31,7 @@ class Unknown:
 
 
 async def told(client: Client, what: str, unknown: Unknown) -> Object | None:
-    """The document at ``/instar/WHAT``; None where there is none, noted in ``unknown``."""
+    """Return the document at ``/instar/WHAT``; None if not available, noted in ``unknown``."""
     try:
         return await client.get(f"/instar/{what}")
     except Forbidden:

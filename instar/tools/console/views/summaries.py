@@ -1,7 +1,7 @@
-"""CRDs in short. A real one is up to a megabyte of schema, and a page that shows them all asks
-every few seconds: what was read once is kept by its revision.
+"""Summaries of all CRDs, cached by uid and resourceVersion.
 
-What is kept is what the list of metadata just named to this visitor, who may read the whole.
+Used by the overview and webhook views. A CRD may be a megabyte of schema, and pages poll every few
+seconds. Only CRDs that the visitor's own metadata list has just named are returned.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _PAGE = 25
 
 
 class Summaries:
-    """By uid and resourceVersion, so it can never be out of date."""
+    """Cache by uid and resourceVersion, so it is never stale."""
 
     def __init__(self) -> None:
         self._kept: Remembered[tuple[str, str], Object] = Remembered(4 << 20)
 
     async def all(self, client: Client) -> list[Object]:
-        """Of every CRD the visitor may list. Raises ``ApiError``."""
+        """Return a summary of every CRD that the visitor may list. Raises ``ApiError``."""
         named: dict[str, tuple[str, str]] = {}
         async for page in client.metadata_pages(crd_path()):
             for item in page.get("items") or ():
@@ -45,7 +45,7 @@ class Summaries:
                 try:
                     self._keep(await client.get(crd_path(name)), found)
                 except NotFound:
-                    continue  # it went while we looked
+                    continue  # deleted meanwhile
             return found
         async for page in client.pages(crd_path(), limit=_PAGE):
             for raw in page.get("items") or ():
@@ -117,7 +117,7 @@ def _short(crd: Crd) -> Object:
 
 
 def _webhook(crd: Crd) -> Object | None:
-    """Who converts, where that is a webhook."""
+    """Return the conversion webhook, if there is one."""
     client = crd.conversion.client
     if crd.conversion.strategy != "Webhook" or client is None:
         return None

@@ -1,4 +1,4 @@
-"""A CRD's versions as ``instar versions`` judges them, and the next step taken from here."""
+"""View: a CRD's versions as ``instar versions`` shows them, with the possible next edits."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from instar.wire.client.paths import crd_path
 _MOST_USES = 50
 _ATTEMPTS = 5
 STEPS_HERE = tuple(step for step in STEPS if step != "add")
-"""A new version comes with a file."""
+"""Edits offered here; adding a version needs a file."""
 
 
 async def versions(client: Client, name: str, quiet_days: float = QUIET_DAYS) -> Object:
-    """Raises ``ApiError``."""
+    """Return the versions and steps. Raises ``ApiError``."""
     raw = await client.get(crd_path(name))
     unknown = Unknown()
     situation = await situation_of(client, raw, quiet_days=quiet_days)
     webhooks = await told(client, "webhooks", unknown)
     if situation.usage.since is None:
-        unknown.add("usage", "nobody counts requests here")
+        unknown.add("usage", "this server does not count requests")
     document = as_document(situation)
     for version in document["versions"]:
         _detail(version, situation)
@@ -61,7 +61,7 @@ def _detail(version: Object, situation: Situation) -> None:
 
 
 def _conversions(situation: Situation, webhooks: Object | None) -> list[Object]:
-    """Every pair of versions that reads cross, with what is known of it."""
+    """Return every pair of versions that reads convert between, with its statistics."""
     crd = situation.crd
     if crd.conversion.strategy == "None":
         return [
@@ -105,8 +105,8 @@ def _failure(failure: Object | None) -> Object | None:
 async def take_step(
     client: Client, name: str, version: str, step: str, *, warning: str = "", dry_run: bool = False
 ) -> None:
-    """Judge and edit, guarded by the revision that was judged. Raises ``Conflict`` with every
-    reason where ``instar versions`` would refuse."""
+    """Check and make an edit, guarded by the checked revision. Raises ``Conflict`` with every
+    reason for which ``instar versions`` would refuse."""
     if step not in STEPS_HERE:
         raise BadRequest(f"there is no step {step[:50]}; there is {', '.join(STEPS_HERE)}")
     for _ in range(_ATTEMPTS):
@@ -123,8 +123,8 @@ async def take_step(
             )
             return
         except Conflict:
-            continue  # somebody wrote the CRD meanwhile: judge anew
-    raise Conflict(f"{name} is changed by somebody all the time; try again later")
+            continue  # the CRD was changed meanwhile, so check again
+    raise Conflict(f"{name} keeps changing concurrently; try again later")
 
 
 def refused(text: str, reasons: list[str]) -> Conflict:

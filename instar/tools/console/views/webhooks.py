@@ -1,4 +1,4 @@
-"""Every conversion and admission webhook that is configured, and how it has been doing."""
+"""View: every configured conversion and admission webhook with its call statistics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PAGE = 25
 
 
 async def webhooks(client: Client, summaries: Summaries, now: datetime) -> Object:
-    """Raises ``ApiError`` where not even CRDs can be listed."""
+    """Return the webhooks. Raises ``ApiError`` if CRDs cannot be listed."""
     unknown = Unknown()
     record = await told(client, "webhooks", unknown)
     calls = {
@@ -111,7 +111,7 @@ def _of_configuration(type: str, configuration: Object) -> Iterator[Object]:
 
 
 def _done(call: Object | None, *, known: bool) -> Object:
-    """``known``: whether the server would tell of calls."""
+    """Return the statistics; ``known``: whether the server records calls."""
     if call is None:
         count = 0 if known else None
         return {
@@ -134,13 +134,13 @@ def _done(call: Object | None, *, known: bool) -> Object:
 
 
 def health(line: Object, now: datetime) -> tuple[str, str]:
-    """One word, and why it is not ``ok``."""
+    """Return one word, and the reason if it is not ``ok``."""
     ended = [item for item in line["certificates"] if item["ended"]]
     if ended:
         return "expired", f"{ended[0]['what']}: {ended[0]['problem']}"
     failures = line["recentFailures"]
     if line["calls"] is None:
-        return "unknown", "the server does not tell"
+        return "unknown", "no statistics on this cluster"
     if not line["calls"]:
         return "unknown", "not called since the server started"
     if line["lastFailed"] and failures:
