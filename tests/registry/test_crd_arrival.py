@@ -97,7 +97,7 @@ def test_who_came_first_through_another_process_gets_the_name(
 ) -> None:
     """That process decides upon what came before: this one must not have decided without it."""
     told: list[Event] = []
-    drafted = CrdController._drafted
+    drafted = CrdController._draft_status
 
     async def run() -> list[dict[str, str]]:
         store = MemoryStore()
@@ -114,7 +114,7 @@ def test_who_came_first_through_another_process_gets_the_name(
                 await store.commit(Write(first.key, first.value, 0))
                 return await drafted(self, *args)
 
-            monkeypatch.setattr(CrdController, "_drafted", overtaken)
+            monkeypatch.setattr(CrdController, "_draft_status", overtaken)
             await _make(server, "as", "Same")
             return [await _conditions(server, plural) for plural in ("as", "bs")]
 

@@ -93,7 +93,7 @@ async def _record(args: argparse.Namespace, client: Client) -> int:
     found = [line for line in document["uses"] if since is None or _read(line["last"]) >= since]
     if since is not None and since < _read(document["since"]):
         print(f"# The record begins at {document['since']}.")
-    uses = not_covered(map(_use, found), await _everybodys(client))
+    uses = not_covered(map(_use, found), await _common_rules(client))
     if not uses:
         raise CliFailure(f"the record holds no request of {args.user} that needs a role")
     name = args.name or _role_name(args.subject or args.user)
@@ -109,7 +109,7 @@ def _use(line: dict[str, Any]) -> RequestUse:
     return RequestUse(*(str(line.get(name, "")) for name in names))
 
 
-async def _everybodys(client: Client) -> list[PolicyRule]:
+async def _common_rules(client: Client) -> list[PolicyRule]:
     """Return the rules that every authenticated user has, which need no role."""
     found: list[PolicyRule] = []
     for name in _EVERYBODYS:
@@ -149,9 +149,9 @@ def _read(text: str) -> datetime:
 
 async def _explain(args: argparse.Namespace, client: Client) -> int:
     policy, namespaces = await _policy(client)
-    asked = await _asked(args, client)
+    asked = await _requested_attributes(args, client)
     found = explain(policy, asked, namespaces)
-    print("\n".join(_told(asked, found)))
+    print("\n".join(_explanation_lines(asked, found)))
     return 0 if found.allowed else 1
 
 
@@ -171,7 +171,7 @@ async def _policy(client: Client) -> tuple[RbacPolicy, tuple[str, ...]]:
     return policy, tuple(sorted(namespaces - {""}))
 
 
-async def _asked(args: argparse.Namespace, client: Client) -> Attributes:
+async def _requested_attributes(args: argparse.Namespace, client: Client) -> Attributes:
     account = account_of(args.user)
     implied = account_groups(account[0]) if account is not None else ()
     user = User(args.user, tuple(dict.fromkeys((*args.group, *implied, AUTHENTICATED))))
@@ -197,7 +197,7 @@ async def _group_of(client: Client, resource: str) -> str:
     return ""
 
 
-def _told(asked: Attributes, found: Explanation) -> list[str]:
+def _explanation_lines(asked: Attributes, found: Explanation) -> list[str]:
     if found.by_group:
         return [f"allowed: {_question(asked)}", f"  members of {found.by_group} may do everything"]
     if found.allowed:

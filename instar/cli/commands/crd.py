@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         crd = crd_of([(spec, *root_of(_model(spec))) for spec in args.models], said)
     except ModelError as error:
         raise CliFailure(str(error), 2) from None
-    _judge(crd)
+    _check_crd(crd)
     if args.json:
         text = json.dumps(crd, indent=2, ensure_ascii=False) + "\n"
     else:
@@ -78,7 +78,7 @@ def _model(spec: str) -> object:
         raise CliFailure(str(error), 2) from error
 
 
-def _judge(crd: Object) -> None:
+def _check_crd(crd: Object) -> None:
     """Reject a CRD that a server would reject."""
     try:
         drafts = list(refused(None, read_side(crd)))

@@ -44,12 +44,12 @@ def run(args: argparse.Namespace) -> int:
     if args.limit < 1:
         raise CliFailure("--limit must be at least 1", code=2)
     try:
-        return with_client(args, lambda client: _tell(args, client))
+        return with_client(args, lambda client: _show_history(args, client))
     except RestoreError as error:
         raise CliFailure(str(error)) from None
 
 
-async def _tell(args: argparse.Namespace, client: Client) -> int:
+async def _show_history(args: argparse.Namespace, client: Client) -> int:
     named = await find(client, args.kind, args.name, args.namespace)
     told = await writes(client, named, args.limit)
     if args.output == "json":
@@ -71,7 +71,7 @@ async def _print(
         if args.no_diff or row.get("problem"):
             before = None
             continue
-        now = await _shown(client, named, row)
+        now = await _object_of(client, named, row)
         if row["operation"] == "earliest" or (before is None and row["operation"] != "create"):
             print("    the state before is compacted, or not shown" if now else "")
         else:
@@ -82,7 +82,7 @@ async def _print(
         print("older writes are not shown (--limit)")
 
 
-async def _shown(client: Client, named: NamedObject, row: Object) -> Object:
+async def _object_of(client: Client, named: NamedObject, row: Object) -> Object:
     return {} if row["operation"] == "delete" else await state(client, named, row["revision"])
 
 

@@ -153,13 +153,13 @@ async def _migrate_one(
         verify=not (args.no_verify or args.dry_run),
     )
     _say(args, plan.lines())
-    document = await _carried_out(args, client, plan)
+    document = await _run_plan(args, client, plan)
     if args.owner_references and not plan.obstacles:
-        await _repointed(args, client, live, document)
+        await _repoint_owners(args, client, live, document)
     return document
 
 
-async def _carried_out(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
+async def _run_plan(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
     if args.plan or not plan.needed or plan.obstacles:
         done = not plan.needed and not plan.obstacles
         ok = done or (args.plan and not plan.obstacles)
@@ -169,7 +169,7 @@ async def _carried_out(args: argparse.Namespace, client: Client, plan: Plan) -> 
     return report.to_json()
 
 
-async def _repointed(
+async def _repoint_owners(
     args: argparse.Namespace, client: Client, live: LiveCrd, document: dict[str, Any]
 ) -> None:
     """Find owner references at versions that will be removed, and change them unless planning."""

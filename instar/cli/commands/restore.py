@@ -85,7 +85,7 @@ async def _restore(args: argparse.Namespace, client: Client, world: World | None
         past = await state(client, named, args.at)
     else:
         _, past = await last_alive(client, named)
-    _say(args, named, await restorer.restore(named, past))
+    _print_result(args, named, await restorer.restore(named, past))
     return 0
 
 
@@ -104,7 +104,7 @@ async def _restore_crd(
         revision, past = await last_alive(client, named)
     crd = restore_crd.without_traces(past)
     done = await restorer.restore(named, crd)
-    _say(args, named, done)
+    _print_result(args, named, done)
     if args.without_objects:
         return 0
     if done.action != "created":
@@ -123,7 +123,7 @@ async def _restore_crd(
     else:
         objects = restore_crd.objects_at(client, crd, revision)
     restored = await restore_crd.restore_objects(restorer, crd, objects)
-    return _tell(restored, () if world is None else world.problems)
+    return _print_crd_result(restored, () if world is None else world.problems)
 
 
 async def _captured_objects(world: World, crd: str) -> AsyncIterator[Object]:
@@ -150,7 +150,7 @@ def _of_kind(world: World, named: NamedObject) -> Iterator[Object]:
             yield obj
 
 
-def _say(args: argparse.Namespace, named: NamedObject, done: Restored) -> None:
+def _print_result(args: argparse.Namespace, named: NamedObject, done: Restored) -> None:
     would = "would be " if args.dry_run else ""
     print(f"{named}: {would}{done.action}")
     if done.action == "updated":
@@ -160,7 +160,7 @@ def _say(args: argparse.Namespace, named: NamedObject, done: Restored) -> None:
         print(f"    {note}")
 
 
-def _tell(done: restore_crd.Objects, problems: Sequence[str]) -> int:
+def _print_crd_result(done: restore_crd.Objects, problems: Sequence[str]) -> int:
     """Print the result; ``problems`` lists what the snapshot lacks and was not restored."""
     print(f"{counted(done.created, 'object')} restored")
     if done.there:

@@ -297,7 +297,7 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
     except asyncio.CancelledError:
         return 0
     except (StoreError, OSError, ValueError) as error:
-        raise CliFailure(_told(error, settings)) from error
+        raise CliFailure(_failure_text(error, settings)) from error
     return 0
 
 
@@ -322,7 +322,7 @@ async def _until_its_store_is_lost(store: Store) -> None:
         await owner.lost()
 
 
-def _told(error: Exception, settings: Settings) -> str:
+def _failure_text(error: Exception, settings: Settings) -> str:
     if isinstance(error, socket.gaierror):
         return f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
     if isinstance(error, OSError) and error.errno in _NOT_BOUND and error.filename is None:

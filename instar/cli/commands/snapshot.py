@@ -108,11 +108,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    asked = _asked(args)
+    asked = _capture_scope(args)
     key = _key(args.redact_key)
     packing = _packing(args)
     try:
-        manifest = _taken(args, asked, key, packing)
+        manifest = _take_snapshot(args, asked, key, packing)
     except Interrupted as error:
         more = f"; go on with --resume ({packing.folder})" if packing.folder.exists() else ""
         raise CliFailure(f"{error}{more}") from error
@@ -129,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if manifest.complete else 1
 
 
-def _taken(
+def _take_snapshot(
     args: argparse.Namespace, asked: CaptureScope, key: bytes | None, packing: Packing
 ) -> Manifest:
     audit = audit_events(args.audit_log)
@@ -176,7 +176,7 @@ async def _of_store(
         raise CliFailure(str(error)) from error
 
 
-def _asked(args: argparse.Namespace) -> CaptureScope:
+def _capture_scope(args: argparse.Namespace) -> CaptureScope:
     if args.storage is not None and args.source is not None:
         raise CliFailure("--storage and --from are mutually exclusive", code=2)
     if args.resume and args.force:

@@ -68,7 +68,7 @@ async def _copy(args: argparse.Namespace) -> int:
             await source.close()
     except StoreError as error:
         raise CliFailure(str(error)) from error
-    print(f"copied and verified {_told(copied.records, copied.bytes)}")
+    print(f"copied and verified {_size_text(copied.records, copied.bytes)}")
     return 0
 
 
@@ -83,7 +83,7 @@ async def _verify(path: str, config: Path | None) -> int:
         await inspector.close()
     for problem in found.problems:
         print(problem)
-    told = _told(found.records, found.bytes)
+    told = _size_text(found.records, found.bytes)
     if found.problems:
         raise CliFailure(f"{path}: {counted(len(found.problems), 'problem')} in {told}")
     shut = f" ({counted(inspector.shut, 'encrypted value')} not opened)" if inspector.shut else ""
@@ -91,7 +91,7 @@ async def _verify(path: str, config: Path | None) -> int:
     return 0
 
 
-def _told(records: int, size: int) -> str:
+def _size_text(records: int, size: int) -> str:
     return f"{counted(records, 'record')}, {counted(size, 'byte')}"
 
 

@@ -167,15 +167,15 @@ async def _upgrade(
     )
 
     async def judge(old: Object | None, new: Object) -> tuple[bool, tuple[str, ...]]:
-        return await _judged(args, client, config, old, new)
+        return await _review_change(args, client, config, old, new)
 
     async def migrate(live: Object, leaving: Sequence[str]) -> MigrationReport | str:
-        return await _migrated(args, client, live, leaving)
+        return await _migrate_crd(args, client, live, leaving)
 
     return await upgrade(client, crds, judge, migrate, options)
 
 
-async def _judged(
+async def _review_change(
     args: argparse.Namespace, client: Client, config: Config, old: Object | None, new: Object
 ) -> tuple[bool, tuple[str, ...]]:
     objects = [] if old is None else await sample(client, old, args.sample)
@@ -191,7 +191,7 @@ async def _judged(
     return report.exit_code(threshold) == 0, (*problems, *lines)
 
 
-async def _migrated(
+async def _migrate_crd(
     args: argparse.Namespace, client: Client, live: Object, leaving: Sequence[str]
 ) -> MigrationReport | str:
     crd = read_live_crd(live)

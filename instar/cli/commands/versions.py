@@ -80,7 +80,7 @@ async def _overview(args: argparse.Namespace, client: Client) -> int:
         return 0
     rows = [("CRD", "VERSIONS", "STORED", "CONVERSION")]
     for crd in crds:
-        shown = [_shown(item) for item in crd.versions]
+        shown = [_version_text(item) for item in crd.versions]
         stored = ",".join(crd.stored_versions) or "-"
         rows.append((crd.name, " ".join(shown), stored, crd.conversion.strategy))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
@@ -90,7 +90,7 @@ async def _overview(args: argparse.Namespace, client: Client) -> int:
     return 0
 
 
-def _shown(version: CrdVersion) -> str:
+def _version_text(version: CrdVersion) -> str:
     name = f"[{version.name}]" if version.storage else version.name
     return name if version.served else f"({name})"
 

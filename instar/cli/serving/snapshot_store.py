@@ -45,7 +45,7 @@ def filling(args: argparse.Namespace) -> Callable[[Store], Awaitable[None]] | No
     from instar.tools.snapshots.errors import SnapshotError
     from instar.tools.snapshots.loading import filling as filling_from
 
-    filled = filling_from(source, lambda world, loaded: _tell(source, world, loaded))
+    filled = filling_from(source, lambda world, loaded: _print_summary(source, world, loaded))
 
     async def fill(store: Store) -> None:
         try:
@@ -56,7 +56,7 @@ def filling(args: argparse.Namespace) -> Callable[[Store], Awaitable[None]] | No
     return fill
 
 
-def _tell(source: str, world: World, loaded: Loaded) -> None:
+def _print_summary(source: str, world: World, loaded: Loaded) -> None:
     for problem in world.problems:
         print(f"instar serve: {problem}", file=sys.stderr)
     left = loaded.left_out.total() + sum(world.counts().missing.values())

@@ -55,10 +55,10 @@ async def with_workers(
             await asyncio.gather(*(worker.spawn() for worker in workers))
             async with (
                 running(alone) as server,
-                _lent(server, folder, loans),
+                _shared_store(server, folder, loans),
                 gathered(server.machinery.metrics, folder),
             ):
-                orders = _orders(alone, server)
+                orders = _worker_settings(alone, server)
                 try:
                     await asyncio.gather(*(worker.start(orders) for worker in workers))
                     yield server
@@ -69,7 +69,9 @@ async def with_workers(
 
 
 @contextlib.asynccontextmanager
-async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> AsyncIterator[None]:
+async def _shared_store(
+    server: RunningServer, folder: Path, loans: Loans | None
+) -> AsyncIterator[None]:
     backend = server.machinery.backend
     store = bare(backend.store)  # each worker has the encryption keys itself
     books = backend.books
@@ -98,7 +100,7 @@ def _command(args: argparse.Namespace, folder: Path) -> list[str]:
     return [sys.executable, "-m", "instar", "serve", *args.arguments, *own]
 
 
-def _orders(settings: Settings, server: RunningServer) -> bytes:
+def _worker_settings(settings: Settings, server: RunningServer) -> bytes:
     """Return the settings resolved by this process, for the workers."""
     port = urlsplit(server.url).port
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -125,15 +127,15 @@ class Worker:
         """``files`` are inherited under the same descriptor numbers."""
         self._command = command
         self._files = tuple(files)
-        self._orders = b""
+        self._worker_settings = b""
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
 
     async def start(self, orders: bytes = b"") -> None:
         """Start the process; it serves when it is ready."""
-        self._orders = orders
+        self._worker_settings = orders
         process = self._process or await self.spawn()
-        self._tell(process)
+        self._send_settings(process)
         self._keeper = asyncio.get_running_loop().create_task(self._keep(process))
 
     async def stop(self) -> None:
@@ -150,9 +152,9 @@ class Worker:
             process.kill()
             await process.wait()
 
-    def _tell(self, process: asyncio.subprocess.Process) -> None:
+    def _send_settings(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None
-        process.stdin.write(self._orders)
+        process.stdin.write(self._worker_settings)
 
     async def spawn(self) -> asyncio.subprocess.Process:
         self._process = await asyncio.create_subprocess_exec(
@@ -179,7 +181,7 @@ class Worker:
             await asyncio.sleep(_RESTART_SECONDS)
             try:
                 process = await self.spawn()
-                self._tell(process)
+                self._send_settings(process)
                 return process
             except OSError as error:
                 log.error("a worker cannot be started, trying again: %s", error)

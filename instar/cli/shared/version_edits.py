@@ -51,13 +51,13 @@ async def edit_cluster(
     args: argparse.Namespace, client: Client, situation: Situation, raw: Object
 ) -> int:
     """Edit the CRD, guarded by the resourceVersion that was checked."""
-    wish = _wish(args)
-    _refuse(args, situation, wish)
+    wish = _requested_edit(args)
+    _raise_if_blocked(args, situation, wish)
     _warn(args, situation)
     EDITS[args.action](raw, wish)
     dry_run = "All" if args.dry_run else None
     await client.put(crd_path(args.crd), raw, fieldManager="instar-versions", dryRun=dry_run)
-    _tell(args, "the cluster")
+    _print_result(args, "the cluster")
     return 0
 
 
@@ -69,18 +69,18 @@ def edit_file(
         raise CliFailure(
             "--file needs an edit, such as `instar versions CRD serve VERSION`", code=2
         )
-    wish = _wish(args)
+    wish = _requested_edit(args)
     editor, documents, target = _load(args.file, args.crd)
     if situation is not None and args.action in ("unserve", "remove"):
         # The file may be ahead of the cluster, so check the cluster's state too.
-        _refuse(args, situation, wish)
-    _refuse(args, _as_in_file(situation, target, cluster), wish)
+        _raise_if_blocked(args, situation, wish)
+    _raise_if_blocked(args, _as_in_file(situation, target, cluster), wish)
     EDITS[args.action](target, wish)
     if not args.dry_run:
         text = io.StringIO()
         editor.dump_all(documents, text)
         write(args.file, text.getvalue())
-    _tell(args, str(args.file))
+    _print_result(args, str(args.file))
     if situation is None:
         print("offline: clients and stored objects of this version were not checked")
     return 0
@@ -111,7 +111,7 @@ def _as_in_file(situation: Situation | None, target: Object, cluster: Object | N
     )
 
 
-def _wish(args: argparse.Namespace) -> VersionEdit:
+def _requested_edit(args: argparse.Namespace) -> VersionEdit:
     schema: Object | None = None
     if args.schema is not None:
         try:
@@ -123,7 +123,7 @@ def _wish(args: argparse.Namespace) -> VersionEdit:
     return VersionEdit(args.version, args.source, schema, args.warning)
 
 
-def _refuse(args: argparse.Namespace, situation: Situation, wish: VersionEdit) -> None:
+def _raise_if_blocked(args: argparse.Namespace, situation: Situation, wish: VersionEdit) -> None:
     blocks = STEPS[args.action](situation, wish.version)
     if args.action == "add":
         blocks += blocks_schema(situation.crd, wish.source, wish.schema)
@@ -152,7 +152,7 @@ def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:
     raise CliFailure(f"{path}: contains no {GROUP}/v1 {KIND} {name}")
 
 
-def _tell(args: argparse.Namespace, where: str) -> None:
+def _print_result(args: argparse.Namespace, where: str) -> None:
     crd, version = args.crd, args.version
     if args.dry_run:
         print(f"{crd}: {version} can be {DONE[args.action]} in {where}; nothing was changed")

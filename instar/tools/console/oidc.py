@@ -62,7 +62,7 @@ class OidcSignIn:
 
     async def start(self, request: Request) -> tuple[str, list[str]]:
         """Return the issuer URL to redirect to, and cookies. Raises ``SignInFailed``."""
-        found = await self._found()
+        found = await self._discover()
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         question = {
             "response_type": "code",
@@ -98,7 +98,7 @@ class OidcSignIn:
         code = request.one("code")
         if not code:
             raise SignInFailed("the issuer sent no code")
-        token = await self._exchanged(request, code, kept["verifier"])
+        token = await self._exchange_code(request, code, kept["verifier"])
         return session_of("oidc", token, self._clock()), kept["nonce"], kept["next"]
 
     def forget(self) -> list[str]:
@@ -111,9 +111,9 @@ class OidcSignIn:
         except (NoSession, Ended):
             raise SignInFailed("it took too long, or began in another browser; try again") from None
 
-    async def _exchanged(self, request: Request, code: str, verifier: str) -> str:
+    async def _exchange_code(self, request: Request, code: str, verifier: str) -> str:
         """Exchange a code for the ID token."""
-        found = await self._found()
+        found = await self._discover()
         fields = {
             "grant_type": "authorization_code",
             "code": code,
@@ -126,7 +126,7 @@ class OidcSignIn:
             pair = f"{quote(self._settings.client)}:{quote(self._secret)}"
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         try:
-            with self._in_turn():
+            with self._limited():
                 answer = orjson.loads(await self._post(found.token, fields, headers))
         except FetchTrouble as error:
             raise SignInFailed(f"the issuer gives no token: {error}") from error
@@ -137,13 +137,13 @@ class OidcSignIn:
             raise SignInFailed("the issuer sent no ID token")
         return token
 
-    async def _found(self) -> Endpoints:
+    async def _discover(self) -> Endpoints:
         """Return the endpoints of the discovery document, cached for an hour."""
         if self._endpoints is not None and self._clock() < self._fresh_until:
             return self._endpoints
         url = f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
         try:
-            with self._in_turn():
+            with self._limited():
                 document = orjson.loads((await self._fetch(url)).body)
         except FetchTrouble as error:
             raise SignInFailed(f"the issuer cannot be reached: {error}") from error
@@ -154,7 +154,7 @@ class OidcSignIn:
         return self._endpoints
 
     @contextmanager
-    def _in_turn(self) -> Iterator[None]:
+    def _limited(self) -> Iterator[None]:
         """Limit concurrent sign-ins: any browser may start one, and the issuer may be slow."""
         if self._asking >= _AT_ONCE:
             raise SignInFailed("too many are signing in at this moment; try again")

@@ -31,7 +31,7 @@ def translate(
 ) -> Translated:
     """``tls``: certificate and key to serve; ``ours``: the flags of ``instar serve``."""
     left = {name: values for name, values in flags.items() if name not in _ELSEWHERE}
-    host, port = _taken(left, "bind-address", "0.0.0.0"), _taken(left, "secure-port", "6443")
+    host, port = _pop_flag(left, "bind-address", "0.0.0.0"), _pop_flag(left, "secure-port", "6443")
     words = [
         f"--listen={f'[{host}]' if ':' in host else host}:{port}",
         f"--storage={storage}",
@@ -40,16 +40,16 @@ def translate(
         "--gc=off",  # an API server alone has no garbage collector, and tests rely on that
     ]
     ignored = []
-    for network in filter(None, _taken(left, "service-cluster-ip-range", "").split(",")):
+    for network in filter(None, _pop_flag(left, "service-cluster-ip-range", "").split(",")):
         if ":" in network:
             ignored.append(f"service-cluster-ip-range={network}")
         else:
             words.append(f"--service-cluster-ip-range={network}")
-    if _taken(left, "logging-format", "text") == "json":
+    if _pop_flag(left, "logging-format", "text") == "json":
         words.append("--log=json")
-    if _number(_taken(left, "v", "0")) >= _REQUESTS_ARE_LOGGED:
+    if _number(_pop_flag(left, "v", "0")) >= _REQUESTS_ARE_LOGGED:
         words.append("--verbose")
-    if _taken(left, "insecure-port", "0") not in ("0", ""):
+    if _pop_flag(left, "insecure-port", "0") not in ("0", ""):
         ignored.append("insecure-port")
     for name, values in sorted(left.items()):
         if f"--{name}" not in ours:
@@ -61,7 +61,7 @@ def translate(
     return Translated(words, ignored)
 
 
-def _taken(left: Flags, name: str, otherwise: str) -> str:
+def _pop_flag(left: Flags, name: str, otherwise: str) -> str:
     """Return and remove the last value of a flag."""
     values = left.pop(name, None)
     return values[-1] if values else otherwise

@@ -99,7 +99,7 @@ class SuiteRunner:
     async def on_create(self, case: SuiteCase, result: Result) -> None:
         assert case.initial is not None
         reply, status = await self._create(case.initial, result)
-        self._judge(case, result, status or reply)
+        self._compare(case, result, status or reply)
 
     async def on_update(self, case: SuiteCase, result: Result) -> None:
         assert case.initial is not None
@@ -112,14 +112,14 @@ class SuiteRunner:
         if reply.refused or "status" not in new or not self._has_status(new):
             if case.expected_status_error:
                 result.failures.append("the status was never written: the update itself failed")
-            self._judge(case, result, reply)
+            self._compare(case, result, reply)
             return
         new["metadata"]["resourceVersion"] = reply.document["metadata"]["resourceVersion"]
         status = await self._api.ask("PUT", f"{path}/status", new)
         if case.expected_status_error:
             _expect_refusal(result, status, case.expected_status_error, "of the status")
             return
-        self._judge(case, result, status)
+        self._compare(case, result, status)
 
     async def on_apply(self, case: SuiteCase, result: Result) -> None:
         assert case.second is not None
@@ -135,7 +135,7 @@ class SuiteRunner:
         reply = await self._api.ask(
             "PATCH", path, applied, query=query, content_type="application/apply-patch+yaml"
         )
-        self._judge(case, result, reply)
+        self._compare(case, result, reply)
 
     async def on_convert(self, case: SuiteCase, result: Result) -> None:
         assert case.initial is not None
@@ -146,7 +146,7 @@ class SuiteRunner:
         if case.version not in kind.versions:
             raise _Stopped(f"{case.version} is not served; {kind.name} has {kind.versions}")
         path = self._path(other, name=live["metadata"]["name"])
-        self._judge(case, result, await self._api.ask("GET", path))
+        self._compare(case, result, await self._api.ask("GET", path))
 
     # Steps --------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class SuiteRunner:
         version = parse_group_version(str(obj["apiVersion"])).version
         return self._kind(obj).has_status(version)
 
-    def _judge(self, case: SuiteCase, result: Result, reply: EmbeddedReply) -> None:
+    def _compare(self, case: SuiteCase, result: Result, reply: EmbeddedReply) -> None:
         if case.expected_error:
             _expect_refusal(result, reply, case.expected_error)
         elif reply.refused:

@@ -36,7 +36,7 @@ def validate(task: Task, jobs: int) -> Verdicts:
     """Validate every document of the texts, in order. CRDs among the texts are served, too."""
     parsed = [_parsed(text) for text in task.texts] if _mentions_crds(task.texts) else []
     own = [one for found, _ in parsed for one in found if is_crd(one.value)]
-    task = Task((*task.crds, *map(_bare, own)), task.texts, task.old)
+    task = Task((*task.crds, *map(_picklable, own)), task.texts, task.old)
     size = sum(len(text) for _, text in task.texts)
     jobs = max(1, min(jobs, len(task.texts), size // _BYTES_A_PROCESS))
     if jobs == 1:
@@ -56,7 +56,7 @@ def _mentions_crds(texts: Iterable[Text]) -> bool:
     return any("CustomResourceDefinition" in text for _, text in texts)
 
 
-def _bare(document: Document) -> Document:
+def _picklable(document: Document) -> Document:
     """Return the document without what cannot be pickled."""
     return Document(document.value, document.file)
 
@@ -73,10 +73,10 @@ def _shared_out(texts: Sequence[Text], jobs: int) -> list[tuple[Text, ...]]:
 
 
 def _run(task: Task, tell_crds: bool) -> Verdicts:
-    return asyncio.run(_judged(task, tell_crds=tell_crds))
+    return asyncio.run(_validate_task(task, tell_crds=tell_crds))
 
 
-async def _judged(task: Task, *, tell_crds: bool) -> Verdicts:
+async def _validate_task(task: Task, *, tell_crds: bool) -> Verdicts:
     verdicts = Verdicts()
     async with embedded() as api:
         judge = ManifestValidator(api, _identified(task.old, verdicts))

@@ -74,9 +74,9 @@ class ManifestValidator:
             return _judged(document, [_finding(document, ValidationLevel.UNKNOWN, text)])
         if version not in kind.versions:
             return _judged(document, [_not_served(document, kind)])
-        return _judged(document, await self._asked(document, kind, version))
+        return _judged(document, await self._dry_run(document, kind, version))
 
-    async def _asked(
+    async def _dry_run(
         self, document: Document, kind: ServedKind, version: str
     ) -> list[ValidationFinding]:
         obj = document.value

@@ -139,13 +139,13 @@ def read_exec(body: Mapping[str, Any], beside: Path, cluster: Mapping[str, Any])
         version=version,
         args=tuple(str(each) for each in body.get("args") or ()),
         env={str(each["name"]): str(each["value"]) for each in body.get("env") or ()},
-        cluster=_told(cluster) if body.get("provideClusterInfo") else None,
+        cluster=_cluster_document(cluster) if body.get("provideClusterInfo") else None,
         interactive=str(body.get("interactiveMode") or "IfAvailable"),
         hint=str(body.get("installHint") or ""),
     )
 
 
-def _told(cluster: Mapping[str, Any]) -> dict[str, Any]:
+def _cluster_document(cluster: Mapping[str, Any]) -> dict[str, Any]:
     names = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
     told = {name: cluster[name] for name in names if cluster.get(name)}
     if cluster.get("certificate-authority-data"):

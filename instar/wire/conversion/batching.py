@@ -96,7 +96,7 @@ class _Lane:
             return await self._inner.convert(objects, self._api_version)
         finally:
             self._under_way -= 1
-            self._depart()
+            self._send_waiting()
 
     async def join(self, objects: Sequence[Object]) -> list[Object]:
         call = _Call(objects)
@@ -104,9 +104,9 @@ class _Lane:
         if self._timer is None:
             loop = asyncio.get_running_loop()
             if self._under_way:
-                self._timer = loop.call_later(_PATIENCE, self._depart)
+                self._timer = loop.call_later(_PATIENCE, self._send_waiting)
             else:
-                self._timer = loop.call_soon(self._look_around, 0, _QUIET_TURNS)
+                self._timer = loop.call_soon(self._send_when_quiet, 0, _QUIET_TURNS)
         try:
             return await call.done
         except asyncio.CancelledError:
@@ -115,17 +115,17 @@ class _Lane:
                 call.flight.left()
             raise
 
-    def _look_around(self, seen: int, turns: int) -> None:
+    def _send_when_quiet(self, seen: int, turns: int) -> None:
         """Wait a few loop iterations while new callers arrive, then send the call."""
         here = len(self._waiting)
         if here == seen:
             turns -= 1
         if not turns or here >= _MANY or self._crowd.inside == 1:
-            self._depart()
+            self._send_waiting()
             return
-        self._timer = asyncio.get_running_loop().call_soon(self._look_around, here, turns)
+        self._timer = asyncio.get_running_loop().call_soon(self._send_when_quiet, here, turns)
 
-    def _depart(self) -> None:
+    def _send_waiting(self) -> None:
         """Send everything that waits."""
         if self._timer is not None:
             self._timer.cancel()
@@ -138,26 +138,28 @@ class _Lane:
             calls = calls[count:]
             for call in flight.calls:
                 call.flight = flight
-            flight.task = asyncio.get_running_loop().create_task(self._carry(flight))
+            flight.task = asyncio.get_running_loop().create_task(self._run_call(flight))
 
-    async def _carry(self, flight: _Flight) -> None:
+    async def _run_call(self, flight: _Flight) -> None:
         """Run the call and break the reference cycle of callers and call at the end, so that its
         objects are freed without the garbage collector, which would pause the loop."""
         try:
-            await self._fly(flight.calls)
+            await self._convert_calls(flight.calls)
         finally:
             for call in flight.calls:
                 call.flight = None
 
-    async def _fly(self, calls: list[_Call]) -> None:
+    async def _convert_calls(self, calls: list[_Call]) -> None:
         together = [obj for call in calls for obj in call.objects]
         try:
             converted = await self.at_once(together)
         except ApiError as failure:
-            if len(calls) == 1 or _is_everybodys(failure):
+            if len(calls) == 1 or _concerns_all(failure):
                 _fail(calls, failure)
                 return
-            await asyncio.gather(*(self._fly([call]) for call in calls if not call.done.done()))
+            await asyncio.gather(
+                *(self._convert_calls([call]) for call in calls if not call.done.done())
+            )
             return
         except Exception as failure:
             _fail(calls, failure)
@@ -179,7 +181,7 @@ def _fitting(calls: Sequence[_Call]) -> int:
     return len(calls)
 
 
-def _is_everybodys(failure: ApiError) -> bool:
+def _concerns_all(failure: ApiError) -> bool:
     """Return whether the failure applies to all callers. An unreachable webhook does; a refusal or
     an invalid answer may be caused by one caller's object."""
     if isinstance(failure, ConversionFailed):

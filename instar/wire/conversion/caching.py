@@ -73,7 +73,7 @@ class SharedConverter:
             wanted = [object() if key is None else (api_version, key) for key in keys]
             kept = {key: wanted[at] for at, key in enumerate(keys) if key is not None}
             memorable = frozenset(kept.values())
-            return await self._collected(wanted, memorable, load, api_version, finish)
+            return await self._collect_results(wanted, memorable, load, api_version, finish)
 
     @property
     def has_room(self) -> bool:
@@ -98,7 +98,7 @@ class SharedConverter:
         if own:
             memorable = frozenset(own)
             flight = self._start(own, memorable, load, api_version, finish, first_to_go=True)
-            await self._landed({flight})
+            await self._await_flights({flight})
             flight.task.result()
         return len(own)
 
@@ -136,7 +136,7 @@ class SharedConverter:
         self.forget()
         self._memo = None
 
-    async def _collected(
+    async def _collect_results(
         self,
         wanted: Sequence[Hashable],
         memorable: frozenset[Hashable],
@@ -144,7 +144,7 @@ class SharedConverter:
         api_version: str,
         finish: Finish,
     ) -> list[bytes]:
-        have = self._remembered(wanted)
+        have = self._cached_results(wanted)
         missing = _first_positions(wanted, have)
         any_flight, counted = True, False
         while missing:
@@ -156,7 +156,7 @@ class SharedConverter:
             if not counted:
                 self._count(len(wanted), len(missing), len(joined))
                 counted = True
-            await self._landed(flights)
+            await self._await_flights(flights)
             have.update(_results(flights, missing))
             missing = {key: at for key, at in missing.items() if key not in have}
             any_flight = False
@@ -164,7 +164,7 @@ class SharedConverter:
             self._count(len(wanted), 0, 0)
         return [have[key] for key in wanted]
 
-    def _remembered(self, wanted: Sequence[Hashable]) -> dict[Hashable, bytes]:
+    def _cached_results(self, wanted: Sequence[Hashable]) -> dict[Hashable, bytes]:
         if self._memo is None:
             return {}
         return self._memo.get_many(self._scope, wanted)
@@ -197,7 +197,7 @@ class SharedConverter:
         async def fly() -> dict[Hashable, bytes]:
             try:
                 converted = await self._inner.convert(objects, api_version)
-                results = self._finished(own, converted, finish)
+                results = self._finish_results(own, converted, finish)
                 if scope is self._scope:
                     self._keep(results, memorable, first_to_go=first_to_go)
                 return results
@@ -205,12 +205,12 @@ class SharedConverter:
                 self._forget(flight)
 
         flight.task = asyncio.create_task(fly())
-        flight.task.add_done_callback(_look_at_failure)
+        flight.task.add_done_callback(_retrieve_failure)
         self._flights.update(dict.fromkeys(own, flight))
         return flight
 
     @staticmethod
-    def _finished(
+    def _finish_results(
         own: Mapping[Hashable, int],
         converted: Iterable[Object],
         finish: Finish,
@@ -231,7 +231,7 @@ class SharedConverter:
             for key in memorable & results.keys():
                 self._memo.put(self._scope, key, results[key], first_to_go=first_to_go)
 
-    async def _landed(self, flights: set[_Flight]) -> None:
+    async def _await_flights(self, flights: set[_Flight]) -> None:
         """Wait for all; a call without any waiter left is cancelled."""
         for flight in flights:
             flight.waiters += 1
@@ -301,7 +301,7 @@ def _concerns(failure: BaseException, flight: _Flight, missing: Mapping[Hashable
     return isinstance(failure, ConversionFailed) and failure.failure_type is FailureType.CALL
 
 
-def _look_at_failure(task: asyncio.Task[dict[Hashable, bytes]]) -> None:
+def _retrieve_failure(task: asyncio.Task[dict[Hashable, bytes]]) -> None:
     """Retrieve the exception, so that asyncio does not report it when the last waiter just left."""
     if not task.cancelled():
         task.exception()

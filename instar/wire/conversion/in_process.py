@@ -70,7 +70,9 @@ class InProcessConverter:
             problem = f"no answer within {go_duration(self._timeout)}"
             raise self._failed(attempt, source, problem, FailureType.CALL) from error
         except Exception as error:
-            raise self._failed(attempt, source, _told(error), FailureType.MALFORMED) from error
+            raise self._failed(
+                attempt, source, _exception_text(error), FailureType.MALFORMED
+            ) from error
         try:
             return contract.accept_all(objects, converted, api_version)
         except contract.BrokenContract as broken:
@@ -92,7 +94,7 @@ class InProcessConverter:
         )
 
 
-def _told(error: Exception) -> str:
+def _exception_text(error: Exception) -> str:
     """Format the exception: with its type for Python's own, without for the author's."""
     told, kind = str(error), type(error)
     return told if told and kind.__module__ != "builtins" else f"{kind.__name__}: {told}"

@@ -78,13 +78,15 @@ class WebhookConverter:
         encoded = [obj.json if isinstance(obj, Known) else encode_sorted(obj) for obj in objects]
         parts = list(self._parts(encoded))
         if len(parts) == 1:
-            return await self._asked(objects, encoded, api_version)
+            return await self._request_conversion(objects, encoded, api_version)
         results: dict[int, list[Object]] = {}
         left = iter(enumerate(parts))
 
         async def work_through() -> None:
             for number, part in left:
-                results[number] = await self._asked(objects[part], encoded[part], api_version)
+                results[number] = await self._request_conversion(
+                    objects[part], encoded[part], api_version
+                )
 
         await _all_or_none([work_through() for _ in range(self._limits.calls_at_once)])
         return [obj for number in range(len(parts)) for obj in results[number]]
@@ -99,7 +101,7 @@ class WebhookConverter:
             size += len(item)
         yield slice(start, len(encoded))
 
-    async def _asked(
+    async def _request_conversion(
         self, objects: Sequence[Object], encoded: Sequence[bytes], api_version: str
     ) -> list[Object]:
         """Send one ConversionReview and check its answer."""
@@ -114,7 +116,7 @@ class WebhookConverter:
         try:
             return contract.accept_all(objects, contract.check_answer(sent, received), api_version)
         except contract.BrokenContract as broken:
-            raise self._refused(objects, api_version, broken) from broken
+            raise self._refusal(objects, api_version, broken) from broken
 
     def _call_failed(
         self, objects: Sequence[Object], api_version: str, error: CallFailed | ValueError
@@ -129,7 +131,7 @@ class WebhookConverter:
             unreachable=known.unreachable,
         )
 
-    def _refused(
+    def _refusal(
         self, objects: Sequence[Object], api_version: str, broken: contract.BrokenContract
     ) -> ConversionFailed:
         guilty = objects if broken.index < 0 else [objects[broken.index]]

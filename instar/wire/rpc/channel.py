@@ -175,9 +175,9 @@ class GrpcChannel:
                     connection.close()
                     raise
         except TimeoutError as error:
-            raise _unreached("no answer in time") from error
+            raise _unreachable("no answer in time") from error
         except (OSError, RpcError) as error:
-            raise _unreached(str(error) or type(error).__name__) from error
+            raise _unreachable(str(error) or type(error).__name__) from error
         return connection
 
     async def _reach(self, loop: asyncio.AbstractEventLoop) -> Http2Connection:
@@ -199,7 +199,7 @@ def _timeout(milliseconds: int) -> bytes:
     return literal("grpc-timeout", f"{milliseconds}m")
 
 
-def _unreached(why: str) -> RpcError:
+def _unreachable(why: str) -> RpcError:
     return RpcError(GrpcCode.UNAVAILABLE, f"failed to connect: {why}", unsent=True)
 
 

@@ -160,10 +160,10 @@ class Http2Connection(asyncio.Protocol):
         left = [stream.deadline for stream in streams if not stream.done]
         self._set_alarm(min(left, default=inf))
 
-    def _beat(self) -> None:
+    def _ping_if_silent(self) -> None:
         if self._heard or not self._streams:
             self._heard = False
-            self._heartbeat = self._loop.call_later(_PING_AFTER, self._beat)
+            self._heartbeat = self._loop.call_later(_PING_AFTER, self._ping_if_silent)
         else:
             self._outgoing.write(frames.frame(frames.PING, 0, 0, bytes(8)))
             self._heartbeat = self._loop.call_later(_PING_PATIENCE, self._judge_silence)
@@ -185,7 +185,7 @@ class Http2Connection(asyncio.Protocol):
 
     def _judge_silence(self) -> None:
         if self._heard:
-            self._beat()
+            self._ping_if_silent()
         else:
             self.close(RpcError(GrpcCode.UNAVAILABLE, "the server does not answer a ping"))
 
@@ -199,7 +199,7 @@ class Http2Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=0)
         self._outgoing = Outgoing(self._loop, self._transport)
         self._outgoing.write(_HELLO)
-        self._beat()
+        self._ping_if_silent()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.takes_calls = False

@@ -81,7 +81,7 @@ def read(block: bytes) -> Headers:
             if table:
                 raise Garbled("a table, though we keep none")
             continue
-        header, at = _indexed(block, at) if first & 0x80 else _spelled(block, at)
+        header, at = _read_indexed(block, at) if first & 0x80 else _read_literal(block, at)
         found.append(header)
         size += len(header[0]) + len(header[1])
         if size > MOST_BYTES:
@@ -89,12 +89,12 @@ def read(block: bytes) -> Headers:
     return tuple(found)
 
 
-def _indexed(block: bytes, at: int) -> tuple[tuple[str, str], int]:
+def _read_indexed(block: bytes, at: int) -> tuple[tuple[str, str], int]:
     index, at = _read_number(block, at, 7)
     return _VALUES.get(index) or (_name(index), ""), at
 
 
-def _spelled(block: bytes, at: int) -> tuple[tuple[str, str], int]:
+def _read_literal(block: bytes, at: int) -> tuple[tuple[str, str], int]:
     # "With indexing" makes no difference: the table size is 0.
     index, at = _read_number(block, at, 6 if block[at] & 0x40 else 4)
     if index:

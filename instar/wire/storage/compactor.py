@@ -72,7 +72,7 @@ class Compactor:
         _note(self._recent, now, revision, 0.0)
         target = max(_old_enough(self._seen, now - self._keep), await self._excess())
         # Caches first: a cache may still have to read from the store what it shows.
-        self._tell(max(target, self._done, _old_enough(self._recent, now - self._window)))
+        self._notify_caches(max(target, self._done, _old_enough(self._recent, now - self._window)))
         if target > self._done:
             await self._store.compact(target)
             self._done = target
@@ -83,7 +83,7 @@ class Compactor:
             return 0
         return await self._store.excess(self._most.bytes, self._most.writes)
 
-    def _tell(self, revision: int) -> None:
+    def _notify_caches(self, revision: int) -> None:
         if self._compacted is not None and revision > self._told:
             self._told = revision
             self._compacted(revision)

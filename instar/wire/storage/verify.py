@@ -33,14 +33,14 @@ def verify_file(path: str, is_sound: IsSound) -> Verified:
         raise StoreError(f"{file}: not a store file of instar")
     try:
         with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as connection:
-            return _verified(connection, is_sound)
+            return _verify_rows(connection, is_sound)
     except sqlite3.Error as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
             raise in_use(file) from error
         raise StoreError(f"{file}: cannot be read: {error}") from error
 
 
-def _verified(connection: sqlite3.Connection, is_sound: IsSound) -> Verified:
+def _verify_rows(connection: sqlite3.Connection, is_sound: IsSound) -> Verified:
     problems = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
     records = size = 0
     (last,) = connection.execute("SELECT coalesce(max(revision), 0) FROM log").fetchone()

@@ -131,7 +131,7 @@ class _Record:
     ) -> None:
         self.where = where
         self._last, self._last_failed = now, failure is not None
-        told = None if failure is None else _told(now, failure, direction)
+        told = None if failure is None else _failure_document(now, failure, direction)
         self._all.add(seconds, told)
         if any(direction):
             self._times(direction).add(seconds, told)
@@ -170,7 +170,7 @@ class _Record:
         }
 
 
-def _told(now: float, failure: Failure, direction: tuple[str, str]) -> dict[str, Any]:
+def _failure_document(now: float, failure: Failure, direction: tuple[str, str]) -> dict[str, Any]:
     source, target = direction
     told = {"at": _moment(now), "kind": failure.kind, "text": failure.text[:_LONGEST_TEXT]}
     return {**told, "from": source, "to": target} if any(direction) else told

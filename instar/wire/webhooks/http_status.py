@@ -88,7 +88,7 @@ def _status_message(reply: HttpReply) -> str | None:
 def _generic_message(reply: HttpReply) -> str:
     if reply.status in _FIXED_TEXTS:
         return _FIXED_TEXTS[reply.status]
-    said = _said(reply)
+    said = _body_text(reply)
     if reply.status in _TEXT_OF_THE_SERVER:
         return said
     if reply.status >= 500:
@@ -101,7 +101,7 @@ def _generic_message(reply: HttpReply) -> str:
     )
 
 
-def _said(reply: HttpReply) -> str:
+def _body_text(reply: HttpReply) -> str:
     media_type = reply.content_type.partition(";")[0].strip().lower()
     if media_type and not media_type.startswith("text/"):
         return "unknown"

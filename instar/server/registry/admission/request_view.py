@@ -83,7 +83,7 @@ class Subject:
         self._subjects = subjects
         self.operation = operation
         self.validating = validating
-        self.asked = _asked(operation, validating=validating)
+        self.asked = _matched_request(operation, validating=validating)
         self._pairs: dict[str, ObjectPair] = {}
 
     async def means(self, criteria: Criteria, obj: Object | None = None) -> RequestEndpoint | None:
@@ -245,7 +245,7 @@ def refused_name(operation: Operation) -> str:
     return operation.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
 
 
-def _asked(operation: Operation, *, validating: bool) -> MatchedRequest:
+def _matched_request(operation: Operation, *, validating: bool) -> MatchedRequest:
     serving, target = operation.target.serving, operation.target
     name, namespace = operation.name, target.namespace
     if validating and not name and operation.obj is not None:

@@ -77,7 +77,7 @@ class Restless:
             first = entry is not None and entry.revision < revision
             held = crd.names if first and NAMES_ACCEPTED not in crd.conditions else crd.accepted
             if not wanted.isdisjoint(_all_names(held)):
-                found.append(_holding(crd, held))
+                found.append(_names_of(crd, held))
         return found
 
 
@@ -89,7 +89,7 @@ def _all_names(names: CrdNames) -> set[str]:
     return {names.plural, names.singular, names.kind, names.list_kind, *names.short_names} - {""}
 
 
-def _holding(crd: Crd, names: CrdNames) -> Object:
+def _names_of(crd: Crd, names: CrdNames) -> Object:
     """Return the part of a CRD that the name decision reads."""
     accepted = {
         "plural": names.plural,

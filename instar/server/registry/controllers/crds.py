@@ -103,7 +103,7 @@ class CrdController:
             states = await self._states(draft.size, crd, backend.revision + 1)
             drafts = [draft]
             for status in states:
-                following, crd = await self._drafted(name, crd, status)
+                following, crd = await self._draft_status(name, crd, status)
                 drafts.append(following)
             if self._changes != seen or backend.under_way(objects):
                 # A CRD of another process, which may request the same names, comes first. That
@@ -145,7 +145,7 @@ class CrdController:
 
     async def _attend(self, name: str) -> None:
         try:
-            await self._insist(name)
+            await self._reconcile_with_retries(name)
         except (Stale, ApiError):
             raise
         except Exception:
@@ -172,19 +172,19 @@ class CrdController:
         finally:
             self._release_writers(name)
 
-    async def _insist(self, name: str) -> None:
+    async def _reconcile_with_retries(self, name: str) -> None:
         """Reconcile with immediate retries after a conflict with another replica, since a client
         waits."""
         for _ in range(_ATTEMPTS):
             await self._context.backend.consistent()
             try:
                 async with self._deciding:
-                    return await self._bring_to_rest(name)
+                    return await self._reconcile(name)
             except Stale as error:
                 log.debug("another replica was faster: %s", error)
         raise Stale(name, 0, 0)
 
-    async def _bring_to_rest(self, name: str) -> None:
+    async def _reconcile(self, name: str) -> None:
         entry = self._crds.objects.entries.get(name)
         if entry is None:
             return
@@ -214,7 +214,7 @@ class CrdController:
             return True
         now = self._context.timestamp
         begun = deletion_in_progress(crd["status"], now())
-        if not _tried(crd["status"]) and begun != crd["status"]:
+        if not _has_failed_attempt(crd["status"]) and begun != crd["status"]:
             entry, crd = await self._write(entry, crd, begun)
         skipped = deletion_skipped(crd, now())
         if skipped is not None:
@@ -233,7 +233,7 @@ class CrdController:
             if status != crd["status"]:
                 await self._write(entry, crd, status)
             return False
-        if _is_held(crd) and self._context.now() - _marked(crd) < _SEEN_LEAVING:
+        if _is_held(crd) and self._context.now() - _deletion_time(crd) < _SEEN_LEAVING:
             return False
         await self._release(entry, crd, deletion_completed(crd["status"], now()))
         return True
@@ -251,7 +251,7 @@ class CrdController:
             return lambda: deletion_failed(crd["status"], text, now())
         if not resource.objects.entries:
             return None
-        if self._context.now() - _marked(crd) < _CONFIRM_WITHIN:
+        if self._context.now() - _deletion_time(crd) < _CONFIRM_WITHIN:
             return lambda: crd["status"]
         return lambda: deletion_unconfirmed(crd["status"], "context deadline exceeded", now())
 
@@ -270,13 +270,13 @@ class CrdController:
     async def _write(
         self, entry: CacheEntry, crd: Object, status: Object
     ) -> tuple[CacheEntry, Object]:
-        draft, new = await self._drafted(entry.suffix, crd, status)
+        draft, new = await self._draft_status(entry.suffix, crd, status)
         written = await self._context.backend.put(self._crds.objects, draft, entry.revision)
         if draft.token is not None:
             written.token = draft.token
         return written, new
 
-    async def _drafted(
+    async def _draft_status(
         self, name: str, crd: Object, status: Object
     ) -> tuple[InMemoryEntry, Object]:
         """Return the CRD with that status as a draft to store. Managed fields are attributed to
@@ -304,11 +304,11 @@ def _is_held(crd: Object) -> bool:
     return len(crd["metadata"]["finalizers"]) > 1
 
 
-def _marked(crd: Object) -> datetime:
+def _deletion_time(crd: Object) -> datetime:
     return datetime.fromisoformat(crd["metadata"]["deletionTimestamp"])
 
 
-def _tried(status: Object) -> bool:
+def _has_failed_attempt(status: Object) -> bool:
     """Return whether the condition already reports a failed attempt. Writing "in progress" before
     each retry would be two writes a second while an object has a finalizer."""
     condition = find_condition(status, TERMINATING) or {}

@@ -108,7 +108,7 @@ class MigrationController:
             and (condition_is_true(item, RUNNING) or not is_terminal(item))
             and (is_terminal(item) or not is_paused(item))
         ]
-        return min(waiting, key=_turn, default=None)
+        return min(waiting, key=_queue_order, default=None)
 
     def _all(self) -> Iterator[Object]:
         return _readable(self._migrations.objects.entries.values())
@@ -119,7 +119,7 @@ class MigrationController:
         if not is_terminal(migration):
             begun = bool((migration.get("status") or {}).get("resourceVersion"))
             await crd.begin(name, resumed=begun)
-            await self._tell(name, self._running("The migration is running"))
+            await self._write_status(name, self._running("The migration is running"))
             try:
                 await self._migrate(name, subject, migration)
             except NotFound:
@@ -130,7 +130,7 @@ class MigrationController:
         await crd.end(succeeded=succeeded)
         if current is not None:
             completed = ("False", "MigrationCompleted", "Migration completed")
-            await self._tell(name, self._condition(RUNNING, *completed))
+            await self._write_status(name, self._condition(RUNNING, *completed))
 
     async def _migrate(self, name: str, subject: GroupResource, migration: Object) -> None:
         resource = await self._resource(subject, migration)
@@ -153,32 +153,34 @@ class MigrationController:
             await self._fail(name, text + (f" (and {more} more objects)" if more else ""))
         else:
             succeeded = ("True", "StorageVersionMigrationSucceeded", "")
-            await self._tell(name, self._condition(SUCCEEDED, *succeeded))
+            await self._write_status(name, self._condition(SUCCEEDED, *succeeded))
 
     async def _rewrite(self, name: str, subject: GroupResource, backlog: Backlog) -> None:
         loop = asyncio.get_running_loop()
         told, delay = loop.time(), _FIRST_DELAY
         while backlog.left:
-            await self._unless_paused(name, backlog)
+            await self._raise_if_paused(name, backlog)
             if backlog.pending:
                 await backlog.batch()
             if self._catalog.find(*subject) is not backlog.resource:
                 raise ApiError(f"{subject} was removed or replaced during the migration")
             round_over = bool(backlog.retry) and not backlog.pending
             if round_over or loop.time() - told >= _PROGRESS_SECONDS:
-                await self._tell(name, self._running(_progress(backlog)))
+                await self._write_status(name, self._running(_progress(backlog)))
                 told = loop.time()
             if round_over:
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _LONGEST_DELAY)
                 backlog.next_round()
 
-    async def _unless_paused(self, name: str, backlog: Backlog) -> None:
+    async def _raise_if_paused(self, name: str, backlog: Backlog) -> None:
         """Raise ``_Paused`` if requested. Rewritten objects stay; the rest is found by revision."""
         current = self._read(name)
         if current is not None and is_paused(current):
             text = f"The migration is paused: {backlog.left} objects not yet migrated"
-            await self._tell(name, self._condition(RUNNING, "False", "MigrationPaused", text))
+            await self._write_status(
+                name, self._condition(RUNNING, "False", "MigrationPaused", text)
+            )
             raise _Paused
 
     async def _resource(self, subject: GroupResource, migration: Object) -> Resource | None:
@@ -200,13 +202,13 @@ class MigrationController:
         def note(status: Object) -> Object:
             return {"resourceVersion": sample, **status}
 
-        await self._tell(name, note)
+        await self._write_status(name, note)
         current = self._read(name) or {}
         return int((current.get("status") or {}).get("resourceVersion") or sample)
 
     async def _fail(self, name: str, text: str) -> None:
         failed = ("True", "StorageVersionMigrationFailed", text)
-        await self._tell(name, self._condition(FAILED, *failed))
+        await self._write_status(name, self._condition(FAILED, *failed))
 
     def _running(self, text: str) -> Callable[[Object], Object]:
         return self._condition(RUNNING, "True", "MigrationRunning", text)
@@ -221,7 +223,7 @@ class MigrationController:
         entry = self._migrations.objects.entries.get(name)
         return None if entry is None else entry.decode()
 
-    async def _tell(self, name: str, change: Callable[[Object], Object]) -> None:
+    async def _write_status(self, name: str, change: Callable[[Object], Object]) -> None:
         serving = self._migrations.serving
         target = Target(
             self._migrations, serving, self._migrations.codec, serving.storage, name=name
@@ -282,7 +284,7 @@ def _subject(migration: Object) -> GroupResource:
     return GroupResource(asked.get("group") or "", asked.get("resource") or "")
 
 
-def _turn(migration: Object) -> tuple[bool, str, str]:
+def _queue_order(migration: Object) -> tuple[bool, str, str]:
     metadata = migration["metadata"]
     running = condition_is_true(migration, RUNNING)
     return (not running, metadata.get("creationTimestamp", ""), metadata["name"])

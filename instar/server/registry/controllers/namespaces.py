@@ -50,7 +50,7 @@ class NamespaceController:
 
     async def start(self) -> None:
         for name in INITIAL:
-            await self._make_sure_of(name)
+            await self._ensure_namespace(name)
         self._objects.listeners.append(self._changed)
         self._context.backend.cache.on_reset(self._look_at_all)
         self._look_at_all()
@@ -70,7 +70,7 @@ class NamespaceController:
         if is_terminating(entry):
             self._leaving.add(entry.suffix)
 
-    async def _make_sure_of(self, name: str) -> None:
+    async def _ensure_namespace(self, name: str) -> None:
         while name not in self._objects.entries:
             try:
                 await self._make(name)
@@ -92,7 +92,7 @@ class NamespaceController:
             return None
         await self._purge(name)
         await self._context.backend.consistent()
-        gone = not self._lingers(name) and await self._finalize(name)
+        gone = not self._has_objects(name) and await self._finalize(name)
         return None if gone else _RETRY_SECONDS
 
     def _is_leaving(self, name: str) -> bool:
@@ -108,7 +108,9 @@ class NamespaceController:
                 continue
             target = Target(resource, serving, resource.codec, serving.storage, name)
             try:
-                await purge(self._context.backend, self._context, target, self._asked(target))
+                await purge(
+                    self._context.backend, self._context, target, self._delete_attributes(target)
+                )
             except errors.ApiError as error:
                 # Admission denied the delete: keep the objects and the namespace.
                 log.warning(
@@ -118,7 +120,7 @@ class NamespaceController:
                     error,
                 )
 
-    def _asked(self, target: Target) -> Attributes:
+    def _delete_attributes(self, target: Target) -> Attributes:
         """Return request attributes for admission; without admission plugins, the server's own."""
         if not self._context.admission.is_configured:
             return OURSELVES
@@ -132,7 +134,7 @@ class NamespaceController:
             namespace=target.namespace,
         )
 
-    def _lingers(self, name: str) -> bool:
+    def _has_objects(self, name: str) -> bool:
         return any(
             resource.serving.namespaced
             and next(resource.objects.suffixes(f"{name}/"), None) is not None

@@ -36,15 +36,15 @@ async def seals_document(backend: Backend) -> dict[str, Any] | None:
         group, plural = collection.prefix.rstrip("/").split("/")
         names: Counter[str] = Counter()
         for seal, count in counts.items():
-            names[_shown(seal)] += count
+            names[_key_text(seal)] += count
         found[plural if group == CORE else f"{plural}.{group}"] = {
-            "current": _shown(current),
+            "current": _key_text(current),
             "objects": dict(sorted(names.items())),
         }
     return dict(sorted(found.items()))
 
 
-def _shown(seal: Seal | None) -> str:
+def _key_text(seal: Seal | None) -> str:
     if seal is None:
         return _PLAIN
     return f"{seal.name} (cannot be opened)" if seal.problem else seal.name

@@ -145,7 +145,7 @@ class CrdStrategy(Strategy):
         if not found:
             for text in format_warnings(internal, None):
                 warn(text)
-            self._tell_unasked(internal, warn)
+            self._warn_unused_converter(internal, warn)
         return found
 
     def check_update(
@@ -159,11 +159,11 @@ class CrdStrategy(Strategy):
         if not found:
             for text in format_warnings(fresh, past):
                 warn(text)
-            self._tell_unasked(fresh, warn)
+            self._warn_unused_converter(fresh, warn)
             self._review_change(fresh, past, warn)
         return found
 
-    def _tell_unasked(self, crd: Object, warn: Warn) -> None:
+    def _warn_unused_converter(self, crd: Object, warn: Warn) -> None:
         """Warn about a registered converter that strategy None never calls, which loses data."""
         strategy = (crd["spec"].get("conversion") or {}).get("strategy")
         if crd["metadata"].get("name") in self._converted_here and strategy != "Webhook":

@@ -88,7 +88,9 @@ class Beside:
             )
         except ConnectionLost as error:
             raise ServiceUnavailable(f"{request.method} {request.path}: {error}") from None
-        return Response(opened.status, (), _told(opened.headers.items()), PassedOn(opened))
+        return Response(
+            opened.status, (), _forwarded_headers(opened.headers.items()), PassedOn(opened)
+        )
 
     def sign_in(self, shown: Object, now: float) -> Session:
         link = shown.get("link")
@@ -111,7 +113,7 @@ def _check(visitor: Visitor) -> None:
         raise NotSignedIn("NotSignedIn")
 
 
-def _told(headers: Any) -> list[Header]:
+def _forwarded_headers(headers: Any) -> list[Header]:
     return [
         (name.lower().encode("latin-1"), value.encode("latin-1", "replace"))
         for name, value in headers

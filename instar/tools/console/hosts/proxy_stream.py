@@ -24,7 +24,7 @@ class PassedOn:
 
     def open(self, outlet: Outlet) -> None:
         self._outlet = outlet
-        self._task = asyncio.get_running_loop().create_task(self._carry(outlet))
+        self._task = asyncio.get_running_loop().create_task(self._forward(outlet))
 
     def resume(self) -> None:
         self._room.set()
@@ -35,7 +35,7 @@ class PassedOn:
         if self._task is not None:
             self._task.cancel()
 
-    async def _carry(self, outlet: Outlet) -> None:
+    async def _forward(self, outlet: Outlet) -> None:
         try:
             async for chunk in self._opened.chunks():
                 outlet.send(chunk)

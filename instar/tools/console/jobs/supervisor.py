@@ -100,12 +100,12 @@ class _Running:
         return cls(process)
 
     async def talk(self, work: Object, answer: Answer) -> JobResult:
-        await self._say(work)
+        await self._send(work)
         while True:
-            message = await self._hear()
+            message = await self._receive()
             match message:
                 case {"ask": question}:
-                    await self._say(await _answered(question, answer))
+                    await self._send(await _answered(question, answer))
                 case {"note": note}:
                     self.notes.append(note)
                 case {"refused": text}:
@@ -113,20 +113,20 @@ class _Running:
                 case {"result": result}:
                     return JobResult(result, self.notes)
 
-    async def _say(self, message: Object) -> None:
+    async def _send(self, message: Object) -> None:
         try:
             self._stdin.write(orjson.dumps(message) + b"\n")
             await self._stdin.drain()
         except ConnectionError:
-            raise _died() from None
+            raise _process_failed() from None
 
-    async def _hear(self) -> Object:
+    async def _receive(self) -> Object:
         try:
             line = await self._stdout.readline()
         except ValueError:
             raise Internal("what was found is too large to be shown") from None
         if not line:
-            raise _died()
+            raise _process_failed()
         message: Object = orjson.loads(line)
         return message
 
@@ -144,5 +144,5 @@ async def _answered(question: Object, answer: Answer) -> Object:
         return {"failed": error.message, "unreachable": error.code in (429, 503)}
 
 
-def _died() -> ApiError:
+def _process_failed() -> ApiError:
     return Timeout("the work took more memory or time than it may, and was given up")

@@ -39,7 +39,7 @@ async def convert(
     source = crd.version(str(obj["apiVersion"]).rpartition("/")[2])
     if source is None:
         raise NotFound(f"{crd.name} has no version {str(obj['apiVersion'])[:200]}", details={})
-    taken = await offload.apart(lambda: _taken(crd, source, obj))
+    taken = await offload.apart(lambda: _admitted(crd, source, obj))
     namespace = (obj.get("metadata") or {}).get("namespace") or ""
     conversion = await conversion_of(client, crd, str(namespace), services)
     lines = [await _at(conversion, crd, version, source, taken.obj) for version in crd.versions]
@@ -81,7 +81,7 @@ async def _crd_of(client: Client, summaries: Summaries, obj: Object) -> str:
     raise NotFound(f"no CRD defines {str(kind)[:100]} of group {group[:200]}", details={})
 
 
-def _taken(crd: Crd, version: CrdVersion, obj: Object) -> Taken:
+def _admitted(crd: Crd, version: CrdVersion, obj: Object) -> Taken:
     answer = create(pipeline_of(crd, version), obj)
     return Taken(answer.obj, answer.refusals, answer.unknown)
 

@@ -109,10 +109,10 @@ def _document(state: MigrationState, plan: Plan | None) -> Object:
 def _latest_of(state: MigrationState) -> Object | None:
     if state.run is not None:
         return state.run.document()
-    return None if state.migration is None else _shown(state, state.migration)
+    return None if state.migration is None else _migration_document(state, state.migration)
 
 
-def _shown(state: MigrationState, migration: Object) -> Object:
+def _migration_document(state: MigrationState, migration: Object) -> Object:
     conditions = conditions_of(migration)
     latest = max(conditions, key=lambda item: item.get("lastTransitionTime") or "", default={})
     failed = next((item for item in conditions if item["type"] == "Failed"), latest)

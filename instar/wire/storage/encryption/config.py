@@ -298,12 +298,12 @@ def _check_masks(rules: Sequence[EncryptionRule]) -> None:
             for mask in (GroupPlural("*", subject.group), GroupPlural("*", "*")):
                 if mask in seen and mask != subject:
                     raise EncryptionConfigError(
-                        f'resource "{subject}" is masked by earlier rule "{_shown(mask)}"'
+                        f'resource "{subject}" is masked by earlier rule "{_subject_text(mask)}"'
                     )
         seen.update(rule.subjects)
 
 
-def _shown(subject: GroupPlural) -> str:
+def _subject_text(subject: GroupPlural) -> str:
     return f"{subject.plural}.{subject.group}"
 
 

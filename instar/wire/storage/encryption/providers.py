@@ -84,7 +84,7 @@ class _Keys:
                     return cipher.open(data[len(name) :], place), seal
                 except DecryptionFailed as refused:
                     refusals.append(str(refused))
-        raise DecryptionFailed(_joined(refusals) or self._unknown)
+        raise DecryptionFailed(_joined_errors(refusals) or self._unknown)
 
 
 class _Ring:
@@ -104,7 +104,7 @@ class _Ring:
                     # The identity provider may come first; on a mismatch try the next provider.
                     if opener.prefix:
                         refusals.append(str(refused))
-        raise DecryptionFailed(_joined(refusals) or "no matching prefix found")
+        raise DecryptionFailed(_joined_errors(refusals) or "no matching prefix found")
 
 
 class _Untouched(_Ring):
@@ -167,7 +167,7 @@ class Vault:
             opened = self._ring(collection).open(value, place)
         except DecryptionFailed as refused:
             self._count(collection, "from_storage", ENCRYPTED, "Unknown")
-            return value, Seal(_named(value), problem=str(refused))
+            return value, Seal(_prefix_text(value), problem=str(refused))
         if opened[1] is not None:
             prefix = value[: value.find(b":", len(ENCRYPTED)) + 4]
             self._count(collection, "from_storage", prefix, "OK")
@@ -219,7 +219,7 @@ def default_place(key: str) -> bytes:
     return (_PATHS + key).encode(errors="surrogateescape")
 
 
-def _named(value: bytes) -> str:
+def _prefix_text(value: bytes) -> str:
     """Return the readable prefix of an encrypted value: provider, version and key name."""
     parts = value[:256].split(b":", 5)
     if value.startswith(ENCRYPTED) and len(parts) > 4:
@@ -227,7 +227,7 @@ def _named(value: bytes) -> str:
     return "unknown"
 
 
-def _joined(texts: Sequence[str]) -> str:
+def _joined_errors(texts: Sequence[str]) -> str:
     unique = list(dict.fromkeys(texts))
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]" if unique else ""
 

@@ -119,14 +119,14 @@ class EtcdClient:
         self, method: str, request: bytes, read: Callable[[bytes], T], prompt: bool = False
     ) -> Awaitable[T]:
         """Make an idempotent call, on every endpoint in turn, until the timeout."""
-        return self._insist(method, request, read, (Doubt, _NotSent), prompt)
+        return self._call_until_answered(method, request, read, (Doubt, _NotSent), prompt)
 
     def send(self, method: str, request: bytes, read: Callable[[bytes], T]) -> Awaitable[T]:
         """Make a call that must not be executed twice; raises ``Doubt`` if it may have been
         executed."""
-        return self._insist(method, request, read, (_NotSent,))
+        return self._call_until_answered(method, request, read, (_NotSent,))
 
-    async def _insist(
+    async def _call_until_answered(
         self,
         method: str,
         request: bytes,
@@ -250,20 +250,20 @@ def _tls(options: EtcdOptions) -> ssl.SSLContext | None:
     if not (options.cafile or options.certfile or options.keyfile):
         return None
     try:
-        context = ssl.create_default_context(cafile=_named(options.cafile))
+        context = ssl.create_default_context(cafile=_readable_file(options.cafile))
         # Python 3.13 and later reject CAs that other etcd clients accept.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         context.set_alpn_protocols(["h2"])
         if options.certfile or options.keyfile:
-            certificate = _named(options.certfile or options.keyfile)
+            certificate = _readable_file(options.certfile or options.keyfile)
             assert certificate is not None
-            context.load_cert_chain(certificate, _named(options.keyfile))
+            context.load_cert_chain(certificate, _readable_file(options.keyfile))
     except OSError as error:
         raise StoreError(f"etcd: {error}") from error
     return context
 
 
-def _named(file: str) -> str | None:
+def _readable_file(file: str) -> str | None:
     """Check that a file can be read, because the TLS library's error does not name it."""
     if not file:
         return None

@@ -30,7 +30,7 @@ count as the end of history for etcd releases without reliable progress answers.
 
 
 @dataclass(slots=True)
-class _Telling:
+class _HistoryWatch:
     """A watch stream that replays the past of a key."""
 
     client: EtcdClient
@@ -63,7 +63,7 @@ class _Telling:
     async def _until_progress(self, target: int) -> None:
         while True:
             self.stream.send(wire.progress_request())
-            answer = await _soon(_PROD_SECONDS, self.answer)
+            answer = await _within_timeout(_PROD_SECONDS, self.answer)
             if answer is None or answer.created or answer.events or answer.fragment:
                 continue
             if answer.revision >= target:
@@ -74,7 +74,7 @@ class _Telling:
         while silences < _SILENCES or (self.found and not self.found[-1].deleted):
             if version == (0,):
                 raise Unavailable(f"etcd {self.endpoint.address} does not report its version")
-            if await _soon(_SILENCE, self.answer) is not None:
+            if await _within_timeout(_SILENCE, self.answer) is not None:
                 silences = 0
             else:
                 silences += 1
@@ -99,15 +99,15 @@ async def past_events(client: EtcdClient, key: bytes) -> tuple[int, list[wire.Wa
 async def _past_events(client: EtcdClient, key: bytes) -> tuple[int, list[wire.WatchEvent]]:
     now = await client.ask(RANGE, wire.range_request(key), wire.read_range)
     newest = now.kvs[0] if now.kvs else None
-    compacted, events = await _watched(client, key, 1, now)
+    compacted, events = await _watch_history(client, key, 1, now)
     while compacted:
         if newest is not None and newest.mod_revision <= compacted:
             return compacted, [wire.WatchEvent(newest, False)]
         try:
             before = await _value_at(client, key, compacted)
-            again, events = await _watched(client, key, compacted + 1, now)
+            again, events = await _watch_history(client, key, compacted + 1, now)
         except HistoryGone:
-            again, events = await _watched(client, key, 1, now)
+            again, events = await _watch_history(client, key, 1, now)
             before = []
         if not again:
             return compacted, [*before, *events]
@@ -121,14 +121,14 @@ async def _value_at(client: EtcdClient, key: bytes, revision: int) -> list[wire.
     return [wire.WatchEvent(kv, False) for kv in answer.kvs]
 
 
-async def _watched(
+async def _watch_history(
     client: EtcdClient, key: bytes, start: int, now: wire.RangeAnswer
 ) -> tuple[int, list[wire.WatchEvent]]:
     """Return the events, and the compacted revision if history does not reach back (else 0)."""
     messages = Messages()
     first = wire.watch_request(key, b"", start)
     endpoint, stream = await client.watch(first, messages.on_message, messages.on_end)
-    telling = _Telling(client, endpoint, stream, messages, [])
+    telling = _HistoryWatch(client, endpoint, stream, messages, [])
     try:
         if now.kvs:
             await telling.up_to(now.kvs[0].mod_revision)
@@ -145,7 +145,7 @@ async def _watched(
     return 0, telling.found
 
 
-async def _soon(
+async def _within_timeout(
     seconds: float, ask: Callable[[], Awaitable[wire.WatchAnswer]]
 ) -> wire.WatchAnswer | None:
     try:

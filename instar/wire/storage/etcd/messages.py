@@ -161,13 +161,13 @@ def read_swap(expected: int, data: bytes) -> SwapAnswer:
         raise ValueError(f"done at revision {revision}")
     if succeeded:
         return SwapAnswer(revision, True, revision)
-    actual = max((kv.mod_revision for kv in _found(parts)), default=0)
+    actual = max((kv.mod_revision for kv in _read_values(parts)), default=0)
     if actual == expected:
         raise ValueError(f"not done although the key is at revision {expected}")
     return SwapAnswer(revision, False, actual)
 
 
-def _found(parts: list[bytes]) -> list[KeyValue]:
+def _read_values(parts: list[bytes]) -> list[KeyValue]:
     """Return the key-values that the executed branch has read."""
     return [
         kv

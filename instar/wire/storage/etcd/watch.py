@@ -72,12 +72,12 @@ class EtcdWatch:
         if self._follower.reached < self._wanted and self._look is None and self._prodding is None:
             # Usually the event is on its way; start a task only if it does not arrive soon.
             loop = asyncio.get_running_loop()
-            self._look = loop.call_later(_PROGRESS_DELAY, self._look_after)
+            self._look = loop.call_later(_PROGRESS_DELAY, self._check_progress)
 
-    def _look_after(self) -> None:
+    def _check_progress(self) -> None:
         self._look = None
         if self._follower.reached < self._wanted and not self._follower.closed:
-            self._prodding = asyncio.get_running_loop().create_task(self._prod())
+            self._prodding = asyncio.get_running_loop().create_task(self._request_progress())
 
     @property
     def done(self) -> bool:
@@ -128,7 +128,7 @@ class EtcdWatch:
                 return  # only revisions seen already, mostly own writes
             answer = wire.read_watch(data)
             if answer.cancelled:
-                _settle(over, self._cancelled(answer))
+                _finish_future(over, self._cancelled(answer))
             elif not answer.created:
                 self._take(answer, parts)
 
@@ -143,12 +143,12 @@ class EtcdWatch:
 
     def _ended(self, over: asyncio.Future[None], error: RpcError | None) -> None:
         if error is None:
-            _settle(over, None)
+            _finish_future(over, None)
             return
         if error.code is GrpcCode.UNAUTHENTICATED:
             self._client.forget_token()
         endpoint = self._endpoint
-        _settle(over, explain(error, endpoint.address if endpoint else "watch"))
+        _finish_future(over, explain(error, endpoint.address if endpoint else "watch"))
 
     def _take(self, answer: wire.WatchAnswer, parts: list[Event]) -> None:
         """Deliver whole revisions; an answer without events reports the watch's progress."""
@@ -173,13 +173,13 @@ class EtcdWatch:
             return StoreError(f"etcd: {answer.cancel_reason or 'the watch was cancelled'}")
         return None
 
-    async def _prod(self) -> None:
+    async def _request_progress(self) -> None:
         try:
-            await self._insist()
+            await self._request_until_reached()
         finally:
             self._prodding = None
 
-    async def _insist(self) -> None:
+    async def _request_until_reached(self) -> None:
         loop = asyncio.get_running_loop()
         seen, since, nudged = self._follower.reached, loop.time(), -1
         while self._follower.reached < self._wanted and not self._follower.closed:
@@ -219,7 +219,7 @@ def reliable_progress(version: tuple[int, ...]) -> bool:
     return version >= (3, 5, 13) or (3, 4, 31) <= version < (3, 5)
 
 
-def _settle(over: asyncio.Future[None], error: StoreError | None) -> None:
+def _finish_future(over: asyncio.Future[None], error: StoreError | None) -> None:
     if over.done():
         return
     if error is None:

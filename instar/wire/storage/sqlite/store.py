@@ -183,7 +183,7 @@ class SqliteStore:
         few = sum(counts.get(each, 0) for each in wanted) * _SCAN_PAYS < sum(counts.values())
         with self._reading():
             if not few:
-                yield from self._scanned(until, wanted)
+                yield from self._scan_log(until, wanted)
                 return
             for revision in self._index.rows(until, wanted):
                 key, value = self._file.reader.execute(_ROW, (revision,)).fetchone()
@@ -192,7 +192,7 @@ class SqliteStore:
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:
         return self._index.names(prefix)
 
-    def _scanned(self, until: int, prefixes: Collection[str]) -> Iterator[Logged]:
+    def _scan_log(self, until: int, prefixes: Collection[str]) -> Iterator[Logged]:
         """Yield writes by a sequential scan on a connection of its own, because it may take
         long."""
         last = "\0"

@@ -38,7 +38,7 @@ class SqliteValues:
         """Return key and value: an encrypted value is bound to its key."""
         try:
             with self._lock:
-                return self._found(place)
+                return self._read_row(place)
         except sqlite3.OperationalError as error:
             raise Unavailable(f"{self._name}: {error}") from error
         except sqlite3.Error as error:
@@ -49,7 +49,7 @@ class SqliteValues:
             with self._lock:
                 self._cursor.execute("BEGIN")
                 try:
-                    return [self._found(place) for place in places]
+                    return [self._read_row(place) for place in places]
                 finally:
                     self._cursor.execute("COMMIT")
         except sqlite3.OperationalError as error:
@@ -57,7 +57,7 @@ class SqliteValues:
         except sqlite3.Error as error:
             raise StoreError(f"{self._name}: {error}") from error
 
-    def _found(self, place: int) -> tuple[str, bytes]:
+    def _read_row(self, place: int) -> tuple[str, bytes]:
         row: tuple[str, bytes | None] | None = self._cursor.execute(_ROW, (place,)).fetchone()
         if row is None or row[1] is None:
             raise Gone(place)

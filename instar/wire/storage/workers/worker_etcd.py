@@ -107,11 +107,11 @@ class BesideStore:
         self._wanted = max(self._wanted, revision)
         if self._look is None and self._lender.reached < self._wanted:
             loop = asyncio.get_running_loop()
-            self._look = loop.call_later(_LOOK_SECONDS, self._look_after)
+            self._look = loop.call_later(_LOOK_SECONDS, self._request_revision)
 
-    def _look_after(self) -> None:
+    def _request_revision(self) -> None:
         self._look = None
         if self._lender.reached < self._wanted:
             self._lender.expect(self._wanted)
             loop = asyncio.get_running_loop()
-            self._look = loop.call_later(_LOOK_AGAIN_SECONDS, self._look_after)
+            self._look = loop.call_later(_LOOK_AGAIN_SECONDS, self._request_revision)

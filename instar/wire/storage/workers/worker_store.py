@@ -168,7 +168,7 @@ class PeerStore:
                 follower.end(read_error(rest[1]))
             return
         if what in ("moved", "fence"):
-            self._told(what, rest)
+            self._on_message(what, rest)
             return
         future = self._asked.get(number)
         if future is None or future.done():
@@ -178,7 +178,7 @@ class PeerStore:
         else:
             future.set_exception(read_error(rest[0]))
 
-    def _told(self, what: str, rest: list[Any]) -> None:
+    def _on_message(self, what: str, rest: list[Any]) -> None:
         """Handle a message about shared memory; this store has none."""
 
     def _lost(self, error: Exception | None) -> None:
@@ -222,7 +222,7 @@ class BorrowedStore(PeerStore):
                 return Page(records, revision, more)
             start = records[-1].key + "\0"
 
-    def _told(self, what: str, rest: list[Any]) -> None:
+    def _on_message(self, what: str, rest: list[Any]) -> None:
         if not any(not follower.closed for follower in self._following.values()):
             return
         if what == "moved":

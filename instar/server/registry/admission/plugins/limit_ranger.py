@@ -91,18 +91,20 @@ def _broken(item: Object, obj: Object, kind: str) -> Iterator[str]:
     if kind == "persistentvolumeclaims":
         if type == _CLAIM:
             requests = ((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}
-            yield from _judged(item, type, requests, requests, "request")
+            yield from _violations(item, type, requests, requests, "request")
         return
     if type == "Container":
         for container, _ in _containers(obj):
             resources = container.get("resources") or {}
             requests, limits = (resources.get(name) or {} for name in ("requests", "limits"))
-            yield from _judged(item, type, requests, limits, "limit")
+            yield from _violations(item, type, requests, limits, "limit")
     elif type == "Pod":
-        yield from _judged(item, type, _sum(obj, "requests"), _sum(obj, "limits"), "limit")
+        yield from _violations(item, type, _sum(obj, "requests"), _sum(obj, "limits"), "limit")
 
 
-def _judged(item: Object, type: str, requests: Object, limits: Object, word: str) -> Iterator[str]:
+def _violations(
+    item: Object, type: str, requests: Object, limits: Object, word: str
+) -> Iterator[str]:
     for name, least in sorted((item.get("min") or {}).items()):
         head = f"minimum {name} usage per {type} is {least}"
         if name not in requests:

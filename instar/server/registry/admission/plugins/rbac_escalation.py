@@ -42,7 +42,7 @@ class EscalationCheck:
             return
         if operation.verb is Verb.DELETE or ADMIN_GROUP in operation.asked.user.groups:
             return
-        if operation.old is not None and _only_kept_house(operation.obj, operation.old):
+        if operation.old is not None and _is_only_collector_metadata(operation.obj, operation.old):
             return
         if operation.target.serving.plural in _ROLES:
             await self._role(operation, operation.obj)
@@ -57,8 +57,10 @@ class EscalationCheck:
         if await self._may(asked._replace(verb="escalate")):
             return
         await self._confirm(operation, rules_of(role))
-        gathers = _gathers(role) or (operation.old is not None and _gathers(operation.old))
-        if gathers and uncovered(self._held(operation), _EVERYTHING):
+        gathers = _is_aggregated(role) or (
+            operation.old is not None and _is_aggregated(operation.old)
+        )
+        if gathers and uncovered(self._rules_of_user(operation), _EVERYTHING):
             raise _forbidden(
                 operation, "must have cluster-admin privileges to use the aggregationRule"
             )
@@ -80,11 +82,11 @@ class EscalationCheck:
     async def _may(self, asked: Attributes) -> bool:
         return (await self._authorizer.ask(asked)).allowed
 
-    def _held(self, operation: Operation) -> list[PolicyRule]:
+    def _rules_of_user(self, operation: Operation) -> list[PolicyRule]:
         return self._policy().rules(operation.asked.user, operation.target.namespace)
 
     async def _confirm(self, operation: Operation, wanted: tuple[PolicyRule, ...]) -> None:
-        held = self._held(operation)
+        held = self._rules_of_user(operation)
         steps = comparisons(len(held), wanted)
         if steps > limits.MAX_GRANT_COMPARISONS:
             raise _forbidden(
@@ -98,7 +100,7 @@ class EscalationCheck:
         if not missing:
             return
         user, policy = operation.asked.user, self._policy()
-        text = f"{_who(user)} is attempting to grant RBAC permissions not currently held:"
+        text = f"{_user_text(user)} is attempting to grant RBAC permissions not currently held:"
         unresolved = policy.missing(policy.grants(user, operation.target.namespace))
         told = "\n".join((text, *missing))
         if unresolved:
@@ -106,7 +108,7 @@ class EscalationCheck:
         raise _forbidden(operation, told)
 
 
-def _who(user: User) -> str:
+def _user_text(user: User) -> str:
     groups = " ".join(map(go_quote, user.groups))
     return f"user {go_quote(user.name)} (groups=[{groups}])"
 
@@ -117,12 +119,12 @@ def _forbidden(operation: Operation, why: str) -> errors.Forbidden:
     return errors.forbidden(serving.group, serving.plural, name, why)
 
 
-def _gathers(role: Object) -> bool:
+def _is_aggregated(role: Object) -> bool:
     rule = role.get("aggregationRule")
     return isinstance(rule, dict) and bool(rule.get("clusterRoleSelectors"))
 
 
-def _only_kept_house(new: Object, old: Object) -> bool:
+def _is_only_collector_metadata(new: Object, old: Object) -> bool:
     """Return whether only metadata written by garbage collectors changed, which grants nothing."""
 
     def rest(obj: Object) -> Object:

@@ -174,7 +174,7 @@ class MutatingPolicies:
         for mutation in program.mutations:
             if inputs.obj is not None:
                 run.last = endpoint
-                inputs = await self._mutated(run, invocation, program, mutation, inputs)
+                inputs = await self._apply_mutation(run, invocation, program, mutation, inputs)
         if inputs.obj != present:
             run.copies[endpoint.api_version] = inputs.obj
             passes.require()
@@ -182,7 +182,7 @@ class MutatingPolicies:
         if policy.spec.get("reinvocationPolicy") == "IfNeeded":
             passes.invoked.add(invocation.key())
 
-    async def _mutated(
+    async def _apply_mutation(
         self,
         run: _Run,
         invocation: _Invocation,
@@ -196,7 +196,7 @@ class MutatingPolicies:
         try:
             work = partial(program.mutate, mutation, _schema(run.operation, endpoint))
             obj = await ask(policy, inputs, work)
-            obj = _settled(run.operation, endpoint, mutation, obj, inputs.obj)
+            obj = _default_patched(run.operation, endpoint, mutation, obj, inputs.obj)
         except MutationFailed as error:
             spent = perf_counter() - began
             self._checks.observe(policy.name, binding.name, error.error.value, "deny", spent)
@@ -248,7 +248,7 @@ def _part_schema(kind: GroupVersionKind) -> TypedSchema | None:
     return None if found is None else compile_schema(structural(found))
 
 
-def _settled(
+def _default_patched(
     operation: Operation, endpoint: RequestEndpoint, mutation: Mutation, obj: Object, before: Object
 ) -> Object:
     """Return the patched object with defaults, as after every mutation, but not pruned."""

@@ -51,7 +51,7 @@ class Params:
         found: list[Object] = []
         breaks = offload.Breaks()
         for entry in entries:
-            found.append(await self._shown(kind, entry))
+            found.append(await self._at_version(kind, entry))
             await breaks.between()
         if not wanted.name and wanted.selector is not None:
             found = [obj for obj in found if wanted.selector.matches(_labels(obj))]
@@ -75,7 +75,7 @@ class Params:
         entry = resource.objects.entries.get(suffix)
         return [] if entry is None else [entry]
 
-    async def _shown(self, kind: ParamKind, entry: CacheEntry) -> Object:
+    async def _at_version(self, kind: ParamKind, entry: CacheEntry) -> Object:
         key = (kind.resource.objects.prefix, entry.suffix)
         known = self._known.get(key)
         if known is not None and known[0] == entry.revision and known[1] is kind.version:

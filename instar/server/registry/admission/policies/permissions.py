@@ -57,7 +57,7 @@ class _Checker:
         if (await self._authorizer.ask(asked)).allowed:
             return []
         told = (
-            f'user {self._shown()} must have "get" permission on all objects of the referenced '
+            f'user {self._user_text()} must have "get" permission on all objects of the referenced '
             f"paramKind (kind={kind['kind']}, apiVersion={kind['apiVersion']})"
         )
         return [forbidden("spec.paramKind", told)]
@@ -76,7 +76,7 @@ class _Checker:
         )
         if (await self._authorizer.ask(asked)).allowed:
             return []
-        lacking = f'user {self._shown()} does not have "{verb}" permission'
+        lacking = f'user {self._user_text()} does not have "{verb}" permission'
         everywhere = (
             f"to determine minimum required permissions and {lacking} for all groups, versions and "
             "resources"
@@ -95,7 +95,7 @@ class _Checker:
         resource = _ALL if found is None else found.resource.serving.plural
         return Attributes(self._user, verb, kind.group, kind.version, resource)
 
-    def _shown(self) -> str:
+    def _user_text(self) -> str:
         """Return the user as Go prints it."""
         user = self._user
         extra = " ".join(

@@ -49,12 +49,12 @@ class ValidatingPolicies:
         for hook in hooks:
             endpoint = await subject.means(hook.policy.criteria)
             if endpoint is not None:
-                await self._judge(hook, subject, endpoint, verdict)
+                await self._evaluate_policy(hook, subject, endpoint, verdict)
             await breaks.between()
         if verdict.counted or verdict.annotations or verdict.refusals:
-            self._pronounce(operation, verdict)
+            self._apply_verdict(operation, verdict)
 
-    def _pronounce(self, operation: Operation, verdict: PolicyVerdict) -> None:
+    def _apply_verdict(self, operation: Operation, verdict: PolicyVerdict) -> None:
         for text in verdict.warnings:
             operation.warn(text)
         for key, value in verdict.annotations.items():
@@ -64,7 +64,7 @@ class ValidatingPolicies:
         if verdict.refusals:
             raise _denied(operation, verdict)
 
-    async def _judge(
+    async def _evaluate_policy(
         self,
         hook: PolicyDefinitions,
         subject: Subject,

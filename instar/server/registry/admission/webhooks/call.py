@@ -109,7 +109,7 @@ class WebhookCaller:
         if matched.errors:
             self.metrics.condition_errors.add(labels)
         if matched.errors and not webhook.ignores_failures:
-            raise _unjudged(operation, matched.text)
+            raise _condition_failure(operation, matched.text)
         if not matched.holds:
             self.metrics.condition_exclusions.add(labels)
         return matched.holds
@@ -130,7 +130,7 @@ class WebhookCaller:
             raise errors.BadRequest(text)
         began = perf_counter()
         try:
-            verdict = await self._asked(phase, hook, subject, question)
+            verdict = await self._call(phase, hook, subject, question)
         except (WebhookFailed, TooManyRequests) as error:
             code = error.call_code if isinstance(error, WebhookFailed) else error.code
             rejected = not webhook.ignores_failures
@@ -150,7 +150,7 @@ class WebhookCaller:
             operation.annotate(key, webhook.name)
             return None
         self._note(phase, hook, began, None)
-        self._tell(webhook, operation, verdict)
+        self._add_warnings_and_annotations(webhook, operation, verdict)
         if verdict.allowed:
             self._count(phase, webhook, operation, began, 200, rejected=False)
             return verdict
@@ -159,7 +159,7 @@ class WebhookCaller:
         self._count_rejection(phase, webhook, operation, "no_error", denied.code)
         raise denied
 
-    async def _asked(
+    async def _call(
         self,
         phase: WebhookPhase,
         hook: ConfiguredWebhook,
@@ -207,7 +207,7 @@ class WebhookCaller:
             why = f"failed to call webhook: {error.text}"
             raise WebhookFailed(webhook, why, error.code, error.advice) from error
 
-    def _tell(
+    def _add_warnings_and_annotations(
         self, webhook: WebhookConfiguration, operation: Operation, verdict: WebhookVerdict
     ) -> None:
         for text in verdict.warnings:
@@ -260,7 +260,7 @@ def _unusable(webhook: WebhookConfiguration, text: str) -> WebhookFailed:
     return WebhookFailed(webhook, why, _INTERNAL, advice)
 
 
-def _unjudged(operation: Operation, why: str) -> errors.Forbidden:
+def _condition_failure(operation: Operation, why: str) -> errors.Forbidden:
     serving = operation.target.serving
     return errors.forbidden(serving.group, serving.plural, refused_name(operation), why)
 

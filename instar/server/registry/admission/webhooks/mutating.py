@@ -66,7 +66,7 @@ class MutatingWebhooks:
         if not isinstance(memory, _Memory):
             memory = operation.notes[self] = _Memory()
         if operation.round:
-            memory.begin_again(operation)
+            memory.begin_second_round(operation)
         journey = _Journey(subject)
         breaks = offload.Breaks()
         for index, hook in enumerate(self._hooks.all()):
@@ -75,7 +75,7 @@ class MutatingWebhooks:
                 continue
             asked, changed = await self._one(journey, hook, index)
             if changed:
-                memory.somebody_changed_it()
+                memory.mark_changed()
                 operation.again = True
             if asked and hook.webhook.reinvoked:
                 memory.invoked.append(hook.webhook)
@@ -162,14 +162,14 @@ class _Memory:
         self.reinvoked: list[WebhookConfiguration] = []
         self._left: bytes | None = None
 
-    def somebody_changed_it(self) -> None:
+    def mark_changed(self) -> None:
         self.reinvoked += self.invoked
         self.invoked = []
 
-    def begin_again(self, operation: Operation) -> None:
+    def begin_second_round(self, operation: Operation) -> None:
         """Begin the second round; earlier plugins may have changed the object in the meantime."""
         if self._left is not None and self._left != _encoded(operation.obj):
-            self.somebody_changed_it()
+            self.mark_changed()
 
     def ended(self, operation: Operation) -> None:
         self._left = _encoded(operation.obj) if self.invoked else None

@@ -70,7 +70,7 @@ class ValidatingWebhooks:
             endpoint = await subject.means(webhook.criteria)
             if endpoint is None:
                 continue
-            pair = await _shown(subject, endpoint)
+            pair = await _objects_at(subject, endpoint)
             if webhook.conditions and not await self._caller.wanted(
                 VALIDATE, webhook, subject, endpoint, pair
             ):
@@ -104,7 +104,7 @@ class ValidatingWebhooks:
             raise refusals[0]
 
 
-async def _shown(subject: Subject, endpoint: RequestEndpoint) -> ObjectPair:
+async def _objects_at(subject: Subject, endpoint: RequestEndpoint) -> ObjectPair:
     try:
         return await subject.at(endpoint)
     except ApiError as error:

@@ -64,7 +64,7 @@ class Furniture:
         self._apis = CustomApis(catalog, self._maker, lambda: leadership.leads)
         self._addresses = HeldAddresses(catalog, self._maker, lambda: leadership.leads)
         self._identity = ServerLease(context, self._maker)
-        self._places: Queue[str] = Queue("furniture of", self._furnish, _DELAYS, at_once=1)
+        self._places: Queue[str] = Queue("furniture of", self._create_missing, _DELAYS, at_once=1)
 
     def start(self, house: House) -> None:
         """Start once the server can be reached."""
@@ -105,13 +105,13 @@ class Furniture:
         self._apis.look_at_all()
         self._addresses.look_at_all()
 
-    async def _furnish(self, place: str) -> None:
+    async def _create_missing(self, place: str) -> None:
         if not self._leadership.leads or self._house is None:
             return
-        for piece in self._pieces(place, self._house):
-            await self._make_sure_of(piece)
+        for piece in self._objects_of(place, self._house):
+            await self._ensure_object(piece)
 
-    def _pieces(self, place: str, house: House) -> Iterable[Object]:
+    def _objects_of(self, place: str, house: House) -> Iterable[Object]:
         if place != _CLUSTER:
             entry = self._catalog.builtin("", "namespaces").objects.entries.get(place)
             if entry is None or is_terminating(entry):
@@ -140,7 +140,7 @@ class Furniture:
             for name in names:
                 yield group, name, len(names) > 1 and name == names[0]
 
-    async def _make_sure_of(self, piece: Object) -> None:
+    async def _ensure_object(self, piece: Object) -> None:
         resource, _, entry = self._maker.found(piece)
         if entry is None:
             await self._maker.make(piece)

@@ -58,7 +58,7 @@ class RoleKeeper:
         self._context.backend.cache.on_reset(lambda: self._work.add(_AGGREGATION))
         self._leadership.on_elected(self._elected)
         try:
-            await self._furnish()
+            await self._create_defaults()
         except errors.ApiError as error:
             log.warning("cannot create all default roles, will retry: %s", error)
             self._work.add(_DEFAULTS)
@@ -70,15 +70,15 @@ class RoleKeeper:
         await self._aggregate()
 
     async def _attend(self, what: str) -> None:
-        await (self._furnish() if what == _DEFAULTS else self._aggregate())
+        await (self._create_defaults() if what == _DEFAULTS else self._aggregate())
 
     # --- default roles ------------------------------------------------------------------------
 
-    async def _furnish(self) -> None:
+    async def _create_defaults(self) -> None:
         for pieces in (default_roles(), default_bindings()):
-            await asyncio.gather(*(self._make_sure_of(piece) for piece in pieces))
+            await asyncio.gather(*(self._ensure_object(piece) for piece in pieces))
 
-    async def _make_sure_of(self, piece: Object) -> None:
+    async def _ensure_object(self, piece: Object) -> None:
         resource = self._catalog.of_kind(GROUP, piece["kind"])
         assert resource is not None, f"{piece['kind']} is a kind of ours"
         target = _target(resource, piece["metadata"])

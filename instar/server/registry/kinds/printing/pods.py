@@ -31,7 +31,7 @@ def done(pod: Object) -> list[Object]:
 
 def pod(pod: Object, now: datetime) -> list[Any]:
     spec, status = part(pod, "spec"), part(pod, "status")
-    seen = _Look(pod)
+    seen = _PodState(pod)
     addresses = status.get("podIPs") or ()
     restarts = str(seen.restarts)
     if seen.restarts and seen.restarted:
@@ -60,7 +60,7 @@ def _gates(pod: Object) -> str:
     return f"{met}/{len(gates)}"
 
 
-class _Look:
+class _PodState:
     """Computes readiness, restarts and state from a pod's containers."""
 
     def __init__(self, pod: Object) -> None:
