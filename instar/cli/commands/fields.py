@@ -1,4 +1,7 @@
-"""``instar fields``: removes a field from a CRD in stages: deprecate, warn, count users, remove."""
+"""``instar fields``: removes a field from a CRD in stages: deprecate, warn, count users, remove.
+
+``tools/migrator`` counts the objects that set a field and edits the CRD.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Admission flags of ``instar serve``: kube-apiserver's plugin flags and in-process modules."""
+"""Admission flags of ``instar serve``: kube-apiserver's plugin flags and in-process modules.
+
+Called by ``cli/commands/serve.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Log formats of the server: text lines or one JSON object per line, with time zone."""
+"""Log formats of the server: text lines or one JSON object per line, with time zone.
+
+Set up by ``instar serve``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``instar serve --from``: loads a snapshot or folder into the server's store at start."""
+"""``instar serve --from``: loads a snapshot or folder into the server's store at start.
+
+Called by ``cli/commands/serve.py``; ``tools/snapshots/loading.py`` fills the store.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Unified YAML diffs of two objects for the terminal, optionally in colour."""
+"""Unified YAML diffs of two objects for the terminal, optionally in colour.
+
+Used by ``instar history`` and ``instar restore``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Parsers of flag values (``type=``), with errors that name the value."""
+"""Parsers of flag values (``type=``), with errors that name the value.
+
+Used by the flags of ``instar serve``.
+"""
 
 from __future__ import annotations
 

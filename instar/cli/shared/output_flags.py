@@ -1,4 +1,7 @@
-"""``--output FORM[=FILE]``, repeatable: several report formats from one run."""
+"""``--output FORM[=FILE]``, repeatable: several report formats from one run.
+
+Used by ``instar review`` and ``instar rehearse``.
+"""
 
 from __future__ import annotations
 

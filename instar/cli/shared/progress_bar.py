@@ -1,4 +1,7 @@
-"""Progress of long commands: a bar with rate and time left on a terminal, else notes only."""
+"""Progress of long commands: a bar with rate and time left on a terminal, else notes only.
+
+Used by ``instar migrate`` and ``instar snapshot``.
+"""
 
 from __future__ import annotations
 

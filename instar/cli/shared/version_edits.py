@@ -1,4 +1,7 @@
-"""Edits of ``instar versions``: checks the edit, then changes the file or the cluster."""
+"""Edits of ``instar versions``: checks the edit, then changes the file or the cluster.
+
+Called by ``cli/commands/versions.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Parses and formats cookies; a value too long for one cookie is split over several."""
+"""Parses and formats cookies; a value too long for one cookie is split over several.
+
+Used by ``authentication.py`` and ``oidc.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads the JSON body of a console request."""
+"""Reads the JSON body of a console request.
+
+Used by ``api.py`` and ``pages.py``.
+"""
 
 from __future__ import annotations
 

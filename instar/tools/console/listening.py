@@ -1,4 +1,7 @@
-"""Standalone console of ``instar console``: listens on loopback for one browser and one cluster."""
+"""Standalone console of ``instar console``: listens on loopback for one browser and one cluster.
+
+Called by ``cli/commands/console.py``; composes the same parts as ``setup.py`` does for a server.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Security headers of the console's responses: CSP, no framing, no MIME sniffing."""
+"""Security headers of the console's responses: CSP, no framing, no MIME sniffing.
+
+Used by ``pages.py``, ``api.py`` and ``listening.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Renders a test run as text, JSON, JUnit or GitHub annotations."""
+"""Renders a test run as text, JSON, JUnit or GitHub annotations.
+
+Called by ``instar test``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds suites and their CRDs in files; the only module of the package that reads files."""
+"""Finds suites and their CRDs in files; the only module of the package that reads files.
+
+Called by ``instar test`` and the pytest plugin.
+"""
 
 from __future__ import annotations
 

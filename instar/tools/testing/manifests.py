@@ -1,4 +1,7 @@
-"""Reads the manifests that a test names: a file, a folder or an object."""
+"""Reads the manifests that a test names: a file, a folder or an object.
+
+Used by ``api_server.py``, ``plugin.py`` and ``webhooks.py``.
+"""
 
 from __future__ import annotations
 

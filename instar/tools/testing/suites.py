@@ -1,4 +1,7 @@
-"""pytest collectors for suites of ``instar test``: a file is a collector, a case an item."""
+"""pytest collectors for suites of ``instar test``: a file is a collector, a case an item.
+
+Called by ``plugin.py``.
+"""
 
 from __future__ import annotations
 

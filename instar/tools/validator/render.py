@@ -1,4 +1,7 @@
-"""Renders validation results as text, JSON, GitHub annotations, JUnit or SARIF."""
+"""Renders validation results as text, JSON, GitHub annotations, JUnit or SARIF.
+
+Called by ``instar validate``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Results of a validation, as plain values that can be sent between processes."""
+"""Results of a validation, as plain values that can be sent between processes.
+
+Made by ``validate.py``, merged by ``run.py``, shown by ``render.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Protocol between ``Client`` and what sends its requests: HTTP, or an embedded server."""
+"""Protocol between ``Client`` and what sends its requests: HTTP, or an embedded server.
+
+Implemented by ``http.py``, the embedded host of the console and the rehearsal sandbox.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Prometheus metrics of conversions: upstream's names and our own."""
+"""Prometheus metrics of conversions: upstream's names and our own.
+
+Implements ``ConversionMetrics`` of ``instrumented.py``; shown on ``/metrics``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Strategies of HorizontalPodAutoscalers (stored as v2) and PodDisruptionBudgets."""
+"""Strategies of HorizontalPodAutoscalers (stored as v2) and PodDisruptionBudgets.
+
+The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Strategies of PriorityClass, Node, APIService, RuntimeClass and Lease."""
+"""Strategies of PriorityClass, Node, APIService, RuntimeClass and Lease.
+
+The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Strategies of ConfigMap and Secret, including immutable ones."""
+"""Strategies of ConfigMap and Secret, including immutable ones.
+
+The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

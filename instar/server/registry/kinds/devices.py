@@ -1,5 +1,8 @@
 """Strategies of dynamic resource allocation: ResourceClaim, ResourceClaimTemplate, ResourceSlice
-and DeviceClass."""
+and DeviceClass.
+
+The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Strategies of FlowSchema and PriorityLevelConfiguration, which this server stores but does not
-enforce."""
+enforce.
+
+The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Strategies of LimitRange and ResourceQuota; admission plugins enforce them."""
+"""Strategies of LimitRange and ResourceQuota; admission plugins enforce them.
+
+The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

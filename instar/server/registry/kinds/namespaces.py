@@ -1,4 +1,7 @@
-"""Strategy of Namespace; ``server/registry/controllers/namespaces.py`` empties terminating ones."""
+"""Strategy of Namespace; ``server/registry/controllers/namespaces.py`` empties terminating ones.
+
+The verbs call it by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

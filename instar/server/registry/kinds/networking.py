@@ -1,4 +1,7 @@
-"""Strategies of Ingress, IngressClass, NetworkPolicy, Endpoints and EndpointSlice."""
+"""Strategies of Ingress, IngressClass, NetworkPolicy, Endpoints and EndpointSlice.
+
+The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Strategies of PersistentVolume, PersistentVolumeClaim, StorageClass and the CSI kinds."""
+"""Strategies of PersistentVolume, PersistentVolumeClaim, StorageClass and the CSI kinds.
+
+The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Host inside ``instar serve``: API requests are calls in the process, with the visitor's
-credentials."""
+credentials.
+
+Created by ``tools/console/setup.py``; implements ``host.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Interface between the console and its host: a server, or a standalone process."""
+"""Interface between the console and its host: a server, or a standalone process.
+
+Implemented by ``embedded.py`` and ``kubeconfig.py``, called by ``tools/console/pages.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Streams a cluster's response to the browser with back-pressure: lists and watches."""
+"""Streams a cluster's response to the browser with back-pressure: lists and watches.
+
+Used by ``kubeconfig.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pipe protocol of a job process: one JSON document per line, in both directions."""
+"""Pipe protocol of a job process: one JSON document per line, in both directions.
+
+Used in the job process; ``supervisor.py`` is the other end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Expiry of the certificates of webhooks: those in a caBundle and the served one."""
+"""Expiry of the certificates of webhooks: those in a caBundle and the served one.
+
+Used by ``webhooks.py``.
+"""
 
 from __future__ import annotations
 

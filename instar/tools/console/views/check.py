@@ -1,4 +1,7 @@
-"""View: runs the laws of ``instar check`` for a limited time against the cluster's converter."""
+"""View: runs the laws of ``instar check`` for a limited time against the cluster's converter.
+
+Called by ``tools/console/api.py``.
+"""
 
 from __future__ import annotations
 

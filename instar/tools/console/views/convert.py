@@ -1,4 +1,7 @@
-"""View: shows a pasted object at every version of its CRD, through the real conversion."""
+"""View: shows a pasted object at every version of its CRD, through the real conversion.
+
+Called by ``tools/console/api.py``.
+"""
 
 from __future__ import annotations
 

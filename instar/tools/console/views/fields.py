@@ -1,4 +1,7 @@
-"""View: which fields a CRD's objects set and by which managers (``instar census --fields``)."""
+"""View: which fields a CRD's objects set and by which managers (``instar census --fields``).
+
+Called by ``tools/console/api.py``.
+"""
 
 from __future__ import annotations
 

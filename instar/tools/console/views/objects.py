@@ -1,4 +1,7 @@
-"""View: one object at every version, and the version it is stored at."""
+"""View: one object at every version, and the version it is stored at.
+
+Called by ``tools/console/api.py``.
+"""
 
 from __future__ import annotations
 

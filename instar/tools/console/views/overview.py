@@ -1,4 +1,7 @@
-"""View of the home page: every CRD with its versions, stored objects and recent requests."""
+"""View of the home page: every CRD with its versions, stored objects and recent requests.
+
+Called by ``tools/console/api.py``.
+"""
 
 from __future__ import annotations
 

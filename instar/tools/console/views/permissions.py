@@ -1,4 +1,7 @@
-"""Checks the visitor's permissions for actions by SelfSubjectAccessReviews."""
+"""Checks the visitor's permissions for actions by SelfSubjectAccessReviews.
+
+Used by ``migration_state.py``.
+"""
 
 from __future__ import annotations
 

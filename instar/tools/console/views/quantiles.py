@@ -1,4 +1,7 @@
-"""Quantiles from histograms, estimated like Prometheus: linear within a bucket."""
+"""Quantiles from histograms, estimated like Prometheus: linear within a bucket.
+
+Used by ``versions.py`` and ``webhooks.py``.
+"""
 
 from __future__ import annotations
 

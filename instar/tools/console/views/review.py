@@ -1,4 +1,7 @@
-"""View: review of a CRD change, from uploaded texts, CRDs of the cluster, or one of each."""
+"""View: review of a CRD change, from uploaded texts, CRDs of the cluster, or one of each.
+
+Called by ``tools/console/api.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""View: explanations of the reviewer's rules and the laws of ``check``."""
+"""View: explanations of the reviewer's rules and the laws of ``check``.
+
+Called by ``tools/console/api.py``.
+"""
 
 from __future__ import annotations
 

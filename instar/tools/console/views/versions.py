@@ -1,4 +1,7 @@
-"""View: a CRD's versions as ``instar versions`` shows them, with the possible next edits."""
+"""View: a CRD's versions as ``instar versions`` shows them, with the possible next edits.
+
+Called by ``tools/console/api.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""View: every configured conversion and admission webhook with its call statistics."""
+"""View: every configured conversion and admission webhook with its call statistics.
+
+Called by ``tools/console/api.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""AlwaysDeny plugin: rejects every write, for tests of clients and to freeze a server."""
+"""AlwaysDeny plugin: rejects every write, for tests of clients and to freeze a server.
+
+Part of the admission chain that ``server/lifecycle/admission_setup.py`` composes; the write verbs
+call it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""LimitRanger plugin: applies defaults of a namespace's LimitRanges and rejects violations."""
+"""LimitRanger plugin: applies defaults of a namespace's LimitRanges and rejects violations.
+
+Part of the admission chain that ``server/lifecycle/admission_setup.py`` composes; the write verbs
+call it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Looks up objects of other kinds in the watch cache for admission plugins."""
+"""Looks up objects of other kinds in the watch cache for admission plugins.
+
+Used by the other modules of this package.
+"""
 
 from __future__ import annotations
 

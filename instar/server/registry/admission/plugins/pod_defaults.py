@@ -1,4 +1,8 @@
-"""Pod plugins: Priority, DefaultTolerationSeconds, RuntimeClass and PodTopologyLabels."""
+"""Pod plugins: Priority, DefaultTolerationSeconds, RuntimeClass and PodTopologyLabels.
+
+Part of the admission chain that ``server/lifecycle/admission_setup.py`` composes; the write verbs
+call it.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ _TEMPLATES: dict[tuple[str, str], tuple[str, ...]] = {
 _IGNORED = frozenset(
     {"exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"}
 )
-"""Subresources of pods whose writes cannot change the spec."""
+"""Pod subresources that cannot change the spec."""
 _MOST_PODS = 3000
 """Pods that are checked when a namespace's level is raised."""
 _MOST_SECONDS = 1.0

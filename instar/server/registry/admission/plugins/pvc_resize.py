@@ -1,4 +1,8 @@
-"""PersistentVolumeClaimResize plugin: allows growth only if the storage class allows expansion."""
+"""PersistentVolumeClaimResize plugin: allows growth only if the storage class allows expansion.
+
+Part of the admission chain that ``server/lifecycle/admission_setup.py`` composes; the write verbs
+call it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Prometheus metrics of admission policies, under upstream's names."""
+"""Prometheus metrics of admission policies, under upstream's names.
+
+Written by ``validating.py`` and ``mutating.py``, shown on ``/metrics``.
+"""
 
 from __future__ import annotations
 

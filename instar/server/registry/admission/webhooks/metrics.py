@@ -1,4 +1,7 @@
-"""Prometheus metrics of admission webhooks, with upstream's names and labels."""
+"""Prometheus metrics of admission webhooks, with upstream's names and labels.
+
+Written by ``call.py``, shown on ``/metrics``.
+"""
 
 from __future__ import annotations
 

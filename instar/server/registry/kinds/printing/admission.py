@@ -1,4 +1,7 @@
-"""Table cells of webhook configurations, admission policies and bindings."""
+"""Table cells of webhook configurations, admission policies and bindings.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

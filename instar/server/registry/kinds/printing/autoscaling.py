@@ -1,4 +1,7 @@
-"""Table cells of HorizontalPodAutoscalers and PodDisruptionBudgets."""
+"""Table cells of HorizontalPodAutoscalers and PodDisruptionBudgets.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

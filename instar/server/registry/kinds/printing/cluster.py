@@ -1,4 +1,7 @@
-"""Table cells of classes, leases, signing requests, API services and flow control."""
+"""Table cells of classes, leases, signing requests, API services and flow control.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

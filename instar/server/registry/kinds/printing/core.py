@@ -1,4 +1,7 @@
-"""Table cells of the core group; pods, events, storage and workloads have their own modules."""
+"""Table cells of the core group; pods, events, storage and workloads have their own modules.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Table cells of the dynamic resource allocation kinds."""
+"""Table cells of the dynamic resource allocation kinds.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

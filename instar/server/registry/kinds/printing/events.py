@@ -1,4 +1,7 @@
-"""Table cells of Events, of both API groups."""
+"""Table cells of Events, of both API groups.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Table cells of Ingress, IngressClass, NetworkPolicy, IPAddress, ServiceCIDR, Endpoints and
-EndpointSlice."""
+EndpointSlice.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Table cells of Pods: readiness, restarts and the one-word state."""
+"""Table cells of Pods: readiness, restarts and the one-word state.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Table cells of RBAC bindings; roles show only name and creation time."""
+"""Table cells of RBAC bindings; roles show only name and creation time.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Table cells of volumes, claims, storage classes and CSI kinds."""
+"""Table cells of volumes, claims, storage classes and CSI kinds.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Table cells of Deployments, the set kinds, ControllerRevisions, Jobs and CronJobs."""
+"""Table cells of Deployments, the set kinds, ControllerRevisions, Jobs and CronJobs.
+
+``printer.py`` calls them for Table responses (``kubectl get``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Strategies of Job and CronJob."""
+"""Strategies of Job and CronJob.
+
+The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Strategy of Pod: defaults, initial status, and allowed changes."""
+"""Strategy of Pod: defaults, initial status, and allowed changes.
+
+The verbs call it by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 

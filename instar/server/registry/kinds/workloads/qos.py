@@ -1,4 +1,7 @@
-"""Computes the quality-of-service class of a pod from its containers' resources. Pure."""
+"""Computes the quality-of-service class of a pod from its containers' resources. Pure.
+
+Called by the pod strategy and the quota usage.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Strategies of Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, PodTemplate
-and ControllerRevision."""
+and ControllerRevision.
+
+The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+"""
 
 from __future__ import annotations
 
