@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from instar.tools.console.lazy_future import Later
+from instar.tools.console.lazy_future import LazyFuture
 
 
 def test_what_could_not_be_made_is_tried_again_and_then_kept() -> None:
@@ -19,7 +19,7 @@ def test_what_could_not_be_made_is_tried_again_and_then_kept() -> None:
         return len(attempts)
 
     async def ask() -> tuple[int, int]:
-        later = Later(make)
+        later = LazyFuture(make)
         with pytest.raises(OSError, match="not yet"):
             await later()
         return await later(), await later()

@@ -12,7 +12,7 @@ import pytest
 from instar.base.eager_tasks import start
 from instar.base.errors import TooManyRequests
 from instar.base.json_values import Object
-from instar.wire.conversion.batching import TogetherConverter
+from instar.wire.conversion.batching import BatchingConverter
 from instar.wire.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.wire.webhooks.call_limits import CallerLimit
 from tests.conversion.helpers import V2, crd_with, widget
@@ -53,7 +53,7 @@ class Scene:
     def __init__(self, room: int = 100) -> None:
         self.slow = Slow()
         self.turned_away = 0
-        self.converter = TogetherConverter(self.slow, CallerLimit("it", room, 0), self._away)
+        self.converter = BatchingConverter(self.slow, CallerLimit("it", room, 0), self._away)
 
     def _away(self) -> None:
         self.turned_away += 1
@@ -291,7 +291,7 @@ def test_a_page_can_be_asked_for_outside_of_any_task() -> None:
                 return [{**obj, "apiVersion": api_version} for obj in objects]
 
     async def scenario() -> None:
-        converter = TogetherConverter(Timed(), CallerLimit("it", 10, 0))
+        converter = BatchingConverter(Timed(), CallerLimit("it", 10, 0))
         page = [widget(f"n{number}") for number in range(100)]
         done: asyncio.Future[list[Object]] = asyncio.get_running_loop().create_future()
 
@@ -321,6 +321,6 @@ def test_a_shared_review_leaves_nothing_to_the_collector() -> None:
             gc.garbage.clear()
             gc.enable()
         assert len(scene.slow.reviews) < 5
-        assert TogetherConverter.__module__ not in left
+        assert BatchingConverter.__module__ not in left
 
     run(test)

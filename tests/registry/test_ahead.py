@@ -11,7 +11,7 @@ import pytest
 
 from instar.base.errors import ServiceUnavailable
 from instar.server.registry.controllers import conversion_prefetch as module
-from instar.server.registry.controllers.conversion_prefetch import AheadOfReaders
+from instar.server.registry.controllers.conversion_prefetch import ConversionPrefetch
 from instar.server.registry.resources.catalog import Catalog
 from instar.wire.storage.watchcache.collection import Change
 
@@ -44,7 +44,7 @@ class Scene:
             custom=lambda _: self._resource,
             on_opened=lambda _: None,
         )
-        self.ahead = AheadOfReaders(cast(Catalog, catalog))
+        self.ahead = ConversionPrefetch(cast(Catalog, catalog))
         self.ahead.start()
 
     def write(self, *names: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from instar.server.registry.controllers.event_ttl import Expiry
+from instar.server.registry.controllers.event_ttl import EventExpiry
 from instar.server.registry.resources.context import Context
 from instar.server.registry.stored.entry import CacheEntry
 from instar.wire.storage.watchcache.collection import Change
@@ -32,7 +32,7 @@ async def _first_to_go(server: LiveServer, written: float, now: float) -> str:
 
     events.objects.listeners.append(changed)
     context = Context(backend=machinery.backend)
-    expiry = Expiry(context, events, machinery.leadership, seconds=10.0, clock=lambda: time[0])
+    expiry = EventExpiry(context, events, machinery.leadership, seconds=10.0, clock=lambda: time[0])
     expiry.start()
     time[0] = now
     try:

@@ -19,7 +19,7 @@ from instar.wire.storage.workers import worker_etcd as module
 from instar.wire.storage.workers.arena import Arena, make_file
 from instar.wire.storage.workers.arena_reclaim import Loans
 from instar.wire.storage.workers.store_server import LentStore, StoreServer
-from instar.wire.storage.workers.worker_etcd import BesideStore
+from instar.wire.storage.workers.worker_etcd import WorkerEtcdStore
 from instar.wire.storage.workers.worker_store import borrowed
 
 PREFIX = "example.com/things/"
@@ -53,7 +53,7 @@ async def beside(cluster: Cluster, folder: Path) -> AsyncIterator[tuple[StoreSer
     await server.start()
     lender = await borrowed(folder)
     assert lender is not None
-    worker = Backend(BesideStore(cluster, lender))
+    worker = Backend(WorkerEtcdStore(cluster, lender))
     await worker.start()
     yield server, worker
     await worker.stop()
@@ -179,7 +179,7 @@ def test_without_the_lender_it_is_lost(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with beside(Cluster(), tmp_path) as (server, worker):
             store = worker.store
-            assert isinstance(store, BesideStore)
+            assert isinstance(store, WorkerEtcdStore)
             await server.close()
             with pytest.raises(StoreLost):
                 await asyncio.wait_for(store.lost(), 30)

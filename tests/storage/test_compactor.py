@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from instar.wire.storage.compactor import Compactor, Most
+from instar.wire.storage.compactor import Compactor, HistoryLimits
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Compacted, Unavailable, Write
 
@@ -79,7 +79,7 @@ async def test_a_store_that_cannot_answer_does_not_stop_the_loop() -> None:
 
 async def test_history_that_grows_too_large_goes_early() -> None:
     clock, store = Clock(), MemoryStore()
-    compactor = Compactor(store, keep=86400, most=Most(bytes=250, writes=100), clock=clock)
+    compactor = Compactor(store, keep=86400, most=HistoryLimits(bytes=250, writes=100), clock=clock)
     revision = 0
     revisions = [revision := await store.commit(Write("a", b"x" * 100, revision)) for _ in range(6)]
 
@@ -92,7 +92,9 @@ async def test_history_that_grows_too_large_goes_early() -> None:
 
 async def test_history_of_too_many_writes_goes_early() -> None:
     clock, store = Clock(), MemoryStore()
-    compactor = Compactor(store, keep=86400, most=Most(bytes=1 << 30, writes=3), clock=clock)
+    compactor = Compactor(
+        store, keep=86400, most=HistoryLimits(bytes=1 << 30, writes=3), clock=clock
+    )
     revision = 0
     for _ in range(10):
         revision = await store.commit(Write("a", b"x", revision))

@@ -6,7 +6,7 @@ import pytest
 
 from instar.base.eager_tasks import start
 from instar.base.taskless_wait import Waiter, waiter
-from instar.wire.storage.coalesced_call import Shared
+from instar.wire.storage.coalesced_call import CoalescedCall
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ async def turns() -> None:
 
 async def test_callers_of_one_moment_share_a_call() -> None:
     slow = Slow()
-    shared = Shared(slow)
+    shared = CoalescedCall(slow)
     callers = [asyncio.ensure_future(shared.get()) for _ in range(10)]
     slow.go.release()
     assert await asyncio.gather(*callers) == [1] * 10
@@ -40,7 +40,7 @@ async def test_callers_of_one_moment_share_a_call() -> None:
 
 async def test_a_caller_never_gets_an_answer_that_was_asked_for_before_he_came() -> None:
     slow = Slow()
-    shared = Shared(slow)
+    shared = CoalescedCall(slow)
     first = asyncio.ensure_future(shared.get())
     await turns()
     late = [asyncio.ensure_future(shared.get()) for _ in range(3)]
@@ -61,7 +61,7 @@ async def test_a_failure_reaches_every_caller_and_the_next_call_is_made() -> Non
             raise OSError("down")
         return attempts
 
-    shared = Shared(fail_once)
+    shared = CoalescedCall(fail_once)
     results = await asyncio.gather(shared.get(), shared.get(), return_exceptions=True)
     assert [type(result) for result in results] == [OSError, OSError]
     assert await shared.get() == 2
@@ -69,7 +69,7 @@ async def test_a_failure_reaches_every_caller_and_the_next_call_is_made() -> Non
 
 async def test_a_caller_that_gives_up_leaves_the_others_their_answer() -> None:
     slow = Slow()
-    shared = Shared(slow)
+    shared = CoalescedCall(slow)
     gone, stays = (asyncio.ensure_future(shared.get()) for _ in range(2))
     await turns()
     gone.cancel()
@@ -81,7 +81,7 @@ async def test_who_asks_without_a_task_goes_on_without_one() -> None:
     async def answer() -> int:
         return 7
 
-    shared, found = Shared(answer), list[int]()
+    shared, found = CoalescedCall(answer), list[int]()
 
     async def ask() -> None:
         found.append(await shared.get())
@@ -97,7 +97,7 @@ async def test_who_asks_without_a_task_goes_on_without_one() -> None:
 
 async def test_who_comes_while_two_calls_are_under_way_shares_the_third() -> None:
     slow = Slow()
-    shared = Shared(slow)
+    shared = CoalescedCall(slow)
     callers = []
     for _ in range(4):
         callers.append(asyncio.ensure_future(shared.get()))
@@ -119,7 +119,7 @@ async def test_the_next_call_is_made_before_those_who_were_told_go_on() -> None:
         found: int = await answers[-1]
         return found
 
-    shared = Shared(call)
+    shared = CoalescedCall(call)
 
     async def ask() -> None:
         await shared.get()
@@ -145,7 +145,7 @@ async def test_a_call_that_became_a_task_makes_none_of_the_next() -> None:
         tasks.append(asyncio.current_task())
         return len(tasks)
 
-    shared = Shared(call)
+    shared = CoalescedCall(call)
     callers = []
     for _ in range(3):  # the third waits until one of two is over
         callers.append(asyncio.ensure_future(shared.get()))

@@ -16,7 +16,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.base.metrics import Metric
 from instar.kube.access.authorizers import Authorizer
-from instar.server.registry.admission.lazy_plugin import OnDemand
+from instar.server.registry.admission.lazy_plugin import LazyPlugin
 from instar.server.registry.admission.plugin_names import CRD_PROTECTION, HERE
 from instar.server.registry.admission.plugins.always_deny import AlwaysDenyPlugin
 from instar.server.registry.admission.plugins.certificate_signing import CertificateAdmission
@@ -129,7 +129,7 @@ class Admissions:
             strict_namespaces=self.strict_namespaces,
         )
 
-    def _webhooks(self, plural: str) -> OnDemand:
+    def _webhooks(self, plural: str) -> LazyPlugin:
         local = list(_of_kind(self.local, plural))
 
         def make() -> AdmissionChain:
@@ -143,7 +143,7 @@ class Admissions:
 
         mutating = plural.startswith("mutating")
         part = Interest.ADMIT if mutating else Interest.VALIDATE
-        return OnDemand(self.backend, _GROUP, plural, part, make, always=bool(local))
+        return LazyPlugin(self.backend, _GROUP, plural, part, make, always=bool(local))
 
     @cached_property
     def subjects(self) -> Subjects:

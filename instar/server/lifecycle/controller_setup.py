@@ -10,17 +10,17 @@ from instar.base.fast_dataclass import dataclass
 from instar.server.access.authorization import RBAC
 from instar.server.lifecycle.loaded_settings import LoadedSettings
 from instar.server.lifecycle.parts import Part, Startable
-from instar.server.registry.controllers.bootstrap.controller import Furniture
-from instar.server.registry.controllers.conversion_prefetch import AheadOfReaders
+from instar.server.registry.controllers.bootstrap.controller import BootstrapController
+from instar.server.registry.controllers.conversion_prefetch import ConversionPrefetch
 from instar.server.registry.controllers.crds import CrdController
-from instar.server.registry.controllers.event_ttl import Expiry
+from instar.server.registry.controllers.event_ttl import EventExpiry
 from instar.server.registry.controllers.garbage.collector import GarbageCollector
 from instar.server.registry.controllers.leadership import Company, Leadership
 from instar.server.registry.controllers.migrations import MigrationController
 from instar.server.registry.controllers.namespaces import NamespaceController
 from instar.server.registry.controllers.policies import PolicyController
 from instar.server.registry.controllers.quotas import QuotaController
-from instar.server.registry.controllers.roles.controller import RoleKeeper
+from instar.server.registry.controllers.roles.controller import RoleController
 from instar.server.registry.insight.census import ServerCensus
 from instar.server.registry.insight.usage import UsageKeeper, UsageRecorder
 from instar.server.registry.kinds.migrations import GROUP as MIGRATION_GROUP
@@ -41,11 +41,11 @@ class Controllers:
     garbage: GarbageCollector | None
     quotas: QuotaController
     policies: PolicyController
-    expiry: Expiry
-    prefetch: AheadOfReaders | None
-    roles: RoleKeeper | None
+    expiry: EventExpiry
+    prefetch: ConversionPrefetch | None
+    roles: RoleController | None
     leadership: Leadership
-    bootstrap: Furniture | None
+    bootstrap: BootstrapController | None
     """Started apart from the others: it writes the server's address."""
 
     def parts(self) -> list[Part]:
@@ -100,11 +100,11 @@ def make_controllers(
         garbage=GarbageCollector(context, catalog, leadership) if collects else None,
         quotas=QuotaController(context, catalog, leadership),
         policies=PolicyController(context, catalog, leadership),
-        expiry=Expiry(context, catalog.builtin("", "events"), leadership),
-        prefetch=AheadOfReaders(catalog) if prefetches else None,
-        roles=RoleKeeper(context, catalog, leadership) if has_roles else None,
+        expiry=EventExpiry(context, catalog.builtin("", "events"), leadership),
+        prefetch=ConversionPrefetch(catalog) if prefetches else None,
+        roles=RoleController(context, catalog, leadership) if has_roles else None,
         leadership=leadership,
-        bootstrap=Furniture(context, catalog, leadership) if furnishes else None,
+        bootstrap=BootstrapController(context, catalog, leadership) if furnishes else None,
     )
 
 

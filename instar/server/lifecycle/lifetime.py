@@ -28,7 +28,7 @@ from instar.server.lifecycle.http_port import HttpPort
 from instar.server.lifecycle.loaded_settings import load_settings
 from instar.server.lifecycle.parts import Part, background_task, start_parts
 from instar.server.lifecycle.storage_start import opened_store, values_of
-from instar.server.registry.controllers.bootstrap.controller import House
+from instar.server.registry.controllers.bootstrap.controller import BootstrapFacts
 from instar.server.rest.error_responses import problem
 from instar.server.settings import Settings
 
@@ -103,7 +103,7 @@ def _address_parts(
         network = machinery.loaded.service_network
 
         def start() -> None:
-            bootstrap.start(House(ca, host, port.number, network))
+            bootstrap.start(BootstrapFacts(ca, host, port.number, network))
 
         parts.append(Part("bootstrap objects", start, bootstrap.stop))
     return parts

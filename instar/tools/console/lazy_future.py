@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Later(Generic[T]):
+class LazyFuture(Generic[T]):
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
         self._making: asyncio.Future[T] | None = None

@@ -20,11 +20,11 @@ from instar.server.rest.error_responses import problem
 from instar.tools.console.api import Api
 from instar.tools.console.assets import Assets
 from instar.tools.console.authentication import NotSignedIn, Visitors
-from instar.tools.console.hosts.kubeconfig import Beside, Links
+from instar.tools.console.hosts.kubeconfig import KubeconfigHost, Links
 from instar.tools.console.local_migrations import LocalMigrations
 from instar.tools.console.origin_checks import check_host
 from instar.tools.console.pages import Console
-from instar.tools.console.routing import Door
+from instar.tools.console.routing import ConsoleRouter
 from instar.tools.console.security_headers import redirect, secured
 from instar.tools.console.sessions import Sealer, Sessions
 from instar.wire.client.client import Client
@@ -52,11 +52,15 @@ async def serving(
         Sessions(Sealer(os.urandom(32))), time.time, scheme="http", cookie=f"instar-console-{port}"
     )
     console = Console(
-        Beside(client, links, context), visitors, Assets(), lambda: Api(services, local), time.time
+        KubeconfigHost(client, links, context),
+        visitors,
+        Assets(),
+        lambda: Api(services, local),
+        time.time,
     )
     names = {"localhost", "127.0.0.1", "[::1]", shown}
     allowed = frozenset(f"{name}:{port}" for name in names)
-    answering.handler = only_here(Door(_refuse_strangers, lambda: console), allowed)
+    answering.handler = only_here(ConsoleRouter(_refuse_strangers, lambda: console), allowed)
     links.renew()
     try:
         yield f"http://{shown}:{port}"

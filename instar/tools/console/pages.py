@@ -23,7 +23,7 @@ from instar.tools.console.assets import Assets
 from instar.tools.console.authentication import NotSignedIn, Visitor, Visitors
 from instar.tools.console.hosts.host import Host
 from instar.tools.console.json_body import body_of
-from instar.tools.console.lazy_future import Later
+from instar.tools.console.lazy_future import LazyFuture
 from instar.tools.console.oidc import OidcSignIn, SignInFailed, check_nonce
 from instar.tools.console.origin_checks import is_of_our_page
 from instar.tools.console.security_headers import inert, json_answer, redirect, secured
@@ -48,7 +48,7 @@ class Console:
         oidc: OidcSignIn | None = None,
     ) -> None:
         self._oidc = oidc
-        self._api = Later(load_api)
+        self._api = LazyFuture(load_api)
         self._host = host
         self._visitors = visitors
         self._assets = assets

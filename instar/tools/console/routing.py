@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from instar.kube.access.attributes import User
 from instar.server.http.handler_types import Handler
 from instar.server.http.messages import Request, Response
-from instar.tools.console.lazy_future import Later
+from instar.tools.console.lazy_future import LazyFuture
 
 if TYPE_CHECKING:
     from instar.tools.console.pages import Console
@@ -33,10 +33,10 @@ def is_followed_link(request: Request) -> bool:
     )
 
 
-class Door:
+class ConsoleRouter:
     def __init__(self, api: Handler, load: Callable[[], Console]) -> None:
         self._api = api
-        self._console = Later(load)
+        self._console = LazyFuture(load)
 
     def __call__(self, request: Request, peer: User | None) -> Coroutine[Any, Any, Response]:
         path = request.path

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from instar.server.http.handler_types import Front, Handler, Secret
-from instar.tools.console.routing import Door
+from instar.tools.console.routing import ConsoleRouter
 from instar.tools.console.settings import OidcSettings
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def before(oidc: OidcSettings | None = None) -> Front:
     """Return the wrapper of a server's handler; the console is loaded on its first request."""
 
     def stand(api: Handler, secret: Secret) -> Handler:
-        return Door(api, lambda: _within(api, secret, oidc))
+        return ConsoleRouter(api, lambda: _within(api, secret, oidc))
 
     return stand
 
@@ -28,14 +28,14 @@ def _within(api: Handler, secret: Secret, oidc: OidcSettings | None) -> Console:
     # Imported here: few servers are opened in a browser, and all should start fast.
     from instar.tools.console.assets import Assets
     from instar.tools.console.authentication import Visitors
-    from instar.tools.console.hosts.embedded import Within
+    from instar.tools.console.hosts.embedded import EmbeddedHost
     from instar.tools.console.pages import Console
     from instar.tools.console.sessions import Sealer, Sessions
 
     sessions = Sessions(Sealer(secret()))
     visitors = Visitors(sessions, time.time, scheme="https", cookie="__Host-instar-console")
     signing_in = None if oidc is None else _oidc(oidc, secret)
-    host = Within(api, None if signing_in is None else signing_in.offer())
+    host = EmbeddedHost(api, None if signing_in is None else signing_in.offer())
     return Console(host, visitors, Assets(), _api, time.time, signing_in)
 
 

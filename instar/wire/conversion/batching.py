@@ -24,7 +24,7 @@ _QUIET_TURNS = 3
 """Event loop iterations without a new caller after which a call is sent."""
 
 
-class TogetherConverter:
+class BatchingConverter:
     """A ``VersionConverter`` that batches the calls of an inner one."""
 
     def __init__(

@@ -12,7 +12,7 @@ from functools import partial
 
 from instar.base.fast_dataclass import dataclass
 from instar.kube.api.crd import Crd
-from instar.wire.conversion.batching import TogetherConverter
+from instar.wire.conversion.batching import BatchingConverter
 from instar.wire.conversion.caching import SharedConverter
 from instar.wire.conversion.converter import NoneConverter, VersionConverter
 from instar.wire.conversion.in_process import ConvertFunction, InProcessConverter
@@ -63,7 +63,7 @@ def converter_for(crd: Crd, services: ConversionServices) -> VersionConverter:
     )
     measured = _measured(crd, webhook, transport.address, services.metrics)
     turned_away = partial(services.metrics.turned_away, crd.name, transport.address)
-    return TogetherConverter(measured, transport.crowd, turned_away)
+    return BatchingConverter(measured, transport.crowd, turned_away)
 
 
 def _measured(

@@ -20,7 +20,7 @@ _AT_ONCE = 2
 calls. More than two did not help in measurements."""
 
 
-class Shared(Generic[T]):
+class CoalescedCall(Generic[T]):
     """A call with one answer for all callers that arrived before it was sent.
 
     A call starts at the end of the event loop iteration in which it was requested, and needs no

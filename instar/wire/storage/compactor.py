@@ -20,7 +20,7 @@ from instar.wire.storage.store import HistorySizedStore, Store, StoreError
 _log = logging.getLogger(__name__)
 
 
-class Most(NamedTuple):
+class HistoryLimits(NamedTuple):
     """Upper limits of the kept history, whatever its age."""
 
     bytes: int = limits.HISTORY_BYTES
@@ -40,7 +40,7 @@ class Compactor:
         *,
         keep: float = 300.0,
         window: float = 300.0,
-        most: Most | None = None,
+        most: HistoryLimits | None = None,
         samples: int = 5,
         clock: Callable[[], float] = time.monotonic,
         compacted: Callable[[int], None] | None = None,
@@ -48,7 +48,7 @@ class Compactor:
         self._store, self._keep, self._clock = store, keep, clock
         self._interval = min(keep, window) / samples
         self._between = keep / samples / 4  # samples may be sparse when history is kept for a day
-        self._window, self._most = window, most or Most()
+        self._window, self._most = window, most or HistoryLimits()
         self._recent: deque[tuple[float, int]] = deque()
         self._compacted = compacted
         self._told = 0

@@ -12,7 +12,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.sqlite.store import SqliteStore
 from instar.wire.storage.store import Store, StoreError
-from instar.wire.storage.workers.worker_etcd import BesideStore, EtcdConnection
+from instar.wire.storage.workers.worker_etcd import EtcdConnection, WorkerEtcdStore
 from instar.wire.storage.workers.worker_store import PeerStore, borrowed
 
 _FORMS = "memory:, sqlite:PATH or etcd://HOST:PORT[,HOST:PORT…][/PREFIX]"
@@ -53,7 +53,7 @@ async def open_store(
     if scheme == "etcd" and rest.startswith("//"):
         lender = None if beside is None else await borrowed(beside)
         cluster = _open_etcd(url, rest[2:], options or StorageOptions())
-        return cluster if lender is None else BesideStore(cluster, lender)
+        return cluster if lender is None else WorkerEtcdStore(cluster, lender)
     if scheme == "peer" and rest:
         return await PeerStore.connect(Path(rest))
     raise StoreError(f"{url!r} is not a storage URL; use {_FORMS}")

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Followed(Generic[T]):
+class ConfigCache(Generic[T]):
     """Objects of one kind, each parsed by ``read`` once per revision."""
 
     def __init__(

@@ -14,7 +14,7 @@ from instar.server.registry.stored.backend import Backend
 from instar.wire.storage.keys import collection_prefix
 
 
-class OnDemand:
+class LazyPlugin:
     """Creates the wrapped plugin on first use."""
 
     def __init__(

@@ -29,7 +29,7 @@ MOST_WAITING = 10_000
 """Queued objects per resource; beyond that the oldest are dropped and converted when read."""
 
 
-class AheadOfReaders:
+class ConversionPrefetch:
     """Queues changed objects per CRD and converts them in batches."""
 
     def __init__(self, catalog: Catalog) -> None:

@@ -16,7 +16,7 @@ from instar.server.registry.resources.crd_text import without_spec
 from instar.server.registry.resources.resource import Resource
 
 
-class Restless:
+class PendingCrds:
     """Tracks which CRDs wait for names and which have an outdated status."""
 
     def __init__(self, catalog: Catalog, crds: Resource) -> None:

@@ -28,7 +28,7 @@ from instar.kube.crds.conditions import (
 from instar.kube.crds.lifecycle import settling_states
 from instar.kube.crds.name_acceptance import names_settled
 from instar.kube.typed.reading import zero_object
-from instar.server.registry.controllers.crd_pending import Restless
+from instar.server.registry.controllers.crd_pending import PendingCrds
 from instar.server.registry.controllers.crd_warm_up import IDLE_SECONDS, warm_up
 from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.resources.catalog import Catalog
@@ -72,7 +72,7 @@ class CrdController:
         self._changes = 0
         """Number of CRD changes seen so far."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
-        self._restless = Restless(catalog, crds)
+        self._restless = PendingCrds(catalog, crds)
         self._warming: asyncio.Task[None] | None = None
 
     def start(self) -> None:

@@ -26,7 +26,7 @@ HOUR = 3600.0
 _AGAIN_SECONDS = 5.0
 
 
-class Expiry:
+class EventExpiry:
     """Deletes expired Events."""
 
     def __init__(

@@ -71,7 +71,7 @@ def _readable(response: Response) -> dict[str, str]:
     return {name.decode().title(): value.decode("latin-1") for name, value in response.headers}
 
 
-class Within:
+class EmbeddedHost:
     mode = "serve"
 
     def __init__(self, api: Handler, oidc: Mapping[str, Any] | None = None) -> None:

@@ -52,7 +52,7 @@ class Links:
         return good
 
 
-class Beside:
+class KubeconfigHost:
     mode = "cluster"
 
     def __init__(self, client: Client, links: Links, context: str | None) -> None:

@@ -38,7 +38,7 @@ def said_by(crd: Crd) -> str:
     return f"webhook {webhook_address(client)}"
 
 
-class ByServer:
+class ServerConversion:
     """Converts through the conversion endpoint of our server."""
 
     def __init__(self, client: Client, crd: Crd, namespace: str) -> None:
@@ -54,7 +54,7 @@ class ByServer:
         return converted
 
 
-class Directly:
+class DirectConversion:
     """Calls the webhook as the cluster's server would: a URL directly, a service through the API's
     proxy, for which the visitor needs permission."""
 
@@ -71,14 +71,14 @@ def _converter(client: Client, crd: Crd, services: ConversionServices) -> Versio
     webhook = crd.conversion.client
     service = None if webhook is None else webhook.service
     if crd.conversion.strategy == "Webhook" and service is not None:
-        return WebhookConverter(crd, ThroughApi(client, service), limits=services.limits)
+        return WebhookConverter(crd, ServiceProxyTransport(client, service), limits=services.limits)
     try:
         return converter_for(crd, services)
     except ValueError as error:
         raise BadRequest(str(error)) from None
 
 
-class ThroughApi:
+class ServiceProxyTransport:
     """A ``Transport`` to a service by way of ``services/proxy``."""
 
     def __init__(self, client: Client, service: ServiceReference) -> None:
@@ -102,12 +102,12 @@ async def conversion_of(
 ) -> ConversionClient:
     """``services`` calls webhooks of clusters that cannot convert on request; None inside our
     server. Raises ``Forbidden``."""
-    by_server = ByServer(client, crd, namespace)
+    by_server = ServerConversion(client, crd, namespace)
     try:
         # tests whether it is offered and allowed
         await by_server.convert([], crd.storage_version())
     except (NotFound, Forbidden):
         if services is None:
             raise
-        return Directly(client, crd, services)
+        return DirectConversion(client, crd, services)
     return by_server

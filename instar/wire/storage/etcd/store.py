@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from instar.wire.storage.coalesced_call import Shared
+from instar.wire.storage.coalesced_call import CoalescedCall
 from instar.wire.storage.etcd import messages as wire
 from instar.wire.storage.etcd.client import (
     COMPACT,
@@ -60,7 +60,7 @@ class EtcdStore:
         self._client = EtcdClient(addresses, options or EtcdOptions())
         self._followers = Followers()
         self._watches: dict[EtcdWatch, None] = {}
-        self._revision = Shared(self._current_revision)
+        self._revision = CoalescedCall(self._current_revision)
         self._closed = False
 
     async def get(self, key: str) -> Record | None:

@@ -28,7 +28,7 @@ from instar.wire.storage.store import (
 )
 from instar.wire.storage.watchcache.collection import Change, Collection, E, Ingest, WindowLimits
 from instar.wire.storage.watchcache.replay import replay
-from instar.wire.storage.watchcache.revision_wait import Reaching
+from instar.wire.storage.watchcache.revision_wait import RevisionWaiters
 from instar.wire.storage.workers.arena_reclaim import Borrowing
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Cache(Generic[E]):
         self._complete_since = 0
         """No change above this revision is missing, in any collection."""
         self._subscription: Subscription | None = None
-        self._waiting = Reaching()
+        self._waiting = RevisionWaiters()
         self._reload: asyncio.Task[None] | None = None
         self._reset_listeners: list[Callable[[], None]] = []
         self._event_listeners: list[Sink] = []

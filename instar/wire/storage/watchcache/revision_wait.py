@@ -12,7 +12,7 @@ from itertools import count
 from instar.base.taskless_wait import Waiter, waiter
 
 
-class Reaching:
+class RevisionWaiters:
     """Heap of waiters by revision, with one timer for all."""
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ class EtcdConnection(Store, Remembering, Protocol):
     """The etcd store that a worker connects to directly."""
 
 
-class BesideStore:
+class WorkerEtcdStore:
     """``Borrowing`` store: values and events from the first process, everything else from the
     cluster."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from instar.base.errors import Forbidden, forbidden
 from instar.base.json_values import Object
-from instar.server.registry.admission.config_cache import Followed
+from instar.server.registry.admission.config_cache import ConfigCache
 from instar.server.registry.admission.plugins.lookups import Lookup
 from instar.server.registry.resources.admission import Interest, Operation, Verb
 from instar.server.registry.resources.serving import Serving
@@ -31,7 +31,7 @@ class PodAdmission:
     def __init__(self, backend: Backend, off: frozenset[str] = frozenset()) -> None:
         """``off`` names the disabled plugins among them."""
         self._off = off
-        self._priorities = Followed(backend, "scheduling.k8s.io", "priorityclasses", _as_it_is)
+        self._priorities = ConfigCache(backend, "scheduling.k8s.io", "priorityclasses", _as_it_is)
         self._runtimes = Lookup(backend, "node.k8s.io", "runtimeclasses")
         self._nodes = Lookup(backend, "", "nodes")
 

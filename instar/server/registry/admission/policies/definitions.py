@@ -13,7 +13,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.kube.admission.matching import Criteria, read_match_resources
 from instar.kube.api.names import GroupVersionKind, parse_group_version
-from instar.server.registry.admission.config_cache import Followed
+from instar.server.registry.admission.config_cache import ConfigCache
 from instar.server.registry.resources.admission import Operation
 from instar.server.registry.stored.backend import Backend
 
@@ -94,8 +94,8 @@ class BoundPolicy:
     def __init__(self, backend: Backend, plurals: tuple[str, str]) -> None:
         policies, bindings = plurals
         self._read: dict[str, PolicyDefinition] = {}
-        self._policies = Followed(backend, GROUP, policies, self._keeping)
-        self._bindings = Followed(backend, GROUP, bindings, read_binding)
+        self._policies = ConfigCache(backend, GROUP, policies, self._keeping)
+        self._bindings = ConfigCache(backend, GROUP, bindings, read_binding)
         self._seen: tuple[object, object] = (None, None)
         self._hooks: list[PolicyDefinitions] = []
         self._concerning: dict[_Place, list[PolicyDefinitions]] = {}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from instar.server.registry.admission.policies.plugin import Policies
 
 
-class Working:
+class PolicyEvaluators:
     def __init__(self, policies: Policies) -> None:
         params = Params(policies.backend, policies.of_kind)
         subjects = Subjects(

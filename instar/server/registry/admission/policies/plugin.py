@@ -24,7 +24,7 @@ from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 
 if TYPE_CHECKING:
-    from instar.server.registry.admission.policies.evaluators import Working
+    from instar.server.registry.admission.policies.evaluators import PolicyEvaluators
 
 KindOf = Callable[[str, str], Resource | None]
 """(group, kind) → the resource of that kind."""
@@ -58,7 +58,7 @@ class Policies:
         self.strict_namespaces = strict_namespaces
         self.validating = BoundPolicy(backend, VALIDATING)
         self.mutating = BoundPolicy(backend, MUTATING)
-        self._working: Working | None = None
+        self._working: PolicyEvaluators | None = None
 
     @property
     def active(self) -> bool:
@@ -81,12 +81,12 @@ class Policies:
             return None if operation.obj is None else self._work().check_permissions(operation)
         return self._work().validate(operation) if self.validating else None
 
-    def _work(self) -> Working:
+    def _work(self) -> PolicyEvaluators:
         if self._working is None:
             # Imported here: CEL is a fifth of a server's imports, and most servers have no policy.
-            from instar.server.registry.admission.policies.evaluators import Working
+            from instar.server.registry.admission.policies.evaluators import PolicyEvaluators
 
-            self._working = Working(self)
+            self._working = PolicyEvaluators(self)
         return self._working
 
 

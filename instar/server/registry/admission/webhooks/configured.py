@@ -15,7 +15,7 @@ from instar.kube.admission.webhook_configurations import (
     WebhookConfiguration,
     read_configuration,
 )
-from instar.server.registry.admission.config_cache import Followed
+from instar.server.registry.admission.config_cache import ConfigCache
 from instar.server.registry.admission.webhooks.in_process import LocalConfiguration, Review
 from instar.server.registry.resources.admission import Operation
 from instar.server.registry.stored.backend import Backend
@@ -34,7 +34,7 @@ class Hooks:
     def __init__(
         self, backend: Backend, plural: str, local: Sequence[LocalConfiguration] = ()
     ) -> None:
-        self._stored = Followed(backend, GROUP, plural, read_configuration)
+        self._stored = ConfigCache(backend, GROUP, plural, read_configuration)
         self._local = tuple(local)
         self._made_of: tuple[tuple[WebhookConfiguration, ...], ...] | None = None
         self._all: tuple[ConfiguredWebhook, ...] = ()

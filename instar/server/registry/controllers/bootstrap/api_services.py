@@ -21,7 +21,7 @@ _A_MOMENT = 0.05
 _AT_ONCE = 20
 
 
-class CustomApis:
+class CustomApiServices:
     """Keeps one APIService per served custom group version."""
 
     def __init__(self, catalog: Catalog, maker: BootstrapWriter, leads: Callable[[], bool]) -> None:

@@ -13,9 +13,9 @@ from ipaddress import IPv4Network
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.server.registry.admission.plugins.namespace_lifecycle import is_terminating
-from instar.server.registry.controllers.bootstrap.api_services import CustomApis
+from instar.server.registry.controllers.bootstrap.api_services import CustomApiServices
 from instar.server.registry.controllers.bootstrap.flow_schemas import flow_pieces
-from instar.server.registry.controllers.bootstrap.ip_addresses import HeldAddresses
+from instar.server.registry.controllers.bootstrap.ip_addresses import ServiceIpAddresses
 from instar.server.registry.controllers.bootstrap.objects import (
     ACCOUNT,
     AUTHENTICATION,
@@ -43,7 +43,7 @@ _CLUSTER = ""
 
 
 @dataclass(frozen=True)
-class House:
+class BootstrapFacts:
     """Facts about the running server that the bootstrap objects contain."""
 
     authority: str
@@ -54,19 +54,19 @@ class House:
     """Network from which Services get their cluster IPs."""
 
 
-class Furniture:
+class BootstrapController:
     """Creates missing bootstrap objects, per namespace and for the cluster."""
 
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
         self._context, self._catalog, self._leadership = context, catalog, leadership
-        self._house: House | None = None
+        self._house: BootstrapFacts | None = None
         self._maker = BootstrapWriter(context, catalog)
-        self._apis = CustomApis(catalog, self._maker, lambda: leadership.leads)
-        self._addresses = HeldAddresses(catalog, self._maker, lambda: leadership.leads)
+        self._apis = CustomApiServices(catalog, self._maker, lambda: leadership.leads)
+        self._addresses = ServiceIpAddresses(catalog, self._maker, lambda: leadership.leads)
         self._identity = ServerLease(context, self._maker)
         self._places: Queue[str] = Queue("furniture of", self._create_missing, _DELAYS, at_once=1)
 
-    def start(self, house: House) -> None:
+    def start(self, house: BootstrapFacts) -> None:
         """Start once the server can be reached."""
         self._house = house
         self._apis.start()
@@ -111,7 +111,7 @@ class Furniture:
         for piece in self._objects_of(place, self._house):
             await self._ensure_object(piece)
 
-    def _objects_of(self, place: str, house: House) -> Iterable[Object]:
+    def _objects_of(self, place: str, house: BootstrapFacts) -> Iterable[Object]:
         if place != _CLUSTER:
             entry = self._catalog.builtin("", "namespaces").objects.entries.get(place)
             if entry is None or is_terminating(entry):
@@ -119,7 +119,7 @@ class Furniture:
             return namespace_pieces(place, house.authority)
         return self._cluster_pieces(house)
 
-    def _cluster_pieces(self, house: House) -> Iterator[Object]:
+    def _cluster_pieces(self, house: BootstrapFacts) -> Iterator[Object]:
         yield from class_pieces()
         yield from system_pieces(house.authority, self._context.timestamp()[:10])
         yield from service_pieces(house.host, house.port, house.network)

@@ -23,7 +23,7 @@ from instar.wire.storage.watchcache.collection import Change
 _DELAYS = Delays(0.5, 30.0)
 
 
-class HeldAddresses:
+class ServiceIpAddresses:
     """Keeps one IPAddress per allocated cluster IP."""
 
     def __init__(self, catalog: Catalog, maker: BootstrapWriter, leads: Callable[[], bool]) -> None:

@@ -43,7 +43,7 @@ _DEFAULTS, _AGGREGATION = "defaults", "aggregation"
 """One queue key for all aggregated roles, because a changed role may be part of any."""
 
 
-class RoleKeeper:
+class RoleController:
     """Keeps default and aggregated roles current."""
 
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
