@@ -255,7 +255,7 @@ def test_the_report_is_one_document(server: LiveServer, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ([], "which CRDs"),
+        ([], "name files or folders that contain CRDs"),
         (["/nowhere.yaml"], "No such file"),
         (["--allow", "no-such-rule", "RELEASE"], "no-such-rule"),
     ],
