@@ -1,7 +1,7 @@
 """PodSecurity admission plugin: enforces, audits and warns by the labels of a namespace.
 
 The admission chain calls it for pods, for kinds with a pod template (warnings and audit only) and
-for namespaces, whose labels it validates. The checks themselves are in ``kube/pod_security``.
+for namespaces, to validate their labels. The checks themselves are in ``kube/pod_security``.
 """
 
 from __future__ import annotations
