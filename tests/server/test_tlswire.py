@@ -78,7 +78,7 @@ class Client:
         return heard
 
 
-class ConsoleRouter:
+class Door:
     """Opens connections to the server, and closes them all at the end."""
 
     def __init__(self, port: int, context: ssl.SSLContext) -> None:
@@ -116,7 +116,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Script],
         loop = asyncio.get_running_loop()
         server = await loop.create_server(listener, "127.0.0.1", 0)
         async with server, asyncio.timeout(20):
-            door = ConsoleRouter(server.sockets[0].getsockname()[1], client)
+            door = Door(server.sockets[0].getsockname()[1], client)
             await script(door)
             await door.close()
         assert not listener.incoming.pending
@@ -147,7 +147,7 @@ def test_a_record_whose_last_byte_comes_alone_is_read_at_once(
             asked.append(size)
         return read(self, size, *more)
 
-    async def script(door: ConsoleRouter) -> None:
+    async def script(door: Door) -> None:
         client = await door.client()
         sealed = client.sealed(b"x" * 16_000)
         client.send(sealed[:-1])
@@ -166,7 +166,7 @@ def test_a_record_whose_last_byte_comes_alone_is_read_at_once(
 def test_records_of_several_connections_that_come_in_pieces_are_not_mixed_up(
     served: Callable[[Script], None],
 ) -> None:
-    async def script(door: ConsoleRouter) -> None:
+    async def script(door: Door) -> None:
         clients = [await door.client() for _ in range(3)]
         texts = [bytes([65 + number]) * 40_000 for number in range(3)]
         sealed = [client.sealed(text) for client, text in zip(clients, texts, strict=True)]
@@ -185,7 +185,7 @@ def test_records_of_several_connections_that_come_in_pieces_are_not_mixed_up(
 def test_one_who_speaks_no_tls_is_left_and_the_others_go_on(
     served: Callable[[Script], None],
 ) -> None:
-    async def script(door: ConsoleRouter) -> None:
+    async def script(door: Door) -> None:
         client = await door.client()
         reader, writer = await door.plain()
         writer.write(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -200,7 +200,7 @@ def test_one_who_speaks_no_tls_is_left_and_the_others_go_on(
 
 
 def test_a_damaged_record_ends_its_connection_alone(served: Callable[[Script], None]) -> None:
-    async def script(door: ConsoleRouter) -> None:
+    async def script(door: Door) -> None:
         damaged, client = await door.client(), await door.client()
         record = damaged.sealed(b"x" * 100)
         damaged.send(record[:-1] + bytes([record[-1] ^ 1]) + damaged.sealed(b"more"))
@@ -218,7 +218,7 @@ def test_a_handshake_has_its_time(
 ) -> None:
     monkeypatch.setattr(limits, "HANDSHAKE_SECONDS", 0.05)
 
-    async def script(door: ConsoleRouter) -> None:
+    async def script(door: Door) -> None:
         reader, _ = await door.plain()
 
         with contextlib.suppress(ConnectionResetError):
@@ -228,7 +228,7 @@ def test_a_handshake_has_its_time(
 
 
 def test_goodbye_comes_after_everything_that_was_said(served: Callable[[Script], None]) -> None:
-    async def script(door: ConsoleRouter) -> None:
+    async def script(door: Door) -> None:
         client = await door.client()
         client.send(client.sealed(b"x" * 15_000 + b"bye"))
         client.send(client.sealed(b"nobody listens to this"))
@@ -241,7 +241,7 @@ def test_goodbye_comes_after_everything_that_was_said(served: Callable[[Script],
 
 
 def test_a_client_that_says_goodbye_is_left(served: Callable[[Script], None]) -> None:
-    async def script(door: ConsoleRouter) -> None:
+    async def script(door: Door) -> None:
         client = await door.client()
         with contextlib.suppress(ssl.SSLWantReadError):
             client.tls.unwrap()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from instar.server.lifecycle.parts import Part, background_task
 from instar.server.registry.stored.backend import Backend
 from instar.server.settings import Settings
-from instar.wire.storage.compactor import Compactor, Most
+from instar.wire.storage.compactor import Compactor, HistoryLimits
 from instar.wire.storage.open import open_store
 from instar.wire.storage.store import Checkable, Local, Store, StoreLost, Unavailable
 from instar.wire.storage.value_reader import NoShelf, RecentValues, ValueReader, Values
@@ -100,7 +100,7 @@ def maintenance_parts(settings: Settings, backend: Backend) -> list[Part]:
     compactor = Compactor(
         backend.store,
         keep=settings.history_seconds,
-        most=Most(settings.history_bytes),
+        most=HistoryLimits(settings.history_bytes),
         compacted=backend.cache.compacted,
     )
     return [
