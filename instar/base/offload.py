@@ -1,10 +1,10 @@
-"""Work that input can make long leaves the event loop: one rule and one set of threads for all.
+"""Runs work in the event loop or in a thread, by its cost: the only place that decides which.
 
-``await run(size, work)`` is nearly the whole of it: small work is done here and now, large work in
-a thread, where it shares the processor with everybody else instead of holding everybody up. What
-is handed over must be pure: no event loop, no store, nothing that others change meanwhile. Work in
+Request handling (``server/``), the registry's verbs and the tools cut their work into synchronous
+segments between awaits and pass each to ``run``. ``is_small`` is the decision: cheap work runs at
+once in the event loop, costly work in a thread, so that it does not delay other requests. A segment
+must not use the event loop or the store, nor values that other tasks change meanwhile. Work made of
 many small steps takes ``Breaks``.
-Knows nothing of what the work is.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 from instar.base import limits
 from instar.base.errors import TooManyRequests
 
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 
 
 class _Threads:
-    """Few, since one processor's worth of Python is all there is; made when first needed."""
+    """Bounded thread pool for costly segments, created on first use. It has few threads, because
+    they share one interpreter lock."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._unfinished = 0
         self._executor: ThreadPoolExecutor | None = None
 
-    def submit(self, work: Callable[[], T]) -> Future[T]:
+    def submit(self, work: Callable[[*Arguments], T], *arguments: *Arguments) -> Future[T]:
         with self._lock:
             if self._unfinished >= limits.LARGE_AT_ONCE + limits.LARGE_WAITING:
                 raise TooManyRequests(
@@ -39,7 +41,7 @@ class _Threads:
             self._unfinished += 1
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(limits.LARGE_AT_ONCE, "large")
-        future = self._executor.submit(work)
+        future = self._executor.submit(work, *arguments)
         future.add_done_callback(self._finished)
         return future
 
@@ -51,33 +53,37 @@ class _Threads:
 _THREADS = _Threads()
 
 
-def is_small(size: int) -> bool:
-    """Whether work on so many bytes may be done at once. Asked by those on the hot path, whom a
-    coroutine for nothing would cost more than their work; the others ``run`` it."""
-    return size <= limits.LOOP_BYTES
+def is_small(cost: int) -> bool:
+    """Return whether work may run in the event loop. ``cost`` is in bytes of plain objects: the
+    object's size, multiplied where its schema makes the work dearer
+    (``VersionServing.check_cost``)."""
+    return cost <= limits.LOOP_BYTES
 
 
-async def run(size: int, work: Callable[[], T]) -> T:
-    """The result of ``work`` on about so many bytes. Raises what it raises, and
-    ``TooManyRequests`` where so much waits already that it would only be late."""
-    if size <= limits.LOOP_BYTES:
-        return work()
-    return await apart(work)
+async def run(cost: int, work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
+    """Return ``work(*arguments)``, run in the event loop or, where ``cost`` is high, in a thread.
+
+    Raises what ``work`` raises, and ``TooManyRequests`` where the queue for threads is full.
+    """
+    if is_small(cost):
+        return work(*arguments)
+    return await apart(work, *arguments)
 
 
-async def apart(work: Callable[[], T]) -> T:
-    """In a thread whatever its size. If the caller is cancelled it ends by itself."""
-    return await asyncio.wrap_future(_THREADS.submit(work))
+async def apart(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
+    """Run ``work`` in a thread whatever it costs. If the caller is cancelled, the thread finishes
+    the work and its result is dropped."""
+    return await asyncio.wrap_future(_THREADS.submit(work, *arguments))
 
 
 class Breaks:
-    """For work in the loop whose steps are small, and may be many."""
+    """Gives the event loop back between the small steps of long work."""
 
     def __init__(self) -> None:
         self._since = monotonic()
 
     async def between(self) -> None:
-        """Two steps: others have their turn when the steps have taken long together."""
+        """Let other tasks run if the steps since the last break took ``TURN_SECONDS``."""
         if monotonic() - self._since > limits.TURN_SECONDS:
             await asyncio.sleep(0)
             self._since = monotonic()

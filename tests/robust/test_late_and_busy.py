@@ -25,7 +25,7 @@ def asked(**headers: str) -> Request:
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuse(work: Callable[[], Any]) -> Any:
+    async def refuse(work: Callable[..., Any], *arguments: Any) -> Any:
         raise TooManyRequests("too many large requests are being worked on")
 
     monkeypatch.setattr(offload, "apart", refuse)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from instar.base import errors, offload
@@ -140,13 +139,13 @@ async def do_patch(
     form = response_form(request, _offer(target))
     options = write_options(request, "PatchOptions", apply=kind is PatchType.APPLY)
     if kind is PatchType.APPLY:
-        body = await offload.run(options.size, lambda: read_applied(request.content()))
+        body = await offload.run(options.size, read_applied, request.content())
         written = await apply_configuration(
             context, target, body.obj, body.duplicates, options, subresource
         )
     else:
-        read = partial(read_patch, request.content(), kind, options.field_validation)
-        change = read() if offload.is_small(options.size) else await offload.apart(read)
+        content, validation = request.content(), options.field_validation
+        change = await offload.run(options.size, read_patch, content, kind, validation)
         written = await patch(context, target, change, options, subresource)
     status = 201 if written.created else 200
     return _plainly(status, written, form) or await _written(status, written, request, form, target)
@@ -179,23 +178,20 @@ async def read_review(
     options = write_options(request, "CreateOptions")
     media = body_media(request.header(b"content-type"))
     obj = await _body(request, target, media, options)
-    await Ownership(context, target, options).on_create(obj, None)
+    await Ownership(context, target, options).on_create(obj)
     await admit_question(context, target, obj, options)
     return obj, form
 
 
 async def _delete_options(request: Request, target: Target) -> DeleteOptions:
-    if offload.is_small(len(request.body)):
-        return delete_options(request, target.serving)
-    return await offload.apart(lambda: delete_options(request, target.serving))
+    return await offload.run(len(request.body), delete_options, request, target.serving)
 
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
-    decoded = partial(_decoded, request, target, media, options)
-    obj = decoded() if offload.is_small(options.size) else await offload.apart(decoded)
+    obj = await offload.run(options.size, _decoded, request, target, media, options)
     trail: Trail | None = request.trail
     if trail is not None:
-        await offload.run(options.size, lambda: trail.decoded(obj))
+        await offload.run(options.size, trail.decoded, obj)
     return obj
 
 

@@ -24,13 +24,13 @@ async def warm_up(context: Context, crds: Resource) -> None:
     target = Target(crds, serving, crds.codec, version)
     crd = _sample()
     strategy.decode(crd, version)
-    await Ownership(context, target, _NOBODY).on_create(crd, None)
+    await Ownership(context, target, _NOBODY).on_create(crd)
     crd["metadata"] |= {"uid": "warm", "creationTimestamp": context.timestamp()}
     strategy.prepare_create(crd, version)
     strategy.check_create(crd, version, lambda text: None)
     for status in settling_states(crd, [], context.timestamp()):
         new = {**crd, "metadata": dict(crd["metadata"]), "status": status}
-        await Ownership(context, target, _NOBODY, "status").on_update(new, crd, None)
+        await Ownership(context, target, _NOBODY, "status").on_update(new, crd)
         await crds.codec.prepare(new, version)
 
 

@@ -287,7 +287,7 @@ class CrdController:
         new = {**crd, "metadata": dict(crd["metadata"]), "status": status}
         target = Target(self._crds, self._crds.serving, self._crds.codec, version)
         ownership = Ownership(self._context, target, _OURSELVES, "status")
-        await ownership.on_update(new, live, None)
+        await ownership.on_update(new, live)
         draft = new_entry(await self._crds.codec.prepare(new, version), name)
         if version is self._crds.serving.storage:
             draft.token = version  # built from decoded data of this version, so it decodes the same

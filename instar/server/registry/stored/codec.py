@@ -215,20 +215,14 @@ class Codec:
         Where a webhook is asked, it is asked for the way back, too: after the commit nothing may
         fail any more. ``convert`` is for callers that have converted ``obj`` of ``size`` before.
         """
-        obj = without_server_fields(obj)
         if version is self.serving.storage:
-            return await offload.run(size, lambda: prepared(obj, None))
+            return await offload.run(size, prepared, without_server_fields(obj))
+        obj = without_server_fields(obj)
         stored = (await (convert or self.to_version)([obj], version, self.serving.storage))[0]
-        if not self.serving.converts_remotely:
-            return await offload.run(size, lambda: prepared(stored, None))
-        back = await self._as_read(stored, self.serving.storage, version)
-        return await offload.run(size, lambda: prepared(stored, back))
-
-    def prepare_now(self, obj: Object, version: VersionServing, size: int) -> Prepared | None:
-        """The same without awaiting anything, where nothing has to be converted."""
-        if version is self.serving.storage and offload.is_small(size):
-            return prepared(without_server_fields(obj), None)
-        return None
+        back = None
+        if self.serving.converts_remotely:
+            back = await self._as_read(stored, self.serving.storage, version)
+        return await offload.run(size, prepared, stored, back)
 
     async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
         """A stored object of which only metadata was changed by the server itself.
@@ -242,7 +236,7 @@ class Codec:
             obj = (await self.to_version([obj], source, self.serving.storage))[0]
             source = self.serving.storage
         if reader is None:
-            return prepared(obj, None)
+            return prepared(obj)
         if source is None:
             raise self._vanished(obj, reader)
         return prepared(obj, await self._as_read(obj, source, reader))

@@ -130,7 +130,8 @@ class CacheEntry:
     def json(self) -> bytes:
         """The object in whichever form is at hand, to be searched."""
         near = self.near()
-        return near.raw if near.raw is not None else near.ready
+        raw = near.raw
+        return raw if raw is not None else near.ready
 
     def stored(self) -> bytes:
         """The bytes as they lie in the store, but for the newline at their end."""
@@ -182,7 +183,8 @@ class InMemoryEntry(CacheEntry):
 
     @property
     def size(self) -> int:
-        return len(self.raw) if self.raw is not None else len(self.ready)
+        raw = self.raw  # read once: a thread may make the view meanwhile
+        return len(raw) if raw is not None else len(self.ready)
 
     @property
     def view(self) -> bytes:
@@ -190,8 +192,9 @@ class InMemoryEntry(CacheEntry):
         return self.ready
 
     def stored(self) -> bytes:
-        if self.raw is not None:
-            return self.raw.removesuffix(b"\n")
+        raw = self.raw
+        if raw is not None:
+            return raw.removesuffix(b"\n")
         if self.at < 0:
             self.at = _inserted_at(self.ready, self.revision)
         length = len(revision_member(self.revision))
@@ -201,11 +204,12 @@ class InMemoryEntry(CacheEntry):
         return self._parsed(self.view)
 
     def content(self) -> dict[str, Any]:
-        if self.raw is None:
+        raw = self.raw
+        if raw is None:
             return self._parsed(self.stored())
-        obj = self._parsed(self.raw)
+        obj = self._parsed(raw)
         if self.at < 0:
-            self.at = offset_by_uid(self.raw, obj)
+            self.at = offset_by_uid(raw, obj)
         return obj
 
     @property
@@ -217,7 +221,8 @@ class InMemoryEntry(CacheEntry):
     @property
     def labels(self) -> dict[str, str]:
         if self._labels is None:
-            text = labels_text(self.raw if self.raw is not None else self.ready)
+            raw = self.raw
+            text = labels_text(raw if raw is not None else self.ready)
             if text is not None:
                 self._labels = labels_of(text) if text else _NO_LABELS
                 return self._labels
@@ -240,7 +245,8 @@ class InMemoryEntry(CacheEntry):
         self._labels = kept(labels)
 
     def _read_api_version(self) -> str:
-        data = self.raw if self.raw is not None else self.ready
+        raw = self.raw
+        data = raw if raw is not None else self.ready
         if (opening := opening_of(data)) is not None:
             return intern(opening.decode(errors="replace"))
         return str(self._parsed(data).get("apiVersion", ""))

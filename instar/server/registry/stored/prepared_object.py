@@ -34,7 +34,7 @@ def without_server_fields(obj: Object) -> Object:
     return {**obj, "metadata": metadata}
 
 
-def prepared(obj: Object, back: Object | None) -> Prepared:
+def prepared(obj: Object, back: Object | None = None) -> Prepared:
     """``obj`` as it will be stored, in bytes."""
     raw = encode_sorted(obj)
     return Prepared(raw, offset_by_uid(raw, obj), obj, back)

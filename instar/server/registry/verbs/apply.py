@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from instar.base import errors, offload
 from instar.base.json_values import Object, copy_json
@@ -52,7 +51,7 @@ async def apply_configuration(
         applied = await merged(old, conversions, size)
         obj = applied.obj
         obj["metadata"].setdefault("resourceVersion", str(entry.revision))
-        await offload.run(size, lambda: target.serving.strategy.adopt(obj, target.version))
+        await offload.run(size, target.serving.strategy.adopt, obj, target.version)
         check_names(obj, target)
         return Proposal(obj, applied.managed_fields or [], conversions)
 
@@ -89,7 +88,7 @@ async def _create(
             "found",
         )
     obj = applied.obj
-    await offload.run(options.size, lambda: target.serving.strategy.adopt(obj, target.version))
+    await offload.run(options.size, target.serving.strategy.adopt, obj, target.version)
     obj["metadata"].setdefault("name", target.name)
     check_names(obj, target)
     await may_create(context, options)
@@ -100,16 +99,16 @@ async def drive(ownership: Ownership, target: Target, step: Step[Applied], size:
     """Answer the step's questions, one batch of conversions per pair of versions."""
     answers: list[Object | None] | None = None
     while True:
-        need = await offload.run(size, partial(_asked, step, answers))
+        need = await offload.run(size, _advance, step, answers)
         if isinstance(need, Applied):
             return need
         answers = await _converted(ownership, target, need)
 
 
-def _asked(
+def _advance(
     step: Step[Applied], answers: list[Object | None] | None
 ) -> Sequence[NeededConversion] | Applied:
-    """What the step wants to know next, or its result."""
+    """Return the conversions that the apply needs next, or its result."""
     try:
         return next(step) if answers is None else step.send(answers)
     except StopIteration as done:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from instar.base import limits, offload
 from instar.base.errors import ApiError, BadRequest, Expired, not_found
@@ -65,9 +64,9 @@ async def writes_of(
     shown = states[-limit:]
     if earlier is None and events and events[0].revision > found.compacted and not more:
         earlier = ObjectState(0, "", None)  # its first write made it
-    told = await offload.run(_size(events), partial(rows, shown, earlier))
+    revisions = await offload.run(_size(events), rows, shown, earlier)
     head: Object = {"apiVersion": "instar.dev/v1", "kind": "History", "current": backend.revision}
-    return {**head, "more": more, "revisions": told}
+    return {**head, "more": more, "revisions": revisions}
 
 
 async def _past(backend: Backend, key: str, before: int, limit: int) -> Past:

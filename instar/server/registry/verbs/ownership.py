@@ -1,20 +1,24 @@
-"""managedFields on the write path: asks ``apply/`` who owns what, fetches versions it needs.
+"""Field ownership on the write path: computes ``metadata.managedFields`` of a written object.
 
-Tracking never fails a write: a version that is gone costs its own entries, and while a version
-cannot be converted its entries stay as they are. An apply is judged by what others own, so
-there a failed conversion is a failure.
+The write verbs (``write.py``, ``update_attempt.py``, ``apply.py``, ``scaling.py``) and the CRD
+controller call it. The rules are pure functions of ``kube/apply``; this module gives them the
+object at the versions that other managers wrote, which needs conversions.
+
+Tracking never fails a write: a version that the CRD no longer has loses its entries, and while a
+version cannot be converted its entries stay as they are. An apply compares with the fields that
+other managers own, so there a failed conversion fails the request.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from typing import NamedTuple
 
 from instar.base import offload
 from instar.base.errors import ApiError
 from instar.base.json_values import Object
 from instar.kube.api.names import parse_group_version
 from instar.kube.apply.compare import compare
-from instar.kube.apply.managed_fields import is_reset, only_times_differ
+from instar.kube.apply.managed_fields import Managers, is_reset, only_times_differ
 from instar.kube.apply.managers import (
     Writer,
     foreign_versions,
@@ -31,8 +35,19 @@ from instar.server.registry.verbs.conversions import Conversions
 from instar.wire.conversion.failure import ConversionFailed, FailureType
 
 
+class PendingOwnership(NamedTuple):
+    """An update whose managers wrote at other versions, to which it must be converted first."""
+
+    before: Managers
+    writer: Writer
+    live: Object
+    new: Object
+    versions: set[str]
+    """The apiVersions of those managers."""
+
+
 class Ownership:
-    """Field ownership for one write."""
+    """Field ownership of one write."""
 
     def __init__(
         self,
@@ -43,7 +58,7 @@ class Ownership:
         conversions: Conversions | None = None,
         size: int = 0,
     ) -> None:
-        """``size`` is what is there already, in bytes."""
+        """``size`` is that of the stored object, in bytes."""
         self._context = context
         self._target = target
         self._options = options
@@ -51,13 +66,13 @@ class Ownership:
         self._size = max(size, options.size)
         self._conversions = conversions
 
-    async def on_create(self, obj: Object, decided: list[Object] | None) -> None:
+    async def on_create(self, obj: Object) -> None:
         """Set ``metadata.managedFields`` of a new object."""
-        if decided is None and offload.is_small(self._size):
-            decided = self._created(obj)
-        elif decided is None:
-            decided = await offload.apart(partial(self._created, obj))
-        _store(obj, decided)
+        await offload.run(self._size, self.track_create, obj)
+
+    def track_create(self, obj: Object, decided: list[Object] | None = None) -> None:
+        """Set ``metadata.managedFields`` of a new object; an apply has ``decided`` them."""
+        _store(obj, self._created(obj) if decided is None else decided)
 
     def _created(self, obj: Object) -> list[Object] | None:
         sent = obj["metadata"].get("managedFields")
@@ -68,39 +83,48 @@ class Ownership:
         blank = self._target.serving.strategy.blank(version)
         return track_create(before, self.writer(), blank, obj, version.typed)
 
-    async def on_update(self, new: Object, live: Object, decided: list[Object] | None) -> None:
+    async def on_update(self, new: Object, live: Object) -> None:
         """Set ``metadata.managedFields`` of a changed object."""
-        _store(new, await self._tracked(new, live) if decided is None else decided)
+        pending = await offload.run(self._size, self.track_update, new, live)
+        if pending is not None:
+            await self.finish_update(pending)
 
-    async def _tracked(self, new: Object, live: Object) -> list[Object] | None:
-        small = offload.is_small(self._size)
-        if small:
-            before = ownership_before(live, new, self._subresource)
-        else:
-            before = await offload.apart(partial(ownership_before, live, new, self._subresource))
+    def track_update(
+        self, new: Object, live: Object, decided: list[Object] | None = None
+    ) -> PendingOwnership | None:
+        """Set ``metadata.managedFields`` of a changed object, or return what ``finish_update``
+        needs to do it. An apply has ``decided`` them."""
+        if decided is not None:
+            _store(new, decided)
+            return None
+        before = ownership_before(live, new, self._subresource)
         if not before:
+            _store(new, None)
             return None
         own = self._target.version.api_version
-        wanted = foreign_versions(before, own)
-        writer = self.writer()
-        if small and not wanted:
-            schemas = {own: self._target.version.typed}
-            return track_update(before, writer, {own: live}, {own: new}, schemas)
-        old_versions, new_versions = {own: live}, {own: new}
-        changed = False
-        if wanted:
-            changed = await offload.run(self._size, lambda: self._changes(live, new, writer))
-        if changed:
-            for api_version in wanted:
-                converted = await self._attempted([live, new], api_version)
-                if converted is not None:
-                    old_versions[api_version], new_versions[api_version] = converted
-        schemas = self._schemas(wanted)
-        track = partial(track_update, before, writer, old_versions, new_versions, schemas)
-        return track() if offload.is_small(self._size) else await offload.apart(track)
+        versions, writer = foreign_versions(before, own), self.writer()
+        if versions and self._changes(live, new, writer):
+            return PendingOwnership(before, writer, live, new, versions)
+        schemas = self._schemas(versions)
+        _store(new, track_update(before, writer, {own: live}, {own: new}, schemas))
+        return None
+
+    async def finish_update(self, pending: PendingOwnership) -> None:
+        """Set ``metadata.managedFields`` after converting both objects for the other managers."""
+        before, writer, live, new, versions = pending
+        old_versions, new_versions = {writer.api_version: live}, {writer.api_version: new}
+        for api_version in versions:
+            converted = await self._attempted([live, new], api_version)
+            if converted is not None:
+                old_versions[api_version], new_versions[api_version] = converted
+        schemas = self._schemas(versions)
+        managed = await offload.run(
+            self._size, track_update, before, writer, old_versions, new_versions, schemas
+        )
+        _store(new, managed)
 
     def _changes(self, live: Object, new: Object, writer: Writer) -> bool:
-        """Whether anything is different; when nothing is, nobody's version is needed."""
+        """Return whether any field differs; if none does, no other version is needed."""
         own = self._target.version
         return not compare(own.typed, live, new, writer.skipped(own.api_version)).empty()
 
@@ -112,14 +136,14 @@ class Ownership:
                 return None
         except ApiError:
             pass
-        # Out of reach for now: two empty objects, so nothing changed as far as anybody can tell
-        # and an outage costs nobody what is theirs.
+        # The webhook cannot be reached. Two empty objects show no change, so that the managers of
+        # this version keep their fields through the outage.
         return [{} for _ in objects]
 
     async def converted(
         self, objects: list[Object], api_version: str, source: str = ""
     ) -> list[Object] | None:
-        """The objects at another version; None when that version is gone."""
+        """Return the objects at another version; None if the CRD no longer has that version."""
         wanted = self._version(api_version)
         current = self._version(source) if source else self._target.version
         if wanted is None or current is None:
@@ -144,17 +168,18 @@ class Ownership:
             serving.strategy.unset(version),
         )
 
-    def _schemas(self, wanted: set[str] | None = None) -> dict[str, TypedSchema]:
-        own = self._target.version.api_version
-        return {
-            version.api_version: version.typed
-            for version in self._target.serving.versions.values()
-            if version.api_version == own or (wanted and version.api_version in wanted)
-        }
+    def _schemas(self, foreign: set[str]) -> dict[str, TypedSchema]:
+        own = self._target.version
+        schemas = {own.api_version: own.typed}
+        if foreign:
+            for version in self._target.serving.versions.values():
+                if version.api_version in foreign:
+                    schemas[version.api_version] = version.typed
+        return schemas
 
 
 def keep_times(new: Object, live: Object) -> None:
-    """Put back when its owners wrote, in an object of which a write changed nothing besides."""
+    """Restore the times in ``managedFields`` where a write changed nothing but these times."""
     owners, before = new["metadata"].get("managedFields"), live["metadata"].get("managedFields")
     if owners is before or not owners or not before or _changes_content(new, live):
         return

@@ -47,9 +47,7 @@ async def patch(
 
     async def propose(old: Object, entry: CacheEntry) -> Proposal:
         size = max(options.size, entry.size)
-        if offload.is_small(size):
-            return Proposal(patched(old, entry))
-        return Proposal(await offload.apart(lambda: patched(old, entry)))
+        return Proposal(await offload.run(size, patched, old, entry))
 
     rules = UpdateRules(
         subresource,

@@ -41,12 +41,11 @@ def readmit_changed(operation: Operation, owned: Owned) -> None:
     keep_server_fields(metadata, operation.old["metadata"])
 
 
-def pruned(target: Target, obj: Object) -> Object:
-    """In place, when everybody has seen it: what is stored is what can be read. Built-in kinds
-    have been read by their types."""
+def prune(target: Target, obj: Object) -> None:
+    """Drop, in place, the fields that the schema does not have, after the last plugin has seen
+    them. Built-in kinds were decoded by their types, which leaves no unknown field."""
     if not target.serving.builtin:
         target.serving.strategy.after_conversion(obj, target.version)
-    return obj
 
 
 def _repaired(operation: Operation, owned: Owned) -> Object:

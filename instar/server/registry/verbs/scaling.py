@@ -74,7 +74,7 @@ async def _write(
 
     async def propose(old: Object, entry: CacheEntry) -> Proposal:
         current = as_scale(old, paths)
-        wanted = await offload.run(options.size, lambda: change(current))
+        wanted = await offload.run(options.size, change, current)
         check_names(wanted, target)
         if target.serving.builtin:
             _check_count(wanted)
