@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from instar.server.lifecycle.lifetime import running
-from instar.server.registry.stored import codec
-from instar.server.registry.stored.lazy_entry import Far
+from instar.server.registry.stored import uniform_views
+from instar.server.registry.stored.lazy_entry import LazyEntry
 from instar.server.settings import EncryptionSettings, Settings
 from tests.support.inside import asked
 
@@ -44,7 +44,7 @@ def secret(number: int) -> dict[str, object]:
 def test_sealed_values_are_opened_when_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(codec, "_HELD", 5)
+    monkeypatch.setattr(uniform_views, "_LONGEST_IN_MEMORY", 5)
     config, file = tmp_path / "encryption.json", tmp_path / "s.db"
     config.write_bytes(orjson.dumps(_CONFIG))
     settings = Settings(
@@ -67,7 +67,7 @@ def test_sealed_values_are_opened_when_they_are_read(
             _, all_ = await asked(machinery, "GET", _SECRETS)
             assert {item["data"]["a"] for item in all_["items"]} == {_TEXT}
             entries = machinery.backend.collection("core/secrets/").entries
-            assert {type(entry) for entry in entries.values()} == {Far}
+            assert {type(entry) for entry in entries.values()} == {LazyEntry}
             assert {entry.seal.name for entry in entries.values() if entry.seal is not None} == {
                 "k8s:enc:aesgcm:v1:k"
             }

@@ -16,10 +16,8 @@ from instar.server.registry.stored.entry import (
     InMemoryEntry,
     UnreadableEntry,
     ingest,
-    labels_of,
-    labels_text,
-    offset_by_uid,
 )
+from instar.server.registry.stored.object_bytes import labels_of, labels_text, offset_by_uid
 from instar.wire.storage.store import Record
 
 TEXT = st.sampled_from(["", "a", '"uid":"', "metadata", "uid", "u-1", "}", "\\"])

@@ -12,8 +12,8 @@ import pytest
 from instar.base.errors import Expired
 from instar.server.lifecycle.composition import Machinery
 from instar.server.lifecycle.lifetime import running
-from instar.server.registry.stored import codec
-from instar.server.registry.stored.lazy_entry import Far
+from instar.server.registry.stored import codec, uniform_views
+from instar.server.registry.stored.lazy_entry import LazyEntry
 from instar.server.settings import Settings
 from tests.support.inside import CRDS, asked, crd, named
 
@@ -26,8 +26,8 @@ _MANY = 30
 
 @pytest.fixture(autouse=True)
 def long_lists_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "_HELD", 5)
-    monkeypatch.setattr(codec, "_FAR_CHUNK", 4)
+    monkeypatch.setattr(uniform_views, "_LONGEST_IN_MEMORY", 5)
+    monkeypatch.setattr(codec, "_LAZY_CHUNK", 4)
 
 
 def on_disk(tmp_path: Path, values: str = "disk", **more: Any) -> Settings:
@@ -129,7 +129,7 @@ def test_what_is_written_is_read_and_nothing_of_it_is_held(tmp_path: Path) -> No
         listed = (await asked(machinery, "GET", _THINGS))[1]["items"]
         assert [item["spec"]["size"] for item in listed[2:5]] == [2, 99, 5]
         entries = machinery.backend.collection("example.com/things/").entries
-        assert all(isinstance(entry, Far) for entry in entries.values())
+        assert all(isinstance(entry, LazyEntry) for entry in entries.values())
         assert (await asked(machinery, "DELETE", _THINGS))[0] == 200
         assert not entries
 

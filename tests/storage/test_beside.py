@@ -12,7 +12,7 @@ import pytest
 
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import InMemoryEntry
-from instar.server.registry.stored.shared_entry import Borrowed
+from instar.server.registry.stored.shared_entry import BorrowedEntry
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Event, StoreLost, Unavailable, Write
 from instar.wire.storage.workers import worker_etcd as module
@@ -69,7 +69,7 @@ def test_what_it_writes_by_itself_it_borrows_from_the_lender(tmp_path: Path) -> 
             made = await worker.put(objects, InMemoryEntry(VALUE, 0, "a"), 0)
 
             entry = objects.entries["a"]
-            assert isinstance(entry, Borrowed)
+            assert isinstance(entry, BorrowedEntry)
             assert entry.view == made.view
             assert (await worker.store.get(f"{PREFIX}a")) is not None
 
@@ -152,7 +152,7 @@ def test_a_key_that_is_no_text_is_everybodys_all_the_same(tmp_path: Path) -> Non
 
             found = worker.collection(PREFIX).entries
             assert {*found} == {strange, f"{strange}2"}
-            assert {type(entry) for entry in found.values()} == {Borrowed}
+            assert {type(entry) for entry in found.values()} == {BorrowedEntry}
 
     asyncio.run(scenario())
 

@@ -17,7 +17,8 @@ from instar.server.http.messages import JSON_TYPE, Header, Request, Response
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.verbs.apply import apply_configuration
-from instar.server.registry.verbs.delete import delete, delete_collection
+from instar.server.registry.verbs.delete import delete
+from instar.server.registry.verbs.delete_many import delete_collection
 from instar.server.registry.verbs.delete_options import DeleteOptions
 from instar.server.registry.verbs.metadata import check_namespace
 from instar.server.registry.verbs.ownership import Ownership

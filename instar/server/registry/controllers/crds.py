@@ -36,7 +36,7 @@ from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
 from instar.server.registry.stored.make_entry import new_entry
-from instar.server.registry.verbs.delete import purge
+from instar.server.registry.verbs.delete_many import purge
 from instar.server.registry.verbs.ownership import Ownership
 from instar.wire.storage.store import Stale
 from instar.wire.storage.watchcache.collection import Change

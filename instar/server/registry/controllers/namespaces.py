@@ -20,7 +20,7 @@ from instar.server.registry.resources.resource import Resource, Target
 from instar.server.registry.stored.backend import Objects
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.make_entry import put_own
-from instar.server.registry.verbs.delete import purge
+from instar.server.registry.verbs.delete_many import purge
 from instar.server.registry.verbs.write import create
 from instar.wire.storage.watchcache.collection import Change
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from instar.base.errors import ApiError, ServiceUnavailable, Timeout
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry, ingest
-from instar.server.registry.stored.lazy_entry import Distance
+from instar.server.registry.stored.lazy_entry import LazyEntryFactory
 from instar.server.registry.stored.page_cache import Pages
-from instar.server.registry.stored.shared_entry import Borrower, Lender
+from instar.server.registry.stored.shared_entry import BorrowedEntryFactory, OwnedEntryFactory
 from instar.server.registry.stored.storage_errors import as_api_error, guarded
 from instar.server.registry.stored.worker_feed import CacheBooks
 from instar.wire.storage.keys import collection_prefix, in_built_in_group
@@ -48,7 +48,7 @@ class WriteDraft(NamedTuple):
 
     value: bytes
     entry: InMemoryEntry
-    learnt: Callable[[CacheEntry], None] | None = None
+    written_view: Callable[[CacheEntry], None] | None = None
     """Told the entry with its revision before anybody who follows the cache."""
     then: WriteDraft | None = None
     """What is committed with it, under the same key."""
@@ -65,11 +65,11 @@ class Backend:
         """With ``values`` entries leave their bytes there, with ``loans`` other processes may read
         them; else they hold them."""
         self.store = store
-        self._lender = None if loans is None else Lender(loans)
-        self._distance = self._lender or (None if values is None else Distance(values))
-        self._borrower: Borrower | None = None
+        self._lender = None if loans is None else OwnedEntryFactory(loans)
+        self._distance = self._lender or (None if values is None else LazyEntryFactory(values))
+        self._borrower: BorrowedEntryFactory | None = None
         if isinstance(store, Borrowing):
-            self._borrower = Borrower(store)
+            self._borrower = BorrowedEntryFactory(store)
             store.moved = self._moved
         self.cache: Cache[CacheEntry] = Cache(store, self._ingest, limits)
         self.books = None if self._lender is None else CacheBooks(self.cache, self._lender)
@@ -136,12 +136,12 @@ class Backend:
         objects: Objects,
         entry: InMemoryEntry,
         expected: int,
-        learnt: Callable[[CacheEntry], None] | None = None,
+        written_view: Callable[[CacheEntry], None] | None = None,
     ) -> CacheEntry:
         """Commit ``entry`` (revision not yet known) and return it as the cache shows it."""
         assert entry.raw is not None
         key = objects.prefix + entry.suffix
-        draft = WriteDraft(entry.raw + b"\n", entry, learnt)
+        draft = WriteDraft(entry.raw + b"\n", entry, written_view)
         self._drafts[key] = draft
         try:
             revision = await self.store.commit(Write(key, draft.value, expected))
@@ -158,8 +158,8 @@ class Backend:
         if current is None or current.revision != revision or self._apart:
             entry.revision = revision
             current = entry
-        if learnt is not None and current is not entry:
-            learnt(current)
+        if written_view is not None and current is not entry:
+            written_view(current)
         return current
 
     @property
@@ -283,15 +283,15 @@ class Backend:
             self._borrower.moved(self.cache.entry(move.key), move)
 
     def _borrow(
-        self, borrower: Borrower, value: Elsewhere, record: Record, suffix: str
+        self, borrower: BorrowedEntryFactory, value: Elsewhere, record: Record, suffix: str
     ) -> CacheEntry:
         entry = borrower.of_place(value, record.revision, suffix)
         draft = self._drafts.get(record.key)
         if draft is not None and draft.value == entry.stored() + b"\n":
             del self._drafts[record.key]
             draft.entry.revision, draft.entry.suffix = record.revision, suffix
-            if draft.learnt is not None:
-                draft.learnt(draft.entry)
+            if draft.written_view is not None:
+                draft.written_view(draft.entry)
             entry.learn(draft.entry)
         return entry
 
@@ -311,8 +311,8 @@ class Backend:
             self._drafts[record.key] = draft.then
         draft.entry.revision, draft.entry.suffix = record.revision, suffix
         draft.entry.seal = record.seal
-        if draft.learnt is not None:
-            draft.learnt(draft.entry)
+        if draft.written_view is not None:
+            draft.written_view(draft.entry)
         if self._distance is not None:
             return self._distance.of_held(draft.entry, record)
         return draft.entry

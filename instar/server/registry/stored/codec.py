@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import cast
 
 import orjson
@@ -22,29 +22,27 @@ from instar.base.json_values import Object, copy_json
 from instar.kube.api.encoding.json_text import encode_sorted
 from instar.server.registry.resources.serving import Serving, VersionServing
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
-from instar.server.registry.stored.lazy_entry import Far, load_entries
+from instar.server.registry.stored.lazy_entry import LazyEntry, load_entries
 from instar.server.registry.stored.prepared_object import (
-    Prepared,
+    PreparedObject,
     prepared,
     revised,
     without_server_fields,
 )
-from instar.server.registry.stored.shared_entry import LentViews, views_of
-from instar.server.registry.stored.version_reads import Readership
-from instar.server.registry.stored.views import FarViews, Views
-from instar.server.registry.stored.written_view import Learnt
+from instar.server.registry.stored.uniform_views import collector_for, is_read_at_once
+from instar.server.registry.stored.version_reads import VersionReads
+from instar.server.registry.stored.views import LazyViews, Views
+from instar.server.registry.stored.written_view import WrittenView
 from instar.wire.conversion.caching import Finish, Load, SharedConverter
 from instar.wire.conversion.converter import Known
 from instar.wire.conversion.failure import Attempt, ConversionFailed, FailureType
 
 _CHUNK = 200
-"""Objects worked on before other requests get their turn."""
-_ALIKE_CHUNK = 5000
-"""The same where nothing is done but to collect their bytes."""
-_FAR_CHUNK = 50
-"""The same where their bytes have to be read first."""
-_HELD = 1000
-"""Of objects whose bytes are elsewhere a longer list holds none."""
+"""Objects brought to today's schema per turn of the event loop."""
+_UNIFORM_CHUNK = 5000
+"""Objects per turn of the event loop where only references to their bytes are collected."""
+_LAZY_CHUNK = 50
+"""Objects per turn of the event loop where their bytes are read from disk first."""
 _TOKEN = attrgetter("token")
 
 
@@ -59,7 +57,7 @@ class Codec:
         self.serving = serving
         self._shared = shared
         self._cached = cached
-        self.readership = Readership()
+        self.version_reads = VersionReads()
         self._by_api_version = {
             version.api_version: version for version in serving.versions.values()
         }
@@ -91,7 +89,7 @@ class Codec:
             return _spliced(view, stored, wanted)
         if not self._cached:
             return None
-        self.readership.note(wanted.name)
+        self.version_reads.note(wanted.name)
         return self._shared.known((entry.suffix, entry.revision), wanted.api_version)
 
     def is_direct(self, entry: CacheEntry, wanted: VersionServing) -> bool:
@@ -103,9 +101,9 @@ class Codec:
 
     async def views(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> Views:
         """The entries' JSON at ``wanted``, in order; all or an error, never a part."""
-        same = await self.alike(entries, wanted)
-        if same is None and entries and isinstance(entries[0], Far):
-            same = await self._far(entries, wanted)
+        same = await self.uniform_views(entries, wanted)
+        if same is None and entries and isinstance(entries[0], LazyEntry):
+            same = await self._lazy_views(entries, wanted)
         if same is not None:
             return same
         found: list[bytes | None] = []
@@ -121,66 +119,57 @@ class Codec:
                 found[position] = view
         return Views(cast(list[bytes], found))
 
-    async def alike(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> Views | None:
-        """Most lists: every entry is known to be normal for one version's schema, which is the
-        wanted one or differs from it in ``apiVersion`` alone. No call per object then. None where
-        something has to be done first."""
+    async def uniform_views(
+        self, entries: Sequence[CacheEntry], wanted: VersionServing
+    ) -> Views | None:
+        """Return the views of entries that are all known to be normal for one version's schema,
+        which is ``wanted`` or differs from it in ``apiVersion`` alone; None where a view has to be
+        made first. Most lists take this path, which makes no call per object."""
+        stored = self._uniform_version(entries, wanted)
+        if stored is None:
+            return None
+        collector = collector_for(entries, stored, wanted, partial(self._shown, wanted=wanted))
+        for start in range(0, len(entries), _UNIFORM_CHUNK):
+            if start:
+                await asyncio.sleep(0)
+            part = entries[start : start + _UNIFORM_CHUNK]
+            # Checked per part: between two parts a request under another schema may run.
+            if set(map(_TOKEN, part)) != {stored} or not collector.add(part):
+                return None
+        return collector.views()
+
+    def _uniform_version(
+        self, entries: Sequence[CacheEntry], wanted: VersionServing
+    ) -> VersionServing | None:
+        """Return the version that the first entry is normal for, if its bytes can be used for
+        ``wanted``."""
         stored = entries[0].token if entries else None
         if not isinstance(stored, VersionServing):
             return None
         if self.serving.versions.get(stored.name) is not stored:
             return None
-        if stored is not wanted and not self.serving.splices(stored, wanted):
-            return None
-        opening = b"" if stored is wanted else stored.opening
-        lead = wanted.opening if opening else b""
-        bodies: list[bytes] = []
-        size = (len(lead) - len(opening)) * len(entries)
-        far = isinstance(entries[0], Far)
-        lent = None if opening else LentViews.of(entries)
-        for start in range(0, len(entries), _ALIKE_CHUNK):
-            if start:
-                await asyncio.sleep(0)
-            part = entries[start : start + _ALIKE_CHUNK]
-            if set(map(_TOKEN, part)) != {stored}:
-                return None  # or meanwhile a request under another schema has been here
-            if far and len(entries) > _HELD:
-                size += sum(entry.view_size for entry in part)
-                continue
-            if far:
-                part = load_entries(part)
-            if lent is not None:
-                lent.add(part)
-                continue
-            found = views_of(part)
-            if opening and not all(map(methodcaller("startswith", opening), found)):
-                return None
-            bodies += found
-            size += sum(map(len, found))
-        if far and len(entries) > _HELD:
-            return FarViews(entries, partial(self._shown, wanted=wanted), size)
-        if lent is not None:
-            return lent
-        return Views(bodies, lead, len(opening), size, lasting=not far)
+        return stored if stored is wanted or self.serving.splices(stored, wanted) else None
 
-    async def _far(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> Views | None:
-        """Of objects whose bytes are elsewhere: few are read, of more it is found out how large
-        they will be. None where something has to be converted first."""
-        bodies, size = list[bytes](), 0
-        for start in range(0, len(entries), _FAR_CHUNK):
+    async def _lazy_views(
+        self, entries: Sequence[CacheEntry], wanted: VersionServing
+    ) -> Views | None:
+        """Return the views of lazy entries that are not all normal: of a short list read now, of a
+        long one only measured. None where an entry has to be converted first."""
+        bodies, size, holds = list[bytes](), 0, is_read_at_once(entries)
+        for start in range(0, len(entries), _LAZY_CHUNK):
             if start:
                 await asyncio.sleep(0)
-            part = entries[start : start + _FAR_CHUNK]
+            part = entries[start : start + _LAZY_CHUNK]
             if not all(self.is_direct(entry, wanted) for entry in part):
                 return None
             largest = max(entry.size for entry in part)
-            found = await offload.run(largest, partial(self._shown, part, wanted))
+            found = await offload.run(largest, self._shown, part, wanted)
             size += sum(map(len, found))
-            if len(entries) <= _HELD:
+            if holds:
                 bodies += found
-        if len(entries) <= _HELD:
+        if holds:
             return Views(bodies, size=size)
-        return FarViews(entries, partial(self._shown, wanted=wanted), size)
+        return LazyViews(entries, partial(self._shown, wanted=wanted), size)
 
     def _shown(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> list[bytes]:
         """Their views, which need no conversion; read together."""
@@ -209,7 +198,7 @@ class Codec:
         version: VersionServing,
         convert: Convert | None = None,
         size: int = 0,
-    ) -> Prepared:
+    ) -> PreparedObject:
         """``obj`` (at ``version``) as it will be stored. The argument is not kept.
 
         Where a webhook is asked, it is asked for the way back, too: after the commit nothing may
@@ -224,7 +213,9 @@ class Codec:
             back = await self._as_read(stored, self.serving.storage, version)
         return await offload.run(size, prepared, stored, back)
 
-    async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
+    async def prepare_marked(
+        self, obj: Object, reader: VersionServing | None, size: int = 0
+    ) -> PreparedObject:
         """A stored object of which only metadata was changed by the server itself.
 
         It stays in the version it lies in where leaving that needs a webhook: whoever deletes
@@ -236,21 +227,22 @@ class Codec:
             obj = (await self.to_version([obj], source, self.serving.storage))[0]
             source = self.serving.storage
         if reader is None:
-            return prepared(obj)
+            return await offload.run(size, prepared, obj)
         if source is None:
             raise self._vanished(obj, reader)
-        return prepared(obj, await self._as_read(obj, source, reader))
+        back = await self._as_read(obj, source, reader)
+        return await offload.run(size, prepared, obj, back)
 
-    async def preview(self, prepared: Prepared, version: VersionServing) -> Object:
+    async def preview(self, prepared: PreparedObject, version: VersionServing) -> Object:
         """What ``version`` would read if ``prepared`` were stored; no revision in it."""
         if prepared.back is not None:
             return prepared.back
         return await self._as_read(prepared.obj, self.serving.storage, version)
 
-    def learnt(self, back: Object, version: VersionServing) -> Learnt:
+    def written_view(self, back: Object, version: VersionServing) -> WrittenView:
         """What ``prepare`` found out, to be kept once the write has a revision."""
         memory = self._shared if self._cached else None
-        return Learnt(partial(revised, back), version.api_version, memory)
+        return WrittenView(partial(revised, back), version.api_version, memory)
 
     async def _as_read(
         self, stored: Object, source: VersionServing, version: VersionServing
@@ -293,7 +285,7 @@ class Codec:
                 stored = self._stored_version(entry, wanted)
                 if entry.token is not stored:
                     near = entry.near()
-                    view = await offload.apart(partial(self._normalised, near, stored))
+                    view = await offload.apart(self._normalised, near, stored)
                     _keep_normal(entry, near, stored, view)
 
     def _normal_view(self, entry: CacheEntry, stored: VersionServing) -> bytes:
@@ -318,11 +310,13 @@ class Codec:
         """The versions an entry may soon be asked for at, that only a webhook can tell."""
         if not (self._cached and self.serving.converts_remotely and self._shared.has_room):
             return []
-        lively = self.readership.lively
+        is_recently_read = self.version_reads.is_recently_read
         return [
             version
             for version in self.serving.versions.values()
-            if version.served and version.api_version != entry.api_version and lively(version.name)
+            if version.served
+            and version.api_version != entry.api_version
+            and is_recently_read(version.name)
         ]
 
     def outdate(self, entry: CacheEntry) -> None:

@@ -12,7 +12,7 @@ from time import monotonic
 
 from instar.base.metrics import Counter
 from instar.server.registry.stored.backend import Backend, Objects
-from instar.server.registry.stored.lazy_entry import Far
+from instar.server.registry.stored.lazy_entry import LazyEntry
 from instar.wire.storage.keys import collection_of, in_layout
 from instar.wire.storage.store import Record, StoreError
 
@@ -88,7 +88,7 @@ class Consistency:
         if entry is None or entry.revision > revision:
             # Deleted or changed since: only what was there all the time can be compared.
             return entry is None and self._backend.revision == revision
-        if entry.revision != record.revision or isinstance(entry, Far):
+        if entry.revision != record.revision or isinstance(entry, LazyEntry):
             return entry.revision != record.revision  # a far one reads what the record says
         return entry.stored() != record.value.rstrip(b"\n")
 

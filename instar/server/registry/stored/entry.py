@@ -8,58 +8,26 @@ in ``token`` by ``codec.py``. Labels are read only when a selector asks. An entr
 
 from __future__ import annotations
 
-from functools import lru_cache
 from sys import intern
 from typing import Any
 
 import orjson
 
 from instar.base.errors import Internal, Unclassified
-from instar.wire.storage.store import Record, Seal
-
-_API_VERSION = b'{"apiVersion":"'
-_UID = b'"uid":"'
-_NAME = b'"name":"'
-_BEHIND_LABELS = tuple(
-    b'},"%b' % name
-    for name in b"creationT deletion finalizers generat kind labels manag metadata name".split()
+from instar.server.registry.stored.object_bytes import (
+    NO_LABELS,
+    certain_revision_offset,
+    has_revision,
+    inserted_at,
+    labels_of,
+    labels_text,
+    offset_by_uid,
+    opening_of,
+    revision_member,
+    revision_offset,
+    share_labels,
 )
-"""How metadata goes on behind labels or annotations, and an object behind what is before it."""
-_NAMED = len('"name":"",')
-_NAMESPACED = len('"name":"","namespace":"",') - len("/")
-_KIND = b'","kind":"'
-_METADATA = b'","metadata":{'
-_LABELS = b'"labels":{'
-_EARLY = 400
-"""Where the kind is, whatever the group is called."""
-_RESOURCE_VERSION = b'"resourceVersion":"'
-_NO_LABELS: dict[str, str] = {}
-_MOST_SHARED = 16
-_LONGEST_SHARED = 1024
-
-
-@lru_cache(maxsize=4096)
-def _shared(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    return dict(items)
-
-
-@lru_cache(maxsize=4096)
-def labels_of(text: bytes) -> dict[str, str]:
-    """The dict of a text that ``labels_text`` found. Raises ``ValueError`` where it is none."""
-    found: dict[str, str] = orjson.loads(text)
-    return found
-
-
-def kept(labels: dict[str, str] | None) -> dict[str, str]:
-    """Many objects carry the same labels, and a dict of them is a fifth of a small object."""
-    if not labels:
-        return _NO_LABELS
-    if len(labels) > _MOST_SHARED:
-        return labels
-    try:
-        return _shared(tuple(labels.items()))
-    except TypeError:  # foreign bytes: a label whose value is no string
-        return labels
+from instar.wire.storage.store import Record, Seal
 
 
 class UnreadableEntry(Unclassified):
@@ -196,7 +164,7 @@ class InMemoryEntry(CacheEntry):
         if raw is not None:
             return raw.removesuffix(b"\n")
         if self.at < 0:
-            self.at = _inserted_at(self.ready, self.revision)
+            self.at = inserted_at(self.ready, self.revision)
         length = len(revision_member(self.revision))
         return self.ready[: self.at] + self.ready[self.at + length :]
 
@@ -224,14 +192,14 @@ class InMemoryEntry(CacheEntry):
             raw = self.raw
             text = labels_text(raw if raw is not None else self.ready)
             if text is not None:
-                self._labels = labels_of(text) if text else _NO_LABELS
+                self._labels = labels_of(text) if text else NO_LABELS
                 return self._labels
             try:
                 metadata = self.decode().get("metadata")
             except UnreadableEntry:
                 metadata = None
             found = metadata.get("labels") if isinstance(metadata, dict) else None
-            self._labels = kept(found if isinstance(found, dict) else None)
+            self._labels = share_labels(found if isinstance(found, dict) else None)
         return self._labels
 
     @property
@@ -242,7 +210,7 @@ class InMemoryEntry(CacheEntry):
     def know(self, *, api_version: str, labels: dict[str, str] | None) -> None:
         """Facts the writer already has, so nobody parses the bytes for them."""
         self._api_version = api_version
-        self._labels = kept(labels)
+        self._labels = share_labels(labels)
 
     def _read_api_version(self) -> str:
         raw = self.raw
@@ -283,7 +251,7 @@ class InMemoryEntry(CacheEntry):
 
     def _place_for_revision(self, raw: bytes) -> int:
         """-1 where the bytes must be written anew: they bring a revision along, or no uid."""
-        if _RESOURCE_VERSION in raw:
+        if has_revision(raw):
             return -1
         try:
             return revision_offset(raw)
@@ -306,99 +274,16 @@ class InMemoryEntry(CacheEntry):
 
 
 def ingest(record: Record, suffix: str) -> InMemoryEntry:
-    """The cache's way in for bytes this process did not write itself.
+    """Return the entry of a record that this process did not write itself.
 
-    Where it is plain to see, the revision is put in at once: the view takes the place of the bytes
-    just read, while a later one would leave a hole behind, too small for the next. It is where the
-    only uid stands behind the first name: a label may be called uid, too, and an owner has both.
+    Where the place of the resourceVersion is certain, the view is made at once: it takes the memory
+    of the bytes just read, while a view made later would leave a gap too small for the next one.
     """
     _, raw, revision, seal = record
-    at = raw.find(_UID)
-    name = at - len(suffix) - (_NAMESPACED if "/" in suffix else _NAMED)
-    plain = (
-        name > 0
-        and raw.find(_NAME, 0, name + len(_NAME)) == name
-        and not raw.startswith(_BEHIND_LABELS, raw.find(b"}", at))
-        and raw.find(_UID, at + 1) < 0
-        and _RESOURCE_VERSION not in raw
-    )
-    entry = InMemoryEntry(raw, revision, suffix, at if plain else -1)
+    at = certain_revision_offset(raw, suffix)
+    entry = InMemoryEntry(raw, revision, suffix, at)
     if seal is not None:
         entry.seal = seal
-    if plain:
+    if at >= 0:
         entry.make_ready()
     return entry
-
-
-def labels_text(data: bytes) -> bytes | None:
-    """The labels as they lie in an object that this server wrote, empty where it has none; None
-    where only parsing can tell.
-
-    Sorted metadata begins right after the kind and ends with the uid; nothing else in it has a
-    member of that name whose value is an object. A brace in a label would cut the text short.
-    """
-    kind = data.find(_KIND)
-    start = data.find(b'"', kind + len(_KIND)) if 0 < kind < _EARLY else -1
-    if start < 0 or not data.startswith(_METADATA, start):
-        return None
-    at = data.find(_LABELS, start)
-    if at < 0:
-        return b""
-    uid = data.find(_UID, start)
-    if not at < uid or data.find(_LABELS, at + 1, uid) >= 0:
-        return None
-    text = data[at + len(_LABELS) - 1 : data.find(b"}", at) + 1]
-    if len(text) > _LONGEST_SHARED:
-        return None
-    try:
-        return text if labels_of(text) else b""
-    except ValueError:
-        return None
-
-
-def opening_of(data: bytes) -> bytes | None:
-    """The apiVersion of what this server wrote; None where it is not where it would be."""
-    if not data.startswith(_API_VERSION):
-        return None
-    return data[len(_API_VERSION) : data.find(b'"', len(_API_VERSION))]
-
-
-def revision_offset(raw: bytes) -> int:
-    """Where ``"resourceVersion":"…",`` belongs: before ``uid``, the last key of sorted metadata.
-
-    Owner references also end in a uid, so each candidate is tried. -1 when there is none.
-    """
-    at = raw.find(_UID)
-    while at >= 0:
-        probe = orjson.loads(raw[:at] + revision_member(0) + raw[at:])
-        metadata = probe.get("metadata") if isinstance(probe, dict) else None
-        if isinstance(metadata, dict) and metadata.get("resourceVersion") == "0":
-            return at
-        at = raw.find(_UID, at + 1)
-    return -1
-
-
-def _inserted_at(view: bytes, revision: int) -> int:
-    """Where the revision was put into a view. Another object inside it may look the same."""
-    member = revision_member(revision)
-    marker = member + _UID
-    at = view.find(marker)
-    if view.find(marker, at + 1) < 0:
-        return at
-    while "resourceVersion" in orjson.loads(view[:at] + view[at + len(member) :])["metadata"]:
-        at = view.find(marker, at + 1)
-    return at
-
-
-def offset_by_uid(raw: bytes, obj: dict[str, Any]) -> int:
-    """The same for bytes whose content is known, at the price of a search; -1 when unsure."""
-    metadata = obj.get("metadata")
-    if not isinstance(metadata, dict) or "resourceVersion" in metadata:
-        return -1
-    marker = f'"uid":"{metadata.get("uid", "")}"}}'.encode()
-    at = raw.find(marker)
-    return at if at >= 0 and raw.find(marker, at + 1) < 0 else -1
-
-
-def revision_member(revision: int) -> bytes:
-    return b'"resourceVersion":"%d",' % revision

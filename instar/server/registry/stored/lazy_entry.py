@@ -15,11 +15,13 @@ from instar.server.registry.stored.entry import (
     InMemoryEntry,
     UnreadableEntry,
     ingest,
-    kept,
+)
+from instar.server.registry.stored.object_bytes import (
     labels_of,
     labels_text,
     opening_of,
     revision_member,
+    share_labels,
 )
 from instar.server.registry.stored.storage_errors import as_api_error
 from instar.wire.storage.store import Record, Seal, StoreError
@@ -38,7 +40,7 @@ class LazyEntryKind(NamedTuple):
     seal: Seal | None
 
 
-class Far(CacheEntry):
+class LazyEntry(CacheEntry):
     """Small, because there may be millions."""
 
     __slots__ = ("_kind", "_labels", "_size", "place")
@@ -88,7 +90,7 @@ class Far(CacheEntry):
     def labels(self) -> dict[str, str]:
         known = self._labels
         if isinstance(known, bytes):
-            return labels_of(known) if known else kept(None)
+            return labels_of(known) if known else share_labels(None)
         if known is None:
             known = self._labels = self.near().labels
         return known
@@ -107,17 +109,20 @@ class Far(CacheEntry):
 
 def load_entries(entries: Sequence[CacheEntry]) -> list[InMemoryEntry]:
     """All of them with their bytes at hand, read together."""
-    far = [entry for entry in entries if isinstance(entry, Far)]
+    far = [entry for entry in entries if isinstance(entry, LazyEntry)]
     if not far:
         return [entry.near() for entry in entries]
     try:
         values = iter(far[0].values.read_many([entry.place for entry in far]))
     except StoreError as error:
         raise as_api_error(error) from error
-    return [entry.of(next(values)) if isinstance(entry, Far) else entry.near() for entry in entries]
+    return [
+        entry.of(next(values)) if isinstance(entry, LazyEntry) else entry.near()
+        for entry in entries
+    ]
 
 
-class Distance:
+class LazyEntryFactory:
     """Makes entries that leave their bytes in ``values``."""
 
     def __init__(self, values: Values) -> None:
@@ -128,9 +133,9 @@ class Distance:
         self._sizes: dict[int, int] = {}
         self._texts: dict[bytes, bytes] = {}
 
-    def of_record(self, record: Record, suffix: str) -> Far:
+    def of_record(self, record: Record, suffix: str) -> LazyEntry:
         place, size = self._settled.keep(record), self._size(record.value)
-        far = Far(self._kind(record), place, record.revision, suffix, size)
+        far = LazyEntry(self._kind(record), place, record.revision, suffix, size)
         text = labels_text(record.value)
         if text is not None:
             far.know(self._texts.get(text) or self._noted(text), None)
@@ -142,10 +147,10 @@ class Distance:
             self._texts[text] = text
         return text
 
-    def of_held(self, held: InMemoryEntry, record: Record) -> Far:
+    def of_held(self, held: InMemoryEntry, record: Record) -> LazyEntry:
         """The entry of what was just written here; what the writer knows is kept."""
         place, size = self._values.keep(record), self._size(record.value)
-        far = Far(self._kind(record), place, record.revision, held.suffix, size)
+        far = LazyEntry(self._kind(record), place, record.revision, held.suffix, size)
         far.know(held.known_labels, held.token)
         return far
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from instar.base.json_values import Object
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
-from instar.server.registry.stored.prepared_object import Prepared
+from instar.server.registry.stored.prepared_object import PreparedObject
 
 if TYPE_CHECKING:
     from instar.server.registry.resources.resource import Resource
 
 
-def new_entry(prepared: Prepared, suffix: str) -> InMemoryEntry:
+def new_entry(prepared: PreparedObject, suffix: str) -> InMemoryEntry:
     """An entry whose revision only the store can tell."""
     return InMemoryEntry(prepared.raw, 0, suffix, prepared.at)
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from instar.base.json_values import Object
 from instar.kube.api.encoding.json_text import encode_sorted
-from instar.server.registry.stored.entry import offset_by_uid
+from instar.server.registry.stored.object_bytes import offset_by_uid
 
 
-class Prepared(NamedTuple):
+class PreparedObject(NamedTuple):
     """An object on its way to the store."""
 
     raw: bytes
@@ -34,7 +34,7 @@ def without_server_fields(obj: Object) -> Object:
     return {**obj, "metadata": metadata}
 
 
-def prepared(obj: Object, back: Object | None = None) -> Prepared:
+def prepared(obj: Object, back: Object | None = None) -> PreparedObject:
     """``obj`` as it will be stored, in bytes."""
     raw = encode_sorted(obj)
-    return Prepared(raw, offset_by_uid(raw, obj), obj, back)
+    return PreparedObject(raw, offset_by_uid(raw, obj), obj, back)

@@ -1,7 +1,7 @@
 """Stored objects whose views lie in memory that several processes share (``arena.py``).
 
 The process that owns the store puts them there and keeps them as long as it has the entry; the
-others (``Borrowed``) read them, and take bytes of their own of what is written over: it may stay in
+others (``BorrowedEntry``) read them, and take bytes of their own of what is written over: it may stay in
 somebody's window of changes for longer than it is lent. Knows how a view is made of a value.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from instar.base.errors import ServiceUnavailable
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry, UnreadableEntry, ingest
-from instar.server.registry.stored.views import FarViews
+from instar.server.registry.stored.views import LazyViews
 from instar.wire.storage.store import Record, Seal
 from instar.wire.storage.value_reader import Gone
 from instar.wire.storage.workers.arena import ArenaView, length_at, length_of_all
@@ -112,7 +112,7 @@ def _left_behind() -> ServiceUnavailable:
     return ServiceUnavailable(text, retry_after=1)
 
 
-class Owned(SharedEntry):
+class OwnedEntry(SharedEntry):
     """Its value is lent as long as this is here."""
 
     __slots__ = ()
@@ -135,7 +135,7 @@ class Owned(SharedEntry):
         self._drop(self.place)
 
 
-class Borrowed(SharedEntry):
+class BorrowedEntry(SharedEntry):
     __slots__ = ()
 
     def replaced(self) -> None:
@@ -161,7 +161,7 @@ class _Kinds:
         return kind
 
 
-class Lender:
+class OwnedEntryFactory:
     """Makes the owner's entries."""
 
     def __init__(self, loans: Loans) -> None:
@@ -175,7 +175,7 @@ class Lender:
         return self._lent(held, record.key)
 
     def move(self, entry: CacheEntry | None, key: str, place: int) -> Move | None:
-        if not isinstance(entry, Owned) or entry.place != place:
+        if not isinstance(entry, OwnedEntry) or entry.place != place:
             return None
         elsewhere = self._loans.put(key, entry.ready)
         assert elsewhere is not None  # there was room for one of its size
@@ -191,7 +191,7 @@ class Lender:
             place = self._loans.put(key, held.ready)
         if place is None:
             return held
-        lent = Owned(self._kinds.of(held.api_version), place, held.revision, held.suffix)
+        lent = OwnedEntry(self._kinds.of(held.api_version), place, held.revision, held.suffix)
         lent.learn(held)
         return lent
 
@@ -203,14 +203,14 @@ def _found(held: InMemoryEntry) -> bool:
     return held.at >= 0
 
 
-class Borrower:
+class BorrowedEntryFactory:
     """Makes the entries of the others."""
 
     def __init__(self, store: Borrowing) -> None:
         self._store = store
         self._kinds = _Kinds(store.arena)
 
-    def of_place(self, value: Elsewhere, revision: int, suffix: str) -> Borrowed:
+    def of_place(self, value: Elsewhere, revision: int, suffix: str) -> BorrowedEntry:
         arena = self._store.arena
         if arena is not self._kinds.arena:
             self._kinds = _Kinds(arena)
@@ -219,10 +219,10 @@ class Borrower:
         except Gone as gone:
             raise _left_behind() from gone
         api_version = InMemoryEntry.of_view(view, revision, suffix).api_version
-        return Borrowed(self._kinds.of(api_version), value.place, revision, suffix)
+        return BorrowedEntry(self._kinds.of(api_version), value.place, revision, suffix)
 
     def moved(self, entry: CacheEntry | None, move: Move) -> None:
-        if isinstance(entry, Borrowed) and entry.revision == move.revision:
+        if isinstance(entry, BorrowedEntry) and entry.revision == move.revision:
             entry.moved(move.place)
 
 
@@ -260,7 +260,7 @@ def views_of(entries: Sequence[CacheEntry]) -> list[bytes]:
     return [entry.normal or entry.ready or entry.view for entry in entries]
 
 
-class LentViews(FarViews):
+class SharedViews(LazyViews):
     """A list of lent entries, read where they are at the moment when it is written. Their places
     are looked up once: what has moved can be read where it was until others lie there."""
 
@@ -273,7 +273,7 @@ class LentViews(FarViews):
         self._places: Places | None = None
 
     @classmethod
-    def of(cls, entries: Sequence[CacheEntry]) -> LentViews | None:
+    def of(cls, entries: Sequence[CacheEntry]) -> SharedViews | None:
         """To be told of every part of them; None where they are not all lent."""
         if not isinstance(entries[0], SharedEntry) or len({*map(type, entries)}) > 1:
             return None

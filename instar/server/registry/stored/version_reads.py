@@ -13,7 +13,7 @@ REMEMBERED = 600.0
 """Seconds after its last read in which a version counts as read."""
 
 
-class Readership:
+class VersionReads:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._born = clock()
@@ -22,6 +22,6 @@ class Readership:
     def note(self, version: str) -> None:
         self._last[version] = self._clock()
 
-    def lively(self, version: str) -> bool:
+    def is_recently_read(self, version: str) -> bool:
         """A resource that is new, or newly shaped, may be read at any version: nobody knows."""
         return self._last.get(version, self._born) > self._clock() - REMEMBERED

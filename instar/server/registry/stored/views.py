@@ -114,7 +114,7 @@ class Views(Sequence[bytes]):
 Read = Callable[[Sequence[CacheEntry]], list[bytes]]
 
 
-class FarViews(Views):
+class LazyViews(Views):
     """The same of objects whose bytes are elsewhere: read piece by piece, each time anew."""
 
     __slots__ = ("_entries", "_read")

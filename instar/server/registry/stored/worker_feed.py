@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.stored.shared_entry import Lender, place_of
+from instar.server.registry.stored.shared_entry import OwnedEntryFactory, place_of
 from instar.wire.storage.event_followers import Followers
 from instar.wire.storage.keys import collection_of, in_layout
 from instar.wire.storage.store import (
@@ -33,9 +33,9 @@ _MOST_BYTES = 4 << 20
 
 
 class CacheBooks:
-    """``Books`` of a cache whose entries a ``Lender`` makes."""
+    """``Books`` of a cache whose entries a ``OwnedEntryFactory`` makes."""
 
-    def __init__(self, cache: Cache[CacheEntry], lender: Lender) -> None:
+    def __init__(self, cache: Cache[CacheEntry], lender: OwnedEntryFactory) -> None:
         self._cache = cache
         self._lender = lender
         self._followers = Followers()

@@ -12,8 +12,8 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.wire.conversion.caching import SharedConverter
 
 
-class Learnt:
-    """``learnt(entry)`` when the write has its revision, ``learnt.view(entry)`` for the answer."""
+class WrittenView:
+    """``written_view(entry)`` when the write has its revision, ``written_view.view(entry)`` for the answer."""
 
     __slots__ = ("_api_version", "_made", "_of_revision", "_shared")
 

@@ -6,10 +6,12 @@ from instar.base import errors
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.make_entry import new_entry
-from instar.server.registry.stored.prepared_object import Prepared
+from instar.server.registry.stored.prepared_object import PreparedObject
 
 
-async def commit(context: Context, target: Target, prepared: Prepared, expected: int) -> bytes:
+async def commit(
+    context: Context, target: Target, prepared: PreparedObject, expected: int
+) -> bytes:
     """Store what is ready to be stored, and tell it as the writer's version shows it. Nothing can
     fail any more once it is stored."""
     _check_timely(target)
@@ -18,18 +20,18 @@ async def commit(context: Context, target: Target, prepared: Prepared, expected:
     draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
     if target.version is stored and stored.pipeline.reads_alike(prepared.obj):
         draft.token = stored
-    back, learnt = prepared.back, None
+    back, written_view = prepared.back, None
     if back is not None:
-        learnt = target.codec.learnt(back, target.version)
+        written_view = target.codec.written_view(back, target.version)
     strategy = target.serving.strategy
     if strategy.store_new is not None and not expected:
         entry = await strategy.store_new(draft, prepared.obj)
     else:
-        entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
+        entry = await context.backend.put(target.resource.objects, draft, expected, written_view)
     if strategy.after_write is not None:
         await strategy.after_write(target.name)
-    if learnt is not None:
-        return learnt.view(entry)
+    if written_view is not None:
+        return written_view.view(entry)
     if entry is draft and draft.token is target.version:
         return draft.view
     view = target.codec.view_now(entry, target.version)

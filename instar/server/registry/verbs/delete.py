@@ -1,27 +1,23 @@
-"""Delete and deletecollection: preconditions, finalizers, propagation, and what is answered.
+"""Deletion of one object: preconditions, finalizers, grace period, propagation, the response.
 
-As upstream, an object is converted to the request's version before it goes, and stays when that
-fails; deleting needs only metadata, so ``--rescue-deletes`` and clean-up do without.
+The REST handlers, ``delete_many.py``, ``eviction.py`` and the controllers call ``delete``. As
+upstream, an object is converted to the request's version first and stays if that fails; deleting
+needs only metadata, so ``--rescue-deletes`` and the server's own clean-up skip the conversion.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from typing import NamedTuple
 
-import orjson
-
-from instar.base import errors
+from instar.base import errors, offload
 from instar.base.field_errors import invalid
 from instar.base.json_values import Object
-from instar.kube.access.attributes import OURSELVES, Attributes
+from instar.kube.access.attributes import OURSELVES
 from instar.kube.access.authorizers import authorize
 from instar.kube.api.encoding.json_text import encode
 from instar.server.registry.resources.admission import Operation, Verb
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
-from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.server.registry.stored.make_entry import new_entry
 from instar.server.registry.stored.prepared_object import revised
@@ -31,21 +27,17 @@ from instar.server.registry.verbs.delete_options import (
     check_delete_options,
 )
 from instar.server.registry.verbs.graceful_delete import Grace, begin
-from instar.server.registry.verbs.read import Listing, ListOptions, list_objects
 from instar.wire.storage.store import Stale
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _ATTEMPTS = 100
-_AT_ONCE = 50
-"""Objects of many deleted together: the disk is waited for once, others get their turn. One after
-the other where somebody may refuse one: what comes after it stays."""
 UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
-"""Upstream's verb for it, asked for besides ``delete``."""
+"""Upstream's verb for deleting an unreadable object, authorized besides ``delete``."""
 
 
 class Deleted(NamedTuple):
-    """The answer's body: a Status when the object is gone, else the object that lingers; some
-    kinds show what is gone, too."""
+    """The response: a Status when the object is gone, else the terminating object. Some kinds
+    answer with the deleted object."""
 
     body: bytes
     lingers: bool
@@ -57,7 +49,8 @@ class Deleted(NamedTuple):
 async def delete(
     context: Context, target: Target, options: DeleteOptions, *, listed: bool = False
 ) -> Deleted:
-    """``listed``: as one of many, so that the request does not name it."""
+    """Delete one object. ``listed`` means as part of a collection, so that the request does not
+    name it."""
     check_delete_options(options)
     if options.unreadable:
         await authorize(context.authorizer, options.asked._replace(verb=UNSAFE_DELETE))
@@ -73,7 +66,7 @@ async def delete(
         except Stale:
             await context.backend.consistent()
         except errors.ServiceUnavailable:
-            raise  # perhaps it is gone, and what is there next is another
+            raise  # the delete may have happened: the next object of that name is another one
         except errors.ApiError:
             if await context.backend.is_current(target.resource.objects, entry):
                 raise
@@ -89,36 +82,59 @@ async def _delete_once(
         await _check_unreadable(target, entry)
         await context.backend.remove(target.resource.objects, target.suffix, entry.revision)
         return Deleted(_success(target, _metadata_of(entry)), lingers=False)
-    stored = entry.decode()
-    metadata = stored["metadata"]
-    _check_preconditions(target, metadata, entry, options)
+    stored = await offload.run(entry.size, _decode_checked, target, entry, options)
     if options.answered and not context.rescue_deletes:
         # As upstream, which decodes what it deletes: a webhook that is down keeps its objects.
         await target.codec.views([entry], target.version)
     if options.asked is not OURSELVES and not options.admitted:
         await _admit(context, target, entry, options, listed=listed)
-    strategy = target.serving.strategy
+    plan = await offload.run(entry.size, _mark, context, target, entry, stored, options)
+    if plan.removes:
+        return await _remove(context, target, entry, stored, options, changed=plan.changed)
+    view, _ = await _linger(context, target, entry, stored, options, changed=plan.changed)
+    return Deleted(view, lingers=True, is_object=True, accepted=plan.accepted)
+
+
+class _Plan(NamedTuple):
+    """What a deletion does to an object whose metadata says already that it is deleted."""
+
+    removes: bool
+    """Whether nothing holds the object: no finalizer, no grace period."""
+    changed: bool
+    """Whether its metadata differ from the stored ones."""
+    accepted: bool = False
+
+
+def _decode_checked(target: Target, entry: CacheEntry, options: DeleteOptions) -> Object:
+    stored = entry.decode()
+    _check_preconditions(target, stored["metadata"], entry, options)
+    return stored
+
+
+def _mark(
+    context: Context, target: Target, entry: CacheEntry, stored: Object, options: DeleteOptions
+) -> _Plan:
+    """Write the deletion into the metadata of ``stored``, and decide whether the object goes now or
+    waits for finalizers or the end of its grace period."""
+    strategy, metadata = target.serving.strategy, stored["metadata"]
     period = strategy.grace_period(stored, options.grace)
-    grace = None
-    if period is not None:
-        grace = begin(metadata, options.grace, period, context.now())
+    grace = None if period is None else begin(metadata, options.grace, period, context.now())
     if grace is Grace.PENDING:
-        view, _ = await _linger(context, target, entry, entry.decode(), options)
-        return Deleted(view, lingers=True, is_object=True)
-    finalizers = _finalizers(metadata.get("finalizers") or [], options, target)
+        return _Plan(removes=False, changed=False)
+    present = metadata.get("finalizers") or []
+    finalizers = _finalizers(present, options, target)
     marked = strategy.mark_deleting(stored, context.timestamp())
     if not finalizers and not marked and grace is not Grace.RUNNING:
-        return await _remove(context, target, entry, stored, options)
-    if finalizers != (metadata.get("finalizers") or []) and not marked:
+        return _Plan(removes=True, changed=stored != entry.decode())
+    if finalizers != present and not marked:
         metadata["finalizers"] = finalizers
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = context.timestamp()
         metadata["deletionGracePeriodSeconds"] = 0
         if "generation" in metadata:
             metadata["generation"] += 1
-    view, _ = await _linger(context, target, entry, stored, options)
     accepted = options.orphan_dependents is False
-    return Deleted(view, lingers=True, is_object=True, accepted=accepted)
+    return _Plan(removes=False, changed=stored != entry.decode(), accepted=accepted)
 
 
 async def _admit(
@@ -149,7 +165,7 @@ async def _admit(
 
 
 def _metadata_alone(target: Target, entry: CacheEntry) -> Object:
-    """What is certain of an object that cannot be converted."""
+    """Return what admission can see of an object that cannot be converted."""
     version = target.version
     return {
         "apiVersion": version.api_version,
@@ -159,14 +175,20 @@ def _metadata_alone(target: Target, entry: CacheEntry) -> Object:
 
 
 async def _remove(
-    context: Context, target: Target, entry: CacheEntry, stored: Object, options: DeleteOptions
+    context: Context,
+    target: Target,
+    entry: CacheEntry,
+    stored: Object,
+    options: DeleteOptions,
+    *,
+    changed: bool,
 ) -> Deleted:
-    """Nothing holds the object. One that knows of grace is first seen with its deletion's time, as
-    watchers of its kind expect it."""
+    """Remove an object that nothing holds. One whose kind has grace periods is stored once more
+    with the time of its deletion, because watchers of such kinds expect that event."""
     revision, view = entry.revision, b""
     shown = target.serving.strategy.answers_deleted and options.answered
-    if shown or stored != entry.decode():
-        view, revision = await _linger(context, target, entry, stored, options)
+    if shown or changed:
+        view, revision = await _linger(context, target, entry, stored, options, changed=changed)
     if not options.dry_run:
         await context.backend.remove(target.resource.objects, target.suffix, revision)
     body = view if shown else _success(target, stored["metadata"])
@@ -174,27 +196,38 @@ async def _remove(
 
 
 async def _linger(
-    context: Context, target: Target, entry: CacheEntry, marked: Object, options: DeleteOptions
+    context: Context,
+    target: Target,
+    entry: CacheEntry,
+    marked: Object,
+    options: DeleteOptions,
+    *,
+    changed: bool,
 ) -> tuple[bytes, int]:
-    """Store the object as terminating; the answer is made before, for it may fail."""
+    """Store the object as terminating. The response is made first, because converting it can
+    fail."""
     codec, serving = target.codec, target.serving
-    if marked == entry.decode():
+    if not changed:
         views = await codec.views([entry], target.version) if options.answered else [b""]
         return views[0], entry.revision
-    prepared = await codec.prepare_marked(marked, target.version if options.answered else None)
+    reader = target.version if options.answered else None
+    prepared = await codec.prepare_marked(marked, reader, entry.size)
     back = prepared.back
     if options.dry_run:
-        return b"" if back is None else revised(back, entry.revision), entry.revision
+        view = b"" if back is None else await offload.run(entry.size, revised, back, entry.revision)
+        return view, entry.revision
     draft = new_entry(prepared, target.suffix)
-    learnt = None if back is None else codec.learnt(back, target.version)
-    written = await context.backend.put(target.resource.objects, draft, entry.revision, learnt)
+    written_view = None if back is None else codec.written_view(back, target.version)
+    written = await context.backend.put(
+        target.resource.objects, draft, entry.revision, written_view
+    )
     if serving.strategy.after_write is not None:
         await serving.strategy.after_write(target.name)
-    return b"" if learnt is None else learnt.view(written), written.revision
+    return b"" if written_view is None else written_view.view(written), written.revision
 
 
 def _finalizers(present: list[str], options: DeleteOptions, target: Target) -> list[str]:
-    """What must be released first, with the propagation policy's own finalizer."""
+    """Return the finalizers that hold the object, with the one of the propagation policy."""
     policy = options.policy
     if policy is None and options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"
@@ -211,7 +244,7 @@ def _finalizers(present: list[str], options: DeleteOptions, target: Target) -> l
 
 
 async def _check_unreadable(target: Target, entry: CacheEntry) -> None:
-    """Raises unless the object cannot be shown at the version it is asked for."""
+    """Raise 422 if the object can be converted to the requested version."""
     try:
         await target.codec.views([entry], target.version)
     except errors.TooManyRequests:
@@ -288,71 +321,3 @@ def _success(target: Target, metadata: Object) -> bytes:
             "details": details,
         }
     )
-
-
-async def delete_collection(
-    context: Context, target: Target, select: ListOptions, options: DeleteOptions
-) -> Listing:
-    """Delete what a list with the same options shows; answers that list as it was before."""
-    check_delete_options(options)
-    listing = await list_objects(context.backend, target, select)
-    at_once = 1 if context.admission.is_configured else _AT_ONCE
-    for start in range(0, len(listing.views), at_once):
-        chunk = listing.views[start : start + at_once]
-        await asyncio.gather(*(_delete_listed(context, target, view, options) for view in chunk))
-    return listing
-
-
-async def _delete_listed(
-    context: Context, target: Target, view: bytes, options: DeleteOptions
-) -> None:
-    metadata = orjson.loads(view)["metadata"]
-    one = Target(
-        target.resource,
-        target.serving,
-        target.codec,
-        target.version,
-        metadata.get("namespace", ""),
-        metadata["name"],
-    )
-    try:
-        await delete(context, one, options, listed=True)
-    except errors.NotFound:
-        return
-
-
-async def purge(
-    backend: Backend, context: Context, target: Target, asked: Attributes = OURSELVES
-) -> None:
-    """Delete the objects a resource has now in the target's namespace (all when empty). ``asked``
-    by somebody, admission has a say: the first refusal ends it.
-
-    For clean-up after a CRD or a namespace: goes by keys, so objects that cannot be read any more
-    go too; finalizers are respected. Another replica may be at the same work and done sooner:
-    what was created since, under the same name, has another uid and stays.
-    """
-    objects, below = target.resource.objects, f"{target.namespace}/" if target.namespace else ""
-    doomed = [objects.entries[suffix] for suffix in objects.suffixes(below)]
-    at_once = _AT_ONCE if asked is OURSELVES else 1
-    for start in range(0, len(doomed), at_once):
-        chunk = doomed[start : start + at_once]
-        await asyncio.gather(
-            *(_purge_one(backend, context, target, entry, asked) for entry in chunk)
-        )
-
-
-async def _purge_one(
-    backend: Backend, context: Context, target: Target, entry: CacheEntry, asked: Attributes
-) -> None:
-    namespace, _, name = entry.suffix.rpartition("/")
-    one = Target(target.resource, target.serving, target.codec, target.version, namespace, name)
-    try:
-        uid = entry.decode()["metadata"].get("uid", "")
-        policy = None if asked is OURSELVES else "Background"
-        how = DeleteOptions(uid=uid, answered=False, grace=0, asked=asked, policy=policy)
-        await delete(context, one, how, listed=True)
-    except UnreadableEntry:
-        with contextlib.suppress(Stale):
-            await backend.remove(target.resource.objects, entry.suffix, entry.revision)
-    except (errors.NotFound, errors.Conflict):
-        return

@@ -86,8 +86,9 @@ class UpdateAttempt:
         """Restore the fields that only the server sets, and record the owners of fields."""
         new, old, target, rules = self._new, self._old, self._target, self._rules
         check_uid(target, new, old, rules)
-        patched = not rules.uid_is_precondition
-        dedupe_owners(new["metadata"], self._options.warn, patched=patched)
+        if new["metadata"].get("ownerReferences"):
+            patched = not rules.uid_is_precondition
+            dedupe_owners(new["metadata"], self._options.warn, patched=patched)
         keep_server_fields(new["metadata"], old["metadata"])
         self._conversions.starts_from(old, self._entry)
         if self._is_released() and target.serving.converts_remotely:
@@ -99,22 +100,19 @@ class UpdateAttempt:
 
         A write through a part of the object (a Scale) shows admission that part.
         """
-        part, owned = self._rules.part, self._new["metadata"].get("managedFields")
-        if part is None or self._rules.admitted:
-            operation = self._operation(self._new, self._old)
-        else:
-            operation = self._operation(part.show(self._new), part.show(self._old))
+        new, old, rules, options = self._new, self._old, self._rules, self._options
+        part, owned = None if rules.admitted else rules.part, new["metadata"].get("managedFields")
+        if part is not None:
+            new, old = part.show(new), part.show(old)
+        operation = write_operation(
+            Verb.UPDATE, self._target, new, old, options, self._size, rules.subresource
+        )
+        if part is not None:
             operation.kind = part.kind
-        if not self._rules.admitted:
+        if not rules.admitted:
             await self._context.admission.admit(operation)
         await offload.run(operation.size, self._prepare, operation, owned)
         return operation
-
-    def _operation(self, new: Object, old: Object) -> Operation:
-        options, subresource = self._options, self._rules.subresource
-        return write_operation(
-            Verb.UPDATE, self._target, new, old, options, self._size, subresource
-        )
 
     def _prepare(self, operation: Operation, owned: list[Object] | None) -> None:
         new, old, rules = self._new, self._old, self._rules

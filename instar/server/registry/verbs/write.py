@@ -86,7 +86,8 @@ def _take_in_new(
         check_unrevised(metadata)
     _refuse_while_terminating(target, metadata.get("name", ""))
     wipe_for_create(metadata)
-    dedupe_owners(metadata, options.warn, patched=False)
+    if metadata.get("ownerReferences"):
+        dedupe_owners(metadata, options.warn, patched=False)
     ownership.track_create(obj, managed)
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from instar.base.errors import Expired
 from instar.server.registry.stored.backend import Backend
-from instar.server.registry.stored.entry import InMemoryEntry, ingest, offset_by_uid
-from instar.server.registry.stored.lazy_entry import Distance, Far
+from instar.server.registry.stored.entry import InMemoryEntry, ingest
+from instar.server.registry.stored.lazy_entry import LazyEntry, LazyEntryFactory
+from instar.server.registry.stored.object_bytes import offset_by_uid
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Record, Write
 from instar.wire.storage.value_reader import Gone
@@ -50,9 +51,9 @@ def stored(obj: object = _OBJECT) -> bytes:
     return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS) + b"\n"
 
 
-def far_and_held(value: bytes) -> tuple[Far, InMemoryEntry]:
+def far_and_held(value: bytes) -> tuple[LazyEntry, InMemoryEntry]:
     record = Record("example.com/things/d/a", value, 7)
-    return Distance(Drawer()).of_record(record, "d/a"), ingest(record, "d/a")
+    return LazyEntryFactory(Drawer()).of_record(record, "d/a"), ingest(record, "d/a")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_a_far_entry_answers_what_a_held_one_does(value: bytes) -> None:
 
 def test_a_far_entry_keeps_labels_and_no_bytes() -> None:
     drawer = Drawer()
-    far = Distance(drawer).of_record(Record("k", stored(), 7), "d/a")
+    far = LazyEntryFactory(drawer).of_record(Record("k", stored(), 7), "d/a")
 
     assert far.labels == far.labels == {"app": "a"}
     assert drawer.reads == 0
@@ -84,7 +85,7 @@ def test_a_far_entry_keeps_labels_and_no_bytes() -> None:
 
 def test_a_far_entry_whose_value_was_compacted_has_expired() -> None:
     drawer = Drawer()
-    far = Distance(drawer).of_record(Record("k", stored(), 7), "d/a")
+    far = LazyEntryFactory(drawer).of_record(Record("k", stored(), 7), "d/a")
     drawer.values.clear()
 
     with pytest.raises(Expired):
@@ -108,11 +109,11 @@ def test_a_backend_with_values_shows_far_entries_and_gives_writers_their_own_byt
         reads = drawer.reads
         assert isinstance(written, InMemoryEntry)
         shown = things.entries["d/a"]
-        assert isinstance(shown, Far)
+        assert isinstance(shown, LazyEntry)
         assert (shown.labels, shown.token) == ({"app": "a"}, mark)
         assert drawer.reads == reads
         assert shown.view == written.view
-        assert isinstance(things.entries["d/old"], Far)
+        assert isinstance(things.entries["d/old"], LazyEntry)
         await backend.stop()
 
     asyncio.run(scenario())

@@ -16,7 +16,12 @@ import pytest
 from instar.base.errors import ServiceUnavailable
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
-from instar.server.registry.stored.shared_entry import Borrowed, LentViews, Owned, views_of
+from instar.server.registry.stored.shared_entry import (
+    BorrowedEntry,
+    OwnedEntry,
+    SharedViews,
+    views_of,
+)
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Unavailable, Write
 from instar.wire.storage.watchcache import cache as cache_module
@@ -114,7 +119,7 @@ def test_both_show_the_same_and_neither_holds_it(loans: Loans, tmp_path: Path) -
             await owner.consistent()
             await worker.consistent()
 
-            for backend, kind in ((owner, Owned), (worker, Borrowed)):
+            for backend, kind in ((owner, OwnedEntry), (worker, BorrowedEntry)):
                 entries = backend.collection(PREFIX).entries
                 assert {type(entry) for entry in entries.values()} == {kind}
                 assert shown(backend) == {
@@ -136,7 +141,7 @@ def test_what_was_there_before_the_worker_is_shared_too(loans: Loans, tmp_path: 
             await put(owner, "early", 100)
             late = await borrowing(tmp_path)
 
-            assert type(late.collection(PREFIX).entries["early"]) is Borrowed
+            assert type(late.collection(PREFIX).entries["early"]) is BorrowedEntry
             assert shown(late) == shown(owner)
             await late.stop()
 
@@ -201,7 +206,9 @@ def test_who_borrows_loads_anew_when_the_lender_has(loans: Loans, tmp_path: Path
             await asyncio.wait_for(anew.wait(), 30)
             await put(worker, "b", 20)
 
-            assert {type(each) for each in worker.collection(PREFIX).entries.values()} == {Borrowed}
+            assert {type(each) for each in worker.collection(PREFIX).entries.values()} == {
+                BorrowedEntry
+            }
             assert shown(worker) == shown(owner)
 
     asyncio.run(scenario())
@@ -335,7 +342,7 @@ def test_a_long_list_is_what_was_there_when_it_began(loans: Loans, tmp_path: Pat
             for backend in (owner, worker):
                 wanted = [*shown(backend).values()]
                 entries = [*backend.collection(PREFIX).entries.values()]
-                views = LentViews(entries)
+                views = SharedViews(entries)
                 for start in range(0, 40, 7):
                     views.add(entries[start : start + 7])
                 assert views.size == sum(map(len, wanted))
