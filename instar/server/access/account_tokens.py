@@ -19,7 +19,7 @@ from instar.server.identity.jwt import text_of
 from instar.server.identity.service_accounts import BOUND, BoundObject, TokenRequestSpec
 from instar.server.registry.resources.context import timestamp
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.verbs.subresource_admission import admit_question
+from instar.server.registry.verbs.subresources.admission import admit_question
 from instar.server.rest.bodies import typed_body
 from instar.server.rest.negotiate import Offer, response_form
 from instar.server.rest.options import write_options

@@ -17,11 +17,11 @@ from instar.base.json_values import Object
 from instar.server.http.messages import Request, Response
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
-from instar.server.registry.verbs.binding import bind_pod
-from instar.server.registry.verbs.eviction import evict_pod
 from instar.server.registry.verbs.metadata import check_namespace
 from instar.server.registry.verbs.read import get
-from instar.server.registry.verbs.subresource_admission import admit_connection
+from instar.server.registry.verbs.subresources.admission import admit_connection
+from instar.server.registry.verbs.subresources.binding import bind_pod
+from instar.server.registry.verbs.subresources.eviction import evict_pod
 from instar.server.rest.bodies import typed_body
 from instar.server.rest.negotiate import response_form
 from instar.server.rest.options import delete_options_of, write_options

@@ -18,9 +18,9 @@ from instar.server.registry.resources.columns import AGE_DESCRIPTION, TablePrint
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.verbs.read import get
-from instar.server.registry.verbs.scale import API_VERSION, KIND, to_scale
-from instar.server.registry.verbs.scale_decode import decode_scale
-from instar.server.registry.verbs.scaling import apply_scale, patch_scale, update_scale
+from instar.server.registry.verbs.subresources.scale import API_VERSION, KIND, to_scale
+from instar.server.registry.verbs.subresources.scale_decode import decode_scale
+from instar.server.registry.verbs.subresources.scaling import apply_scale, patch_scale, update_scale
 from instar.server.registry.verbs.write_request import Written
 from instar.server.rest.bodies import read_applied, read_object
 from instar.server.rest.negotiate import (

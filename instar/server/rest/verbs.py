@@ -24,7 +24,7 @@ from instar.server.registry.verbs.metadata import check_namespace
 from instar.server.registry.verbs.ownership import Ownership
 from instar.server.registry.verbs.patch import patch
 from instar.server.registry.verbs.read import get, list_objects
-from instar.server.registry.verbs.subresource_admission import admit_question
+from instar.server.registry.verbs.subresources.admission import admit_question
 from instar.server.registry.verbs.watch import WatchOptions, open_watch
 from instar.server.registry.verbs.write import create, replace
 from instar.server.registry.verbs.write_request import Written

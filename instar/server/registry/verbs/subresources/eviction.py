@@ -17,7 +17,7 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.conditions import is_true, set_condition
 from instar.server.registry.verbs.delete import delete
 from instar.server.registry.verbs.delete_options import DeleteOptions
-from instar.server.registry.verbs.subresource_admission import admit_question
+from instar.server.registry.verbs.subresources.admission import admit_question
 from instar.server.registry.verbs.write import update
 from instar.server.registry.verbs.write_request import Proposal, UpdateRules
 

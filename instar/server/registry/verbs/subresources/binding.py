@@ -12,7 +12,7 @@ from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.conditions import set_condition
-from instar.server.registry.verbs.subresource_admission import admit_question
+from instar.server.registry.verbs.subresources.admission import admit_question
 from instar.server.registry.verbs.write import update
 from instar.server.registry.verbs.write_request import Proposal, UpdateRules
 

@@ -29,8 +29,13 @@ from instar.server.registry.verbs.apply import drive
 from instar.server.registry.verbs.metadata import check_names
 from instar.server.registry.verbs.ownership import Ownership
 from instar.server.registry.verbs.patch import read_patched, report_strictly, undecodable
-from instar.server.registry.verbs.scale import API_VERSION, KIND, as_scale, set_replicas
-from instar.server.registry.verbs.scale_decode import decode_scale
+from instar.server.registry.verbs.subresources.scale import (
+    API_VERSION,
+    KIND,
+    as_scale,
+    set_replicas,
+)
+from instar.server.registry.verbs.subresources.scale_decode import decode_scale
 from instar.server.registry.verbs.write import update
 from instar.server.registry.verbs.write_request import Proposal, UpdateRules, WritePart, Written
 

@@ -1,0 +1,1 @@
+"""Verbs of subresources: scale, binding, eviction, and the admission of other subresource calls."""
