@@ -205,7 +205,9 @@ class App:
         if asked.verb not in _READS or self._context.backend.lacks(asked.group, asked.resource):
             limit(request, asked.verb, self._request_timeout)
             await self._ready.wait()
-        elif self._catalog.loading and not self._catalog.is_apart(asked.group, asked.resource):
+        elif self._catalog.loading and not self._catalog.is_independent_of_crds(
+            asked.group, asked.resource
+        ):
             limit(request, asked.verb, self._request_timeout)
             await self._catalog.loaded()
 

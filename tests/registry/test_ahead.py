@@ -28,7 +28,7 @@ class Scene:
         self._converted = asyncio.Event()
         self.outdated: list[str] = []
         codec = SimpleNamespace(
-            ahead_of_readers=lambda _: ["v2"],
+            versions_to_prefetch=lambda _: ["v2"],
             convert_ahead=self._convert,
             outdate=self.outdated.append,
         )

@@ -68,8 +68,8 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 async def sharing(loans: Loans, folder: Path) -> AsyncIterator[Shared]:
     owner = Backend(MemoryStore(), loans=loans)
     await owner.start()
-    assert owner.books is not None
-    lender = StoreServer(owner.store, folder, LentStore(loans, owner.books))
+    assert owner.worker_feed is not None
+    lender = StoreServer(owner.store, folder, LentStore(loans, owner.worker_feed))
     await lender.start()
     worker = await borrowing(folder)
     yield Shared(owner, worker, loans, lender)
@@ -325,7 +325,7 @@ def test_who_is_let_go_says_so_and_shows_nothing_of_others(loans: Loans, tmp_pat
 
             for entry in worker.collection(PREFIX).entries.values():
                 with pytest.raises(ServiceUnavailable):
-                    entry.near()
+                    entry.load()
 
     asyncio.run(scenario())
 

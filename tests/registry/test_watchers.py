@@ -11,15 +11,15 @@ import pytest
 
 from instar.server.registry.stored import watchers
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
-from instar.server.registry.stored.watch_dispatcher import Courier
-from instar.server.registry.stored.watchers import Sign, WatchChannel, Watcher, WatchHub
+from instar.server.registry.stored.watch_dispatcher import WatchDispatcher
+from instar.server.registry.stored.watchers import ChangeKey, WatchChannel, Watcher, WatchHub
 from instar.wire.storage.watchcache.collection import Change, Collection, WindowLimits
 
 
 class Slow:
     """Frames that wait for a conversion until it is released, and then come at once."""
 
-    signs = None
+    change_keys = None
 
     def __init__(self) -> None:
         self.released = asyncio.Event()
@@ -80,8 +80,8 @@ def test_who_joins_while_changes_wait_is_not_told_what_it_has_seen() -> None:
 class Numbers:
     """Frames that are there at once; counts what it was asked."""
 
-    def __init__(self, signs: Sequence[Sign] | None = None) -> None:
-        self.signs = signs
+    def __init__(self, change_keys: Sequence[ChangeKey] | None = None) -> None:
+        self.change_keys = change_keys
         self.asked: list[int] = []
 
     def __call__(self, change: Change[CacheEntry]) -> bytes:
@@ -102,9 +102,9 @@ def labelled(revision: int, suffix: str, app: str, before: str = "") -> Change[C
     return Change(revision, suffix, entry(app), entry(before) if before else None)
 
 
-async def asked_about(signs: Sequence[Sign] | None) -> list[int]:
+async def asked_about(change_keys: Sequence[ChangeKey] | None) -> list[int]:
     objects: Collection[CacheEntry] = Collection("p/", 0, WindowLimits())
-    hub, frames = WatchHub(objects), Numbers(signs)
+    hub, frames = WatchHub(objects), Numbers(change_keys)
     hub.join("kind", frames, 0)
     objects.apply(labelled(1, "ns/a", "one"))
     objects.apply(labelled(2, "ns/b", "two"))
@@ -139,7 +139,7 @@ def test_who_has_left_is_not_looked_for_any_more() -> None:
 
 
 async def served_in_slices() -> tuple[list[bytes], bytes]:
-    channel = WatchChannel(Numbers(), Courier())
+    channel = WatchChannel(Numbers(), WatchDispatcher())
     takers = [Taken() for _ in range(100)]
 
     def join(taker: Taken, revision: int) -> None:
@@ -151,12 +151,12 @@ async def served_in_slices() -> tuple[list[bytes], bytes]:
         join(taker, 0)
     channel.feed(change(1))
     channel.feed(change(2))
-    assert not channel.hand_over(lambda: False)
+    assert not channel.send_pending(lambda: False)
     assert sum(bool(taker.data) for taker in takers) < 100
     late = Taken()
     join(late, 2)
     channel.feed(change(3))
-    while not channel.hand_over(lambda: False):
+    while not channel.send_pending(lambda: False):
         pass
     return [taker.data for taker in takers], late.data
 
@@ -168,14 +168,14 @@ def test_watchers_served_some_at_a_time_miss_nothing_and_see_nothing_twice() -> 
 
 
 async def ended_in_the_middle() -> list[bytes]:
-    channel = WatchChannel(Numbers(), Courier())
+    channel = WatchChannel(Numbers(), WatchDispatcher())
     takers = [Taken() for _ in range(100)]
     for taker in takers:
         watcher = Watcher(0, channel)
         watcher.attach(taker)
         channel.watchers.add(watcher)
     channel.feed(change(1))
-    channel.hand_over(lambda: False)
+    channel.send_pending(lambda: False)
     channel.feed(change(2))
     channel.end()
     assert all(taker.complete.is_set() for taker in takers)
@@ -196,7 +196,7 @@ class Portions(Taken):
 
 
 async def handed_over_in_portions() -> list[bytes]:
-    channel, taker = WatchChannel(Numbers(), Courier()), Portions()
+    channel, taker = WatchChannel(Numbers(), WatchDispatcher()), Portions()
     watcher = Watcher(0, channel)
     watcher.attach(taker)
     channel.watchers.add(watcher)

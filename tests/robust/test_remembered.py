@@ -20,7 +20,7 @@ from instar.kube.apply.ownership_schema import compile_schema
 from instar.kube.cel.library import standard
 from instar.kube.schema.cel_rules import compile as compiling
 from instar.kube.schema.structure.parse import structural
-from instar.server.registry.stored import entry as stored
+from instar.server.registry.stored import object_bytes
 
 BY_NUMBER = {
     # name: why its entries are small, or few
@@ -35,8 +35,8 @@ BY_NUMBER = {
     "instar.kube.protobuf.special_types.write_time": "canonical times",
     "instar.kube.quantities._canonical": "texts up to a few hundred characters; others raise",
     "instar.kube.builtin_rules.pods.compute_resources.quantity_value": "canonical quantities",
-    "instar.server.registry.stored.entry._shared": "up to 16 labels of legal length",
-    "instar.server.registry.stored.entry.labels_of": "texts of at most 1 kB",
+    "instar.server.registry.stored.object_bytes._shared": "up to 16 labels of legal length",
+    "instar.server.registry.stored.object_bytes.labels_of": "texts of at most 1 kB",
     "instar.wire.rpc.headers.read": "blocks up to 16 KiB, of the server we chose",
     "instar.wire.rpc.channel._timeout": "a number in, a dozen bytes out",
     "instar.kube.schema.generation.leaves._patterned": "not in the server",
@@ -134,10 +134,10 @@ def test_large_sets_are_not_kept_by_the_schema_they_were_reconciled_with() -> No
 
 
 def test_labels_are_shared_only_where_they_are_few() -> None:
-    before = stored._shared.cache_info().currsize
+    before = object_bytes._shared.cache_info().currsize
     many = {f"label{at}": "x" for at in range(1_000)}
-    assert stored.kept(many) is many
-    assert stored._shared.cache_info().currsize == before
+    assert object_bytes.share_labels(many) is many
+    assert object_bytes._shared.cache_info().currsize == before
 
 
 def test_patterns_that_data_brings_are_kept_by_weight() -> None:

@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.stored.watch_dispatcher import Courier
+from instar.server.registry.stored.watch_dispatcher import WatchDispatcher
 from instar.server.registry.stored.watchers import WatchChannel
 from instar.wire.storage.watchcache.collection import Change
 
 
 class Converting:
-    signs = None
+    change_keys = None
 
     async def _later(self) -> bytes:
         return b"never asked for"
@@ -32,7 +32,7 @@ class Converting:
 
 def test_no_coroutine_is_forgotten(recwarn: pytest.WarningsRecorder) -> None:
     async def feed_and_end() -> None:
-        channel = WatchChannel(Converting(), Courier())
+        channel = WatchChannel(Converting(), WatchDispatcher())
         channel.feed(cast(Change[CacheEntry], None))
         channel.end()
         await asyncio.sleep(0)

@@ -48,8 +48,8 @@ async def beside(cluster: Cluster, folder: Path) -> AsyncIterator[tuple[StoreSer
     loans = Loans(Arena(file))
     owner = Backend(cluster, loans=loans)
     await owner.start()
-    assert owner.books is not None
-    server = StoreServer(cluster, folder, LentStore(loans, owner.books))
+    assert owner.worker_feed is not None
+    server = StoreServer(cluster, folder, LentStore(loans, owner.worker_feed))
     await server.start()
     lender = await borrowed(folder)
     assert lender is not None

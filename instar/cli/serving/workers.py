@@ -74,7 +74,7 @@ async def _shared_store(
 ) -> AsyncIterator[None]:
     backend = server.machinery.backend
     store = bare(backend.store)  # each worker has the encryption keys itself
-    books = backend.books
+    books = backend.worker_feed
     if books is None and not isinstance(store, Local):
         yield  # workers connect to a cluster by themselves
         return

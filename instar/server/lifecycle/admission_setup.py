@@ -38,7 +38,7 @@ from instar.server.registry.admission.policies.metrics import PolicyMetrics
 from instar.server.registry.admission.policies.plugin import KindOf, Policies
 from instar.server.registry.admission.webhooks.in_process import LocalConfiguration
 from instar.server.registry.admission.webhooks.metrics import AdmissionWebhookMetrics
-from instar.server.registry.resources.admission import AdmissionChain, Interest, Verb
+from instar.server.registry.resources.admission import AdmissionPlugin, Interest, Verb
 from instar.server.registry.resources.context import Uids, timestamp, utc_now
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
@@ -78,11 +78,11 @@ class Admissions:
     def all_metrics(self) -> Iterable[Metric]:
         return (*self.metrics.all(), *self.policy_metrics.all())
 
-    def plugins(self) -> list[AdmissionChain]:
+    def plugins(self) -> list[AdmissionPlugin]:
         """Enabled plugins in kube-apiserver's order. Some contain several of its plugins, each of
         which can be disabled."""
         backend, on, off = self.backend, self.enabled, HERE - self.enabled
-        listed: list[tuple[bool, AdmissionChain]] = [
+        listed: list[tuple[bool, AdmissionPlugin]] = [
             (
                 "NamespaceLifecycle" in on and self.strict_namespaces,
                 NamespaceLifecycle(backend),
@@ -132,7 +132,7 @@ class Admissions:
     def _webhooks(self, plural: str) -> LazyPlugin:
         local = list(_of_kind(self.local, plural))
 
-        def make() -> AdmissionChain:
+        def make() -> AdmissionPlugin:
             # Imported here: most servers never store a webhook configuration.
             from instar.server.registry.admission.webhooks.configured import Hooks
             from instar.server.registry.admission.webhooks.mutating import MutatingWebhooks

@@ -36,7 +36,7 @@ from instar.server.registry.insight.census import ServerCensus, StoredPrinter
 from instar.server.registry.insight.usage import UsageRecorder
 from instar.server.registry.kinds.builtin_resources import builtin_servings
 from instar.server.registry.kinds.crds import CrdStrategy
-from instar.server.registry.resources.admission import Chain
+from instar.server.registry.resources.admission import AdmissionChain
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.serving import Serving, build_serving
@@ -109,7 +109,7 @@ class Machinery:
         return Context(
             backend=self.backend,
             authorizer=self.authorizer,
-            admission=Chain([*self.admissions.plugins(), escalation], [addresses]),
+            admission=AdmissionChain([*self.admissions.plugins(), escalation], [addresses]),
             rescue_deletes=self.settings.rescue_deletes,
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from instar.server.registry.resources.admission import AdmissionChain, Interest, Operation, Verb
+from instar.server.registry.resources.admission import AdmissionPlugin, Interest, Operation, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 from instar.wire.storage.keys import collection_prefix
@@ -23,7 +23,7 @@ class LazyPlugin:
         group: str,
         plural: str,
         part: Interest,
-        make: Callable[[], AdmissionChain],
+        make: Callable[[], AdmissionPlugin],
         *,
         always: bool = False,
     ) -> None:
@@ -32,7 +32,7 @@ class LazyPlugin:
         self._part = part
         self._make = make
         self._always = always
-        self._made: AdmissionChain | None = None
+        self._made: AdmissionPlugin | None = None
 
     @property
     def active(self) -> bool:
@@ -51,7 +51,7 @@ class LazyPlugin:
             return self._plugin().validate(operation)
         return None
 
-    def _plugin(self) -> AdmissionChain:
+    def _plugin(self) -> AdmissionPlugin:
         if self._made is None:
             self._made = self._make()
         return self._made

@@ -157,7 +157,9 @@ class Subject:
         if source.api_version == wanted.api_version or self.operation.kind is not None:
             return obj
         versions = target.serving.versions
-        return await target.codec.shown(obj, versions[source.version], versions[wanted.version])
+        return await target.codec.converted_for_admission(
+            obj, versions[source.version], versions[wanted.version]
+        )
 
     def values(self, endpoint: RequestEndpoint, pair: ObjectPair) -> dict[str, Any]:
         """Return the variables of expressions, except params, variables and the namespace."""

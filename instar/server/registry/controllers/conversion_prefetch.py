@@ -93,7 +93,7 @@ class ConversionPrefetch:
         for suffix in suffixes:
             entry = entries.get(suffix)
             if entry is not None:
-                for version in codec.ahead_of_readers(entry):
+                for version in codec.versions_to_prefetch(entry):
                     wanted[version].append(entry)
         for version, found in wanted.items():
             await codec.convert_ahead(found, version)

@@ -1,1 +1,2 @@
-"""What is served: resources, how each version is served now, what a kind does differently."""
+"""What is served: the catalog of resources, how each version is served, and the strategy of its
+kind."""

@@ -1,7 +1,7 @@
-"""The seam of admission: one write as its plugins see it. The plugins are in ``admission/``.
+"""Admission chain: the plugin interface, and the operation that the plugins see.
 
-It stands in every write path at the same two places: ``admit`` when the object is what the client
-wants and not yet prepared and checked, ``validate`` when it is checked and not yet stored.
+The write verbs call ``admit`` before an object is prepared and validated, and ``validate`` after
+that, before it is stored. The plugins themselves are in ``registry/admission``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from instar.server.registry.resources.resource import Target
 from instar.server.registry.resources.serving import Serving
 
 _MOST_KEPT = 10_000
-"""Resources whose plugins are remembered; CRDs come and go."""
+"""Resources of which the chain remembers the interested plugins; CRDs come and go."""
 
 
 class Verb(StrEnum):
+    """The operations of AdmissionReview."""
+
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
@@ -31,51 +33,51 @@ class Verb(StrEnum):
 
 
 class RequestOptions(Protocol):
-    """How a write was asked for."""
+    """The options of a request (create, update, delete)."""
 
     def document(self, verb: Verb) -> Object:
-        """As an object: CreateOptions and so on."""
+        """Return the options as an API object: CreateOptions and so on."""
         ...
 
 
 @dataclass(slots=True)
 class Operation:
-    """What is about to happen to one object."""
+    """One write or connection, as the admission plugins see it."""
 
     verb: Verb
     asked: Attributes
     target: Target
     obj: Object | None
-    """At the request's version; ``admit`` may change it in place. None for a delete."""
+    """The object at the request's version; ``admit`` may change it in place. None for a delete."""
     old: Object | None = None
     subresource: str = ""
     dry_run: bool = False
     warn: Callable[[str], None] = lambda text: None
     changed: bool = False
-    """Set by whoever changes ``obj``: what a client may not say is looked at once more then."""
+    """Set by a plugin that changes ``obj``: the object is then cleaned and pruned again."""
     name: str = ""
-    """The object's, as far as the request says it: a collection's deletion names none."""
+    """The object's name in the request; empty in the deletion of a collection."""
     options: RequestOptions | None = None
-    """The request's own; a CONNECT has none."""
+    """The request's options; None for a CONNECT."""
     kind: GroupVersionKind | None = None
-    """Of ``obj``, where it is not the resource's own (a Scale, an Eviction): it has one version."""
+    """The kind of ``obj`` where it is not the resource's own (a Scale, an Eviction)."""
     annotate: Callable[[str, str], None] = lambda key, value: None
-    """Tells the audit log something: the first word on a key counts."""
+    """Adds an audit annotation; the first value of a key counts."""
     size: int = 0
-    """About how many bytes the objects are: how much work they may be. Whoever makes ``obj`` larger
-    says so."""
+    """The approximate size of the objects in bytes, for ``offload.run``. A plugin that makes
+    ``obj`` larger raises it."""
     seconds_left: Callable[[], float] = lambda: inf
-    """Until the request must be answered."""
+    """Returns the seconds until the request's deadline."""
     round: int = 0
-    """Of ``admit``: 1 when it runs once more, because somebody asked for it."""
+    """1 during reinvocation of ``admit``, else 0."""
     again: bool = False
-    """Set by whoever changed ``obj`` in a way that others should see."""
+    """Set by a plugin after which the others should be reinvoked."""
     notes: dict[Any, Any] = field(default_factory=dict)
-    """What plugins remember of this operation, each under a key of its own."""
+    """State of plugins during this operation, each under its own key."""
 
 
 class Interest(Flag):
-    """Which of its two parts a plugin has for a resource."""
+    """Which of the two phases a plugin takes part in."""
 
     NONE = 0
     ADMIT = auto()
@@ -83,48 +85,51 @@ class Interest(Flag):
     BOTH = ADMIT | VALIDATE
 
 
-class AdmissionChain(Protocol):
+class AdmissionPlugin(Protocol):
+    """An admission plugin."""
+
     def interest(self, serving: Serving, verb: Verb) -> Interest:
-        """Asked once for each resource and verb: what has no part in such writes costs them
-        nothing."""
+        """Return the phases for a resource and verb. Called once for each, so that a plugin without
+        interest costs its writes nothing."""
         ...
 
     def admit(self, operation: Operation) -> Awaitable[None] | None:
-        """May change ``operation.obj`` in place; raises an ``ApiError`` to refuse. Whoever need
-        not wait answers None: a coroutine for nothing costs more than the question."""
+        """Change ``operation.obj`` in place, or raise an ``ApiError`` to refuse it. Returns None
+        where nothing is awaited, which saves a coroutine."""
         ...
 
     def validate(self, operation: Operation) -> Awaitable[None] | None:
-        """May only refuse."""
+        """Raise an ``ApiError`` to refuse the operation."""
         ...
 
 
-_Concerned = tuple[AdmissionChain, ...]
+_Concerned = tuple[AdmissionPlugin, ...]
 
 
 class Allocator(Protocol):
-    """Gives new objects of a kind what only the server has to give."""
+    """Assigns values that only the server has to new objects, such as cluster IPs and node
+    ports."""
 
     def allocate(self, operation: Operation) -> None:
-        """Changes ``operation.obj`` in place, which is prepared and not yet checked; raises an
-        ``ApiError`` where nothing is left."""
+        """Change ``operation.obj`` in place, which is prepared and not yet validated. Raises an
+        ``ApiError`` where no value is left."""
         ...
 
 
 @runtime_checkable
 class Configurable(Protocol):
-    """A plugin that does what stored configurations say, and nothing without one."""
+    """A plugin that does nothing without stored configurations (webhooks, policies)."""
 
     @property
     def active(self) -> bool: ...
 
 
-class Chain:
-    """Plugins one after the other; the first refusal ends it. The changing part runs a second time
-    where the first asked for it, never a third."""
+class AdmissionChain:
+    """Calls the plugins in order; the first refusal ends it. The mutating phase runs a second time
+    if a plugin requested reinvocation, never a third."""
 
     def __init__(
-        self, plugins: Sequence[AdmissionChain] = (), allocators: Sequence[Allocator] = ()
+        self, plugins: Sequence[AdmissionPlugin] = (), allocators: Sequence[Allocator] = ()
     ) -> None:
         self._plugins = tuple(plugins)
         self._allocators = tuple(allocators)
@@ -133,7 +138,7 @@ class Chain:
 
     @property
     def is_configured(self) -> bool:
-        """Whether somebody who set up this cluster is asked: then order matters."""
+        """Whether a webhook or policy is configured: then the order of writes matters."""
         return any(plugin.active for plugin in self._configurable)
 
     async def admit(self, operation: Operation) -> None:
@@ -161,8 +166,8 @@ class Chain:
                 if waiting is not None:
                     await waiting
         finally:
-            # Notes may lead back to the operation: what goes round in circles is only found by
-            # Python's collector, which looks at everything that is stored, too.
+            # Notes may refer to the operation. Clearing them breaks the cycle, which would wait for
+            # the garbage collector, and its runs visit all cached objects.
             operation.notes.clear()
 
     def _of(self, operation: Operation) -> tuple[_Concerned, _Concerned]:

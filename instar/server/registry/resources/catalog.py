@@ -1,7 +1,8 @@
-"""(group, plural) → Resource: follows CRD events and swaps whole bundles.
+"""Catalog of served resources: maps (group, plural) to a ``Resource`` and follows CRD changes.
 
-Discovery and OpenAPI are computed from the same catalog, so they cannot disagree with what is
-served. Built-in resources are in it from the start.
+Routing, discovery, OpenAPI and the controllers look resources up here, so that they cannot
+disagree. Built-in resources are in it from the start; a changed CRD replaces the ``Serving`` of its
+resource as a whole.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ MakeServing = Callable[[Crd], Serving]
 
 
 class Catalog:
+    """All resources that the server knows."""
+
     def __init__(
         self,
         backend: Backend,
@@ -36,9 +39,9 @@ class Catalog:
         make_serving: MakeServing,
     ) -> None:
         self.generation = 0
-        """Grows with every change a client can see in discovery or OpenAPI."""
+        """Incremented with every change that discovery or OpenAPI shows."""
         self.retargeted = 0
-        """Grows when what a path was found to point at may be so no more."""
+        """Incremented when a path may have to be routed to another resource."""
         self._backend = backend
         self._read = read
         self._make_serving = make_serving
@@ -47,7 +50,7 @@ class Catalog:
         }
         self._customs: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
-        """The same by group, and by the name of the CRD in it."""
+        """Custom resources by group and CRD name."""
         self._builtin_groups: dict[str, list[Resource]] = {}
         for resource in self._builtins.values():
             self._builtin_groups.setdefault(resource.serving.group, []).append(resource)
@@ -62,16 +65,16 @@ class Catalog:
 
     @property
     def loading(self) -> bool:
-        """Whether CRDs that are there may not be known yet."""
+        """Whether CRDs in the store may not be loaded yet."""
         return not self._loaded.is_set()
 
     async def loaded(self) -> None:
-        """Wait until every CRD is known that was there at the start."""
+        """Wait until every CRD that was stored at the start is loaded."""
         await self._loaded.wait()
 
     async def follow(self, crds: Resource) -> None:
-        """Keep up with the changes of CRDs from now on, and load those there are: in slices, since
-        ten thousand take seconds, and others are served meanwhile."""
+        """Follow the changes of CRDs and load the stored ones, in slices: ten thousand take
+        seconds, and other requests are served meanwhile."""
         crds.objects.listeners.insert(0, self._changed)
         self._backend.cache.on_reset(lambda: self._reload(crds))
         breaks = offload.Breaks()
@@ -85,28 +88,28 @@ class Catalog:
     def builtin(self, group: str, plural: str) -> Resource:
         return self._builtins[(group, plural)]
 
-    def is_apart(self, group: str, plural: str) -> bool:
-        """Whether what is told of such objects does not depend on any CRD."""
+    def is_independent_of_crds(self, group: str, plural: str) -> bool:
+        """Return whether responses about such objects do not depend on any CRD."""
         return (group, plural) in self._builtins and group != GROUP
 
     def find(self, group: str, plural: str) -> Resource | None:
-        """The resource, whether or not its CRD is established."""
+        """Return the resource, whether or not its CRD is established."""
         found = self._builtins.get((group, plural))
         return found if found is not None else self._customs.get(f"{plural}.{group}")
 
     def of_kind(self, group: str, kind: str) -> Resource | None:
-        """The resource whose objects are of this kind."""
+        """Return the resource of this kind."""
         found = self._kinds.get((group, kind))
         return None if found is None or found.closed else found
 
-    def on_opened(self, told: Callable[[Resource], None]) -> None:
-        """Have ``told`` called with each resource that is served from now on."""
-        self._opened.append(told)
+    def on_opened(self, listener: Callable[[Resource], None]) -> None:
+        """Have ``listener`` called with each resource that is served from now on."""
+        self._opened.append(listener)
 
-    def on_closed(self, told: Callable[[Resource], None]) -> None:
-        """Have ``told`` called with each resource that is not served any more: whoever keeps
-        something for one lets go of it, else the schemas of every CRD there ever was stay."""
-        self._closed.append(told)
+    def on_closed(self, listener: Callable[[Resource], None]) -> None:
+        """Have ``listener`` called with each resource that is no longer served. A listener must
+        drop its references, else the schemas of deleted CRDs stay in memory."""
+        self._closed.append(listener)
 
     def custom(self, crd_name: str) -> Resource | None:
         return self._customs.get(crd_name)
@@ -127,12 +130,12 @@ class Catalog:
         return list(self._groups.get(group, {}).values())
 
     def stored(self, crd_name: str) -> StoredSchemas | None:
-        """What is behind a custom resource."""
+        """Return the stored schemas of a CRD."""
         return self._schemas.get(crd_name)
 
-    def on_group_changed(self, told: Callable[[str], None]) -> None:
-        """Have ``told`` called with the group of each CRD that changes in a way clients can see."""
-        self._regrouped.append(told)
+    def on_group_changed(self, listener: Callable[[str], None]) -> None:
+        """Have ``listener`` called with the group of each CRD that changes visibly for clients."""
+        self._regrouped.append(listener)
 
     def _changed(self, change: Change[CacheEntry]) -> None:
         if change.new is None:
@@ -149,11 +152,12 @@ class Catalog:
             self._take(entry)
 
     def _take(self, entry: CacheEntry) -> None:
-        """A stored CRD that makes no sense (by another's hand) is not served; the rest goes on."""
+        """Serve a stored CRD. One that cannot be read is logged and not served, and the others
+        stay."""
         try:
             self._put(entry)
         except Exception:
-            log.exception("the stored CRD %s cannot be served", entry.suffix)
+            log.exception("cannot read the stored CRD %s, its objects are not served", entry.suffix)
             self._remove(entry.suffix)
 
     def _put(self, entry: CacheEntry) -> None:
@@ -174,15 +178,15 @@ class Catalog:
         self._open(crd, entry, known)
 
     def _note(self, known: Resource, entry: CacheEntry, obj: dict[str, Any]) -> bool:
-        """The CRD was written again with the same spec; False where that concerns how its objects
-        are served nevertheless."""
+        """Take over a CRD written again with the same spec. Return False if its objects have to be
+        served differently nevertheless."""
         before, crd = known.crd, known.crd.without_spec_changes(obj)
         identity = before.name, before.uid, before.stored_plural
         if (crd.name, crd.uid, crd.stored_plural) != identity:
             return False
         self._schemas[crd.name].entry = entry
         known.note(crd)
-        self._tell(crd.group)
+        self._notify_group(crd.group)
         if is_served(before) and not is_served(crd):
             self.retargeted += 1
         return True
@@ -191,7 +195,7 @@ class Catalog:
         schemas = StoredSchemas(entry, self._read)
         serving = self._make_serving(schemas.behind(crd))
         self._schemas[crd.name] = schemas
-        self._tell(crd.group)
+        self._notify_group(crd.group)
         if known is not None and known.serving.prefix == serving.prefix:
             self._forget_kind(known)
             self.retargeted += 1
@@ -203,29 +207,29 @@ class Catalog:
         resource = self._customs[crd.name] = open_resource(serving, self._backend)
         self._groups.setdefault(crd.group, {})[crd.name] = resource
         self._kinds[(serving.group, serving.kind)] = resource
-        for told in self._opened:
-            told(resource)
+        for listener in self._opened:
+            listener(resource)
 
     def _remove(self, name: str) -> None:
         resource = self._customs.pop(name, None)
         self._schemas.pop(name, None)
         self.generation += 1
         if resource is not None:
-            self._tell(resource.crd.group)
+            self._notify_group(resource.crd.group)
             self._close(resource)
 
-    def _tell(self, group: str) -> None:
+    def _notify_group(self, group: str) -> None:
         self.generation += 1
-        for told in self._regrouped:
-            told(group)
+        for listener in self._regrouped:
+            listener(group)
 
     def _close(self, resource: Resource) -> None:
         self.retargeted += 1
         resource.close()
         self._forget_kind(resource)
         self._forget_member(resource)
-        for told in self._closed:
-            told(resource)
+        for listener in self._closed:
+            listener(resource)
 
     def _forget_member(self, resource: Resource) -> None:
         group, name = resource.crd.group, resource.crd.name
@@ -242,5 +246,5 @@ class Catalog:
 
 
 def is_served(crd: Crd) -> bool:
-    """Whether requests for its objects are answered."""
+    """Return whether requests for the CRD's objects are answered."""
     return crd.is_true("NamesAccepted") or crd.is_true("Established")

@@ -1,4 +1,9 @@
-"""Printer columns → Table cells, with upstream's rules for every mismatch of type and value."""
+"""Table printer: computes the cells of ``additionalPrinterColumns`` with upstream's conversion
+rules.
+
+``server/rest/responses.py`` uses the printer of a version for Table responses; built-in kinds have
+their own printers.
+"""
 
 from __future__ import annotations
 
@@ -50,12 +55,12 @@ class TablePrinter:
             try:
                 cell = _cell(column)
             except JsonPathError:
-                break  # as upstream: the rest is lost
+                break  # as upstream, which drops the remaining columns
             self._cells.append(cell)
             self.definitions.append(_definition(column))
 
     async def detached(self) -> TablePrinter:
-        """The same for use in a thread: one that looks at nothing which may change meanwhile."""
+        """Return a printer for use in a thread, which reads nothing that may change meanwhile."""
         return self
 
     def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:
@@ -63,12 +68,12 @@ class TablePrinter:
         return [name, *(cell(obj, now) for cell in self._cells)]
 
     def conditions(self, obj: dict[str, Any]) -> list[dict[str, Any]]:
-        """What is told of a row beside its cells."""
+        """Return the conditions of a table row."""
         return []
 
 
 def age(then: str, now: datetime) -> str:
-    """Elapsed time as kubectl shows it: ``90s``, ``5m30s``, ``3h15m``, ``3y20d``."""
+    """Return the elapsed time as kubectl shows it: ``90s``, ``5m30s``, ``3h15m``, ``3y20d``."""
     try:
         moment = datetime.fromisoformat(then)
     except ValueError:
@@ -134,7 +139,7 @@ def _cell(column: PrinterColumn) -> Cell:
 
 
 def _as_go_reads(value: Any) -> Any:
-    """Bytes from the store may hold an integer that upstream can only read as a float."""
+    """Return an integer beyond 64 bits, which stored bytes may hold, as the float that Go reads."""
     if type(value) is int and not INT64_MIN <= value <= INT64_MAX:
         return float(value)
     return value
@@ -162,7 +167,7 @@ def _integer(value: Any, _: datetime) -> Any:
 
 
 def _number(value: Any, _: datetime) -> Any:
-    """A float; an integer that is written like one stays as it is."""
+    """Return a float; an integer below 2**53 stays one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if abs(value) <= _EXACT_FLOAT else float(value)

@@ -1,4 +1,9 @@
-"""What every verb needs and no verb owns: the backend, the clock, chance, and house policies."""
+"""Dependencies of the verbs (backend, authorizer, admission, clock, uids) and the options of a
+write.
+
+``server/lifecycle/composition.py`` makes one ``Context`` per server and passes it to every verb;
+``server/rest/options.py`` makes ``WriteOptions`` per request.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from instar.kube.access.attributes import OURSELVES, Attributes
 from instar.kube.access.authorizers import AlwaysAllow, Authorizer
 from instar.kube.admission.admission_request import options_document
 from instar.kube.schema.metadata.rules import MAX_GENERATED_BASE
-from instar.server.registry.resources.admission import Chain, Verb
+from instar.server.registry.resources.admission import AdmissionChain, Verb
 from instar.server.registry.stored.backend import Backend
 
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -30,13 +35,13 @@ def utc_now() -> datetime:
 
 
 def timestamp(moment: datetime) -> str:
-    """RFC 3339, UTC, whole seconds: how every time in an object is written."""
+    """Format a time as in every Kubernetes object: RFC 3339, UTC, whole seconds."""
     return moment.isoformat(timespec="seconds")[:19] + "Z"
 
 
 class Uids:
-    """Random (version 4) UUIDs. The system is asked for many at once: asking for each, and the
-    standard library's class around it, would be a fiftieth of a write."""
+    """Generates random (version 4) UUIDs. Reads random bytes for many at once: one system call per
+    UUID, and the standard library's class, would take a fiftieth of a write."""
 
     def __init__(self) -> None:
         self._pool: Iterator[str] = iter(())
@@ -54,7 +59,7 @@ class Uids:
 
 
 class _Clock:
-    """The text of a second, made once in it."""
+    """Formats the current time once per second."""
 
     def __init__(self) -> None:
         self._second = -1
@@ -69,11 +74,13 @@ class _Clock:
 
 @dataclass(frozen=True)
 class Context:
+    """What every verb needs and no verb owns."""
+
     backend: Backend
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
-    admission: Chain = field(default_factory=Chain)
+    admission: AdmissionChain = field(default_factory=AdmissionChain)
     rescue_deletes: bool = False
-    """Whether an object that cannot be converted may be deleted nevertheless."""
+    """Whether an object that cannot be converted may be deleted."""
     now: Callable[[], datetime] = utc_now
     new_uid: Callable[[], str] = field(default_factory=Uids)
     _clock: _Clock = field(default_factory=_Clock, init=False, repr=False)
@@ -86,7 +93,7 @@ class Context:
 
 
 def _suffix(chance: int) -> str:
-    """Five characters; by pairs, because characters one by one take thrice as long."""
+    """Return five characters of a generated name; made of pairs, which is three times as fast."""
     rest, first = divmod(chance, len(_PAIRS))
     last, second = divmod(rest, len(_PAIRS))
     return _PAIRS[first] + _PAIRS[second] + _SUFFIX_ALPHABET[last]
@@ -94,8 +101,8 @@ def _suffix(chance: int) -> str:
 
 @dataclass(slots=True)
 class WriteOptions:
-    """The query of a write, checked; ``warn`` takes texts for ``Warning`` headers. Nobody changes
-    one: it is not frozen only because that would cost each write a microsecond."""
+    """The query of a write, validated; ``warn`` takes texts for ``Warning`` headers. Never changed;
+    it is not frozen because that would cost each write a microsecond."""
 
     manager: str = "unknown"
     dry_run: bool = False
@@ -103,18 +110,18 @@ class WriteOptions:
     force: bool = False
     asked: Attributes = OURSELVES
     size: int = 0
-    """Bytes the request came with: how much work it may be."""
+    """Bytes of the request body, the base of the cost for ``offload.run``."""
     warn: Callable[[str], None] = field(default=lambda text: None)
     annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
-    """Takes what the audit log should know, under a key."""
+    """Adds an audit annotation."""
     seconds_left: Callable[[], float] = field(default=lambda: inf)
-    """Until the request must be answered."""
+    """Returns the seconds until the request's deadline."""
     named_manager: str = ""
-    """``manager`` where the client gave one."""
+    """``manager`` if the client sent one."""
     named_validation: str = ""
 
     def document(self, verb: Verb) -> Object:
-        """A patch is an update, or a creation, to whoever is asked about it."""
+        """Return the options for admission; a patch is an update or a create there."""
         return options_document(
             "CreateOptions" if verb is Verb.CREATE else "UpdateOptions",
             dryRun=["All"] if self.dry_run else None,

@@ -1,8 +1,8 @@
-"""A stored CRD as text in two parts: nearly all of it is the spec, and nearly all writes leave
-that alone.
+"""Splits a stored CRD's JSON into its spec and the rest without parsing the spec.
 
-Whether one did is told by comparing bytes, and what else it says is read without parsing a schema.
-Wherever the text is not of the form everybody writes, the answer is "not known". Knows no rules.
+``catalog.py`` and ``stored_schemas.py`` call it: nearly all writes of a CRD leave its spec, which
+is nearly all of its bytes, unchanged. The functions return None where the bytes are not in the form
+that this server writes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from instar.server.registry.stored.entry import CacheEntry
 
 _SPEC, _STATUS = b',"spec":{', b',"status":{'
 _AROUND = {"metadata", "status"}
-"""Quotation marks within a text are escaped, so these bytes are members, and where keys are sorted
-the first such spec and the last such status are the object's own."""
+"""Quotes inside strings are escaped, so that these bytes are object members; with sorted keys the
+first spec and the last status are the CRD's own."""
 
 
 def around_equal_spec(old: CacheEntry, new: CacheEntry) -> dict[str, Any] | None:
-    """The new CRD without its spec, where that is the old one's to the byte; else None."""
+    """Return the new CRD without its spec if that equals the old one byte by byte; else None."""
     before, after = old.view, new.view
     begin, end = after.find(_SPEC), after.rfind(_STATUS)
     if not 0 < begin < end:
@@ -34,14 +34,14 @@ def around_equal_spec(old: CacheEntry, new: CacheEntry) -> dict[str, Any] | None
 
 
 def without_spec(entry: CacheEntry) -> dict[str, Any] | None:
-    """The CRD without its spec; None where that cannot be told from the text."""
+    """Return the CRD without its spec; None if the bytes cannot be split."""
     view = entry.view
     begin, end = view.find(_SPEC), view.rfind(_STATUS)
     return _cut(view, begin, end) if 0 < begin < end else None
 
 
 def spec_text(entry: CacheEntry) -> bytes | None:
-    """The spec as it is written; None where that cannot be told from the text."""
+    """Return the JSON of the spec; None if the bytes cannot be split."""
     view = entry.view
     begin, end = view.find(_SPEC), view.rfind(_STATUS)
     if not 0 < begin < end or _cut(view, begin, end) is None:
@@ -52,6 +52,6 @@ def spec_text(entry: CacheEntry) -> bytes | None:
 def _cut(view: bytes, begin: int, end: int) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = orjson.loads(view[:begin] + view[end:])
-    except ValueError:  # the bytes left out were no whole spec
+    except ValueError:  # the bytes left out were not a whole spec
         return None
     return found if found.keys() >= _AROUND and "spec" not in found else None

@@ -1,7 +1,8 @@
-"""One resource as requests meet it: how it is served now, and where its objects are.
+"""Resource and Target: one served resource with its collection, and what a request points at in it.
 
-A ``Resource`` lives as long as its CRD; its ``Serving`` is swapped whole when the CRD changes.
-Requests in flight keep the ``Serving`` they began with.
+The catalog opens a ``Resource`` per CRD or built-in kind; routing makes a ``Target`` per request. A
+``Resource`` lives as long as its CRD; its ``Serving`` is replaced as a whole when the CRD changes,
+while requests in flight keep the one they began with.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from instar.wire.storage.watchcache.collection import Listener
 
 @dataclass(eq=False)
 class Resource:
-    """Mutable only through ``swap``, ``note`` and ``reset``; everything else reads."""
+    """One served resource. Changed only by ``swap``, ``note``, ``reset`` and ``close``."""
 
     serving: Serving
     crd: Crd
-    """The CRD of the moment: conditions change without a new ``Serving``."""
+    """The latest CRD: its conditions change without a new ``Serving``."""
     codec: Codec
     objects: Objects
     hub: WatchHub
@@ -34,13 +35,14 @@ class Resource:
     _labels: LabelIndex | None = None
     _followers: list[Listener[CacheEntry]] = field(default_factory=list)
 
-    def follow(self, told: Listener[CacheEntry]) -> None:
-        """Have ``told`` called with every change of an object, as long as the resource lives: a
-        collection outlives its CRD, and who comes back must not find yesterday's followers."""
-        self._followers.append(told)
-        self.objects.listeners.append(told)
+    def follow(self, listener: Listener[CacheEntry]) -> None:
+        """Have ``listener`` called with every change of an object until the resource is closed: its
+        collection outlives the CRD, and a CRD created again must not find the old listeners."""
+        self._followers.append(listener)
+        self.objects.listeners.append(listener)
 
     async def labels(self) -> LabelIndex:
+        """Return the label index, built if necessary."""
         while True:
             index = self._labels
             if index is None:
@@ -50,18 +52,19 @@ class Resource:
                 return index
 
     def swap(self, serving: Serving) -> None:
-        """Serve by a new CRD spec from now on; watchers reconnect and see the new shape."""
+        """Serve by a new CRD spec; watches end, so that their clients reconnect to the new
+        schema."""
         self.codec.close()
         self.hub.end_all()
         self.serving, self.crd = serving, serving.crd
         self.codec = Codec(serving, serving.converter)
 
     def note(self, crd: Crd) -> None:
-        """The CRD changed in a way that does not concern how objects are served."""
+        """Take over a CRD that changed without effect on how objects are served."""
         self.crd = crd
 
     def reset(self) -> None:
-        """The cache was loaded anew: what followed its changes starts over."""
+        """Drop everything derived from the cache, which was reloaded."""
         self.codec.forget()
         if self._labels is not None:
             self._labels.close()
@@ -72,14 +75,15 @@ class Resource:
         self.closed = True
         self.codec.close()
         self.hub.close()
-        for told in self._followers:
-            self.objects.listeners.remove(told)
+        for listener in self._followers:
+            self.objects.listeners.remove(listener)
         self._followers.clear()
         if self._labels is not None:
             self._labels.close()
 
 
 def open_resource(serving: Serving, backend: Backend) -> Resource:
+    """Return a resource on the collection of its ``Serving``."""
     objects = backend.collection(serving.prefix)
     return Resource(
         serving=serving,
@@ -92,11 +96,8 @@ def open_resource(serving: Serving, backend: Backend) -> Resource:
 
 @dataclass(slots=True, eq=False)
 class Target:
-    """What a request points at: a resource at a version, and perhaps one object of it.
-
-    Nobody changes one: many requests share it. It is not frozen only because making one is part
-    of every create.
-    """
+    """What a request points at: a resource at a version, and perhaps one object of it. Never
+    changed, because requests share it; it is not frozen because every create makes one."""
 
     resource: Resource
     serving: Serving
@@ -116,7 +117,8 @@ class Target:
         return self.resource.objects.entries.get(self.suffix)
 
     def renewed(self) -> Target:
-        """The same by the CRD of now: it may have changed while the request waited."""
+        """Return the target under the latest CRD, which may have changed while the request
+        waited."""
         resource = self.resource
         if not resource.closed and self.serving is resource.serving:
             return self

@@ -1,8 +1,9 @@
-"""How much of compiled schemas is kept: what nobody has used for long is made again when wanted.
+"""Second-chance eviction of compiled schemas: bounds the memory that all CRDs' schemas take.
 
-Asking for a form that is there must cost nothing, so nobody notes it. Instead, when there are too
-many, each holder in turn is first told to put its forms aside, where asking finds them again, and
-only who has left them there until its next turn loses them. Knows nothing of what a form is.
+``serving.py`` registers what it compiles. Using a compiled schema must cost nothing, so no access
+is recorded. When the limit is exceeded, each holder in turn first parks its schemas, where the next
+use finds them; a holder that has not used its parked schemas by its next turn drops them, and
+compiles them again when needed.
 """
 
 from __future__ import annotations
@@ -15,30 +16,33 @@ from weakref import ref
 from instar.base import limits
 
 
-class Holder(Protocol):
-    def put_aside(self) -> bool:
-        """False where nothing was put aside: all is since the last time, or there is nothing."""
+class SchemaHolder(Protocol):
+    """An object that holds compiled schemas: a ``VersionServing``."""
+
+    def park(self) -> bool:
+        """Park the compiled schemas. Return False if there were none in use since the last time."""
         ...
 
-    def let_go(self) -> None:
-        """Of what was put aside."""
+    def drop_parked(self) -> None:
+        """Drop the parked schemas."""
         ...
 
 
-class Forms:
-    """Holds no holder: who is gone does not count any more."""
+class CompiledSchemaBudget:
+    """The holders of compiled schemas by age, held weakly: a collected holder no longer counts."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self.weight = 0
-        self._holders: OrderedDict[ref[Holder], int] = OrderedDict()
+        self._holders: OrderedDict[ref[SchemaHolder], int] = OrderedDict()
         self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._holders)
 
-    def keep(self, holder: Holder, weight: int) -> None:
-        """The holder has made something of so many bytes of schema, or taken it back."""
+    def keep(self, holder: SchemaHolder, weight: int) -> None:
+        """Count a holder that has compiled, or taken back from parking, schemas of so many
+        bytes."""
         with self._lock:
             key = ref(holder, self._gone)
             before = self._holders.pop(key, 0)
@@ -47,23 +51,24 @@ class Forms:
             while self.weight > self._most and len(self._holders) > 1:
                 self._next(holder)
 
-    def _next(self, kept: Holder) -> None:
-        """``kept`` has no turn: it may not have in its hands yet what it is counted for."""
+    def _next(self, kept: SchemaHolder) -> None:
+        """Park or drop the schemas of the oldest holder. ``kept`` is skipped: it may not have
+        stored yet what it is counted for."""
         key, weight = self._holders.popitem(last=False)
         holder = key()
-        if holder is kept or (holder is not None and holder.put_aside()):
+        if holder is kept or (holder is not None and holder.park()):
             self._holders[key] = weight
             return
         self.weight -= weight
         if holder is not None:
-            holder.let_go()
+            holder.drop_parked()
 
-    def _gone(self, key: ref[Holder]) -> None:
-        """Called wherever the last one lets go of it, which may be under the lock or beside it: so
-        nothing is called while the weight changes."""
+    def _gone(self, key: ref[SchemaHolder]) -> None:
+        """Stop counting a collected holder. Runs wherever the last reference is dropped, perhaps
+        under the lock, so that it must not take it."""
         weight = self._holders.pop(key, 0)
         self.weight -= weight
 
 
-FORMS = Forms(limits.COMPILED_SCHEMAS)
-"""Of all CRDs."""
+COMPILED_SCHEMAS = CompiledSchemaBudget(limits.COMPILED_SCHEMAS)
+"""The budget of all CRDs of the process."""

@@ -1,8 +1,9 @@
-"""Everything needed to serve one resource, frozen: a CRD change builds a new one and swaps it in.
+"""How a resource is served: its versions with compiled schemas, its converter and its strategy.
 
-A ``Serving`` is the bundle per CRD, a ``VersionServing`` the part per version. The costly parts
-(compiled schema, rules, printers) are built on first use, so accepting a CRD stays cheap, and those
-of CRDs that are hardly used are let go of (``schema_eviction.py``).
+The catalog builds a ``Serving`` per CRD state and replaces it when the CRD changes; a
+``VersionServing`` is its part for one version. Compiled schemas, rules and printers are made on
+first use, so that accepting a CRD stays cheap, and are evicted when rarely used
+(``schema_eviction.py``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from instar.kube.schema.compiled import CompiledSchema, compile_schema
 from instar.kube.schema.pipeline import SchemaPipeline
 from instar.kube.schema.rule_engine import Program, RuleCompiler
 from instar.server.registry.resources.columns import TablePrinter
-from instar.server.registry.resources.schema_eviction import FORMS
+from instar.server.registry.resources.schema_eviction import COMPILED_SCHEMAS
 from instar.server.registry.resources.strategy import Strategy
 from instar.wire.conversion.caching import SharedConverter
 from instar.wire.storage.keys import collection_prefix
@@ -30,13 +31,13 @@ from instar.wire.storage.keys import collection_prefix
 T = TypeVar("T")
 _RULES_WEIGHT = 4
 """Validating an object with CEL rules costs about as much as one without that is larger by this."""
-_FORMS = ("compiled", "pipeline", "typed")
+_COMPILED_PARTS = ("compiled", "pipeline", "typed")
 MakePrinter = Callable[[], TablePrinter]
-"""Called when the first table is asked for."""
+"""Called for the first Table response."""
 
 
 class VersionServing:
-    """One version of a resource: its schema compiled, its columns, its constant bytes."""
+    """One version of a resource: its compiled schema, columns and constant response bytes."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class VersionServing:
         builtin: bool = False,
         make_printer: MakePrinter | None = None,
     ) -> None:
-        """``api_version`` only where it is of another group."""
+        """Pass ``api_version`` only where the version belongs to another group."""
         self.name = version.name
         self.definition = version
         own = f"{crd.group}/{version.name}" if crd.group else version.name
@@ -65,18 +66,18 @@ class VersionServing:
         self._preserve_unknown = crd.preserve_unknown
         self._compile_rules = compile_rules
         self._make_printer = make_printer
-        self._aside: dict[str, Any] = {}
+        self._parked: dict[str, Any] = {}
 
     @cached_property
     def compiled(self) -> CompiledSchema:
-        return self._form("compiled", self._compile)
+        return self._part("compiled", self._compile)
 
     def _compile(self) -> CompiledSchema:
         return compile_schema(self.definition.schema, preserve_unknown=self._preserve_unknown)
 
     @cached_property
     def pipeline(self) -> SchemaPipeline:
-        return self._form("pipeline", self._make_pipeline)
+        return self._part("pipeline", self._make_pipeline)
 
     def _make_pipeline(self) -> SchemaPipeline:
         return SchemaPipeline(
@@ -88,15 +89,15 @@ class VersionServing:
             compile_rules=self._compile_rules,
         )
 
-    def _form(self, name: str, make: Callable[[], T]) -> T:
-        """What was put aside comes back before anything is made. It is counted once it is there:
-        who is found with nothing is struck off, and making may take long."""
-        aside, self._aside = self._aside, {}
-        self.__dict__.update(aside)
-        found: T = aside[name] if name in aside else make()
+    def _part(self, name: str, make: Callable[[], T]) -> T:
+        """Return a compiled part, taken back from parking or made now. It is counted after it is
+        stored, because making it may take long and the budget drops holders without parts."""
+        parked, self._parked = self._parked, {}
+        self.__dict__.update(parked)
+        found: T = parked[name] if name in parked else make()
         self.__dict__[name] = found
         if not self.builtin:
-            FORMS.keep(self, self._weight)
+            COMPILED_SCHEMAS.keep(self, self._weight)
         return found
 
     @cached_property
@@ -104,13 +105,14 @@ class VersionServing:
         schema = self.definition.schema
         return 0 if schema is None else text_size(schema)
 
-    def put_aside(self) -> bool:
-        found = {name: self.__dict__.pop(name) for name in _FORMS if name in self.__dict__}
-        self._aside = {**self._aside, **found}
+    def park(self) -> bool:
+        """Park the compiled parts. Return whether there were any."""
+        found = {name: self.__dict__.pop(name) for name in _COMPILED_PARTS if name in self.__dict__}
+        self._parked = {**self._parked, **found}
         return bool(found)
 
-    def let_go(self) -> None:
-        self._aside = {}
+    def drop_parked(self) -> None:
+        self._parked = {}
 
     @property
     def rules(self) -> Program | None:
@@ -129,11 +131,11 @@ class VersionServing:
 
     @cached_property
     def typed(self) -> TypedSchema:
-        return self._form("typed", lambda: compile_typed(self.compiled.structural))
+        return self._part("typed", lambda: compile_typed(self.compiled.structural))
 
     @cached_property
     def selectable(self) -> Mapping[str, Selectable]:
-        """Field-selector labels of this version and the path each reads."""
+        """The field selectors of this version, with the path that each reads."""
         paths = {
             path.lstrip("."): Selectable(tuple(path.lstrip(".").split(".")))
             for path in self.definition.selectable_fields
@@ -143,24 +145,24 @@ class VersionServing:
 
 @dataclass(frozen=True, eq=False)
 class Serving:
-    """How one resource is served right now."""
+    """How one resource is served by the current CRD. Immutable."""
 
     crd: Crd
     versions: Mapping[str, VersionServing]
-    """Every version of ``spec.versions``, served or not: any may be a stored one."""
+    """Every version of ``spec.versions``, served or not: objects may be stored in any."""
     storage: VersionServing
     converter: SharedConverter
     make_strategy: Callable[[], Strategy]
-    """Asked once, when the first object comes."""
+    """Called once, for the first object."""
     verbs: tuple[str, ...] | None = None
-    """For built-ins that offer less than everything; None for custom resources."""
+    """The verbs of a built-in kind that has not all of them; None for custom resources."""
     builtin: bool = False
     stored_in: str = ""
-    """The collection prefix, where another group's objects are shown."""
+    """The collection prefix, where the objects are those of another group."""
 
     @cached_property
     def mark(self) -> object:
-        """Stands for this in what is kept longer: when its CRD changes, the next has another."""
+        """Identifies this ``Serving`` in caches without keeping it alive."""
         return object()
 
     @cached_property
@@ -195,13 +197,13 @@ class Serving:
 
     @cached_property
     def converts_remotely(self) -> bool:
-        """Whether a conversion may call someone, and so may fail or be slow."""
+        """Whether a conversion may call a webhook, so that it can fail or be slow."""
         return self.crd.conversion.strategy == "Webhook" and not self.builtin
 
     def ignored_fields(
         self, version: VersionServing, subresource: str
     ) -> Mapping[str, frozenset[str]]:
-        """What an endpoint leaves alone, for field ownership."""
+        """Return the fields that an endpoint does not change, for field ownership."""
         key = (version.name, subresource)
         known = self._ignored.get(key)
         if known is None:
@@ -215,7 +217,7 @@ class Serving:
         return {}
 
     def splices(self, stored: VersionServing, wanted: VersionServing) -> bool:
-        """Whether the wanted version differs from the stored one in ``apiVersion`` only."""
+        """Return whether ``wanted`` differs from ``stored`` in ``apiVersion`` only."""
         key = (stored.name, wanted.name)
         known = self._splices.get(key)
         if known is None:
@@ -244,8 +246,8 @@ def build_serving(
     stored_in: str = "",
     foreign: Mapping[str, str] | None = None,
 ) -> Serving:
-    """``foreign``: apiVersions of versions that belong to another group, by name. ``printer``: for
-    tables whose columns are not the CRD's."""
+    """Build the ``Serving`` of a CRD or built-in kind. ``foreign``: apiVersions of versions that
+    belong to another group, by name. ``printer``: for tables with other columns than the CRD's."""
     elsewhere = foreign or {}
     versions = {
         version.name: VersionServing(

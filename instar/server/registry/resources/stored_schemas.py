@@ -1,8 +1,9 @@
-"""The schemas of a stored CRD, read when somebody looks into one.
+"""Schemas of a stored CRD, parsed from its cache entry when they are used.
 
-Parsed, a schema is four times its JSON, and most CRDs of a cluster are hardly ever used: what is
-kept is the CRD's bytes, which the cache holds anyway. What was just read is remembered for a
-moment, because whoever looks into one version of a CRD soon looks into the next.
+The catalog makes one per CRD; ``serving.py`` and OpenAPI read it. A parsed schema takes four times
+the memory of its JSON, and most CRDs of a cluster are hardly used, so that only the entry's bytes
+are kept. The last parsed CRDs are cached, because the versions of one CRD are read one after
+another.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ from instar.server.registry.resources.crd_text import spec_text
 from instar.server.registry.stored.entry import CacheEntry
 
 _REMEMBERED = 2 << 20
-"""Bytes of JSON."""
+"""Bytes of JSON of the cached CRDs."""
 _read: Remembered[CacheEntry, dict[str, Mapping[str, Any]]] = Remembered(_REMEMBERED)
 
 
 class StoredSchemas:
-    """Of one CRD, as long as its spec is the same."""
+    """The schemas of one CRD while its spec stays the same."""
 
     def __init__(self, entry: CacheEntry, read: Callable[[CacheEntry], Mapping[str, Any]]) -> None:
         self.entry = entry
-        """Replaced when the CRD is written again and its spec is not changed."""
+        """Replaced when the CRD is written again with the same spec."""
         self._read_crd = read
 
     def of(self, version: str) -> Mapping[str, Any]:
+        """Return the ``openAPIV3Schema`` of a version."""
         entry = self.entry
         found = _read.get(entry)
         if found is None:
@@ -47,7 +49,7 @@ class StoredSchemas:
 
     @cached_property
     def digest(self) -> bytes:
-        """Of the spec: another one has another."""
+        """A hash of the spec."""
         spec = spec_text(self.entry)
         if spec is None:
             said = self._read_crd(self.entry).get("spec")
@@ -55,7 +57,7 @@ class StoredSchemas:
         return blake2b(spec, digest_size=32).digest()
 
     def behind(self, crd: Crd) -> Crd:
-        """The same CRD without its schemas in hand."""
+        """Return the CRD with schemas that are read from the entry on use."""
         versions = tuple(
             each if each.schema is None else replace(each, schema=StoredSchema(self, each.name))
             for each in crd.versions
@@ -64,7 +66,7 @@ class StoredSchemas:
 
 
 class StoredSchema(Mapping[str, Any]):
-    """One version's ``openAPIV3Schema``."""
+    """One version's ``openAPIV3Schema``, read on use."""
 
     def __init__(self, schemas: StoredSchemas, version: str) -> None:
         self._schemas = schemas

@@ -1,8 +1,8 @@
-"""What a resource does to its objects on the way in and out. This is the custom resources' way;
-built-ins and CRDs override what differs. The order of steps is not its own: that is
-``kube/schema/pipeline.py``.
+"""Strategy of a kind: decodes, defaults, prepares and validates its objects.
 
-Every method works on plain dicts, in place where it says so, and knows neither storage nor HTTP.
+The verbs and ``codec.py`` call it. ``Strategy`` is that of custom resources; ``registry/kinds``
+overrides it for built-in kinds and CRDs. Methods work on plain dicts, in place where they say so;
+the order of schema steps is ``kube/schema/pipeline.py``'s.
 """
 
 from __future__ import annotations
@@ -30,44 +30,48 @@ if TYPE_CHECKING:
 
 
 class Strategy:
+    """The strategy of custom resources, and the base of the others."""
+
     reshapes = False
     """Whether versions differ in more than ``apiVersion`` and schema."""
     unconditional_update = False
+    """Whether an update without resourceVersion is allowed."""
     told_group: str | None = None
-    """The group that refusals name, where it is not the resource's own."""
+    """The group in error messages, where it is not the resource's own."""
     storage_preconditions = False
-    """Whether a delete tells a failed precondition in the storage's words."""
+    """Whether a delete reports a failed precondition in the words of upstream's storage layer."""
     scheme = ""
-    """Where upstream registers a built-in kind, as its refusals say it."""
+    """The scheme in upstream's error texts where it registers a built-in kind."""
     keeps_nulls = True
-    """Whether a null that may not be null survives an apply, for validation to refuse. Built-in
-    kinds have typed fields, where it is the same as nothing."""
+    """Whether a null that the schema forbids survives an apply, for validation to refuse it.
+    Built-in kinds have typed fields, which read null as absent."""
     piecewise = True
-    """Whether each member of an object can be decoded without looking at the others."""
+    """Whether each member of an object can be decoded independently of the others."""
     patch_types: tuple[PatchType, ...] = OF_CUSTOM
     name_rule: NameRule = staticmethod(name_is_subdomain)
     answers_deleted = False
-    """Whether a deletion is answered with the object that is gone."""
+    """Whether the response to a delete is the deleted object."""
     creates_on_update = False
-    """Whether a PUT of what is not there makes it."""
+    """Whether a PUT of a missing object creates it."""
     orphans_by_default = False
-    """Whether a deletion that does not say leaves dependents behind."""
+    """Whether a delete without a propagation policy orphans the dependents."""
     orphan_advice = ""
-    """What is told then."""
+    """The warning sent in that case."""
     after_write: Callable[[str], Awaitable[None]] | None = None
-    """Awaited with the object's name after a write, before it is answered."""
+    """Awaited with the object's name after a write, before the response."""
     store_new: Callable[[InMemoryEntry, Object], Awaitable[CacheEntry]] | None = None
-    """Stores a new object; None: as it is."""
+    """Stores a new object instead of ``Backend.put``, if set."""
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
-        """Make a request's body an object of ``version``, in place; unknown fields' paths."""
+        """Make a request's body an object of ``version``, in place. Return the paths of unknown
+        fields."""
         try:
             return version.pipeline.decode(obj)
         except MetaError as error:
             raise self.undecodable(obj, version, str(error)) from error
 
     def adopt(self, obj: Object, version: VersionServing) -> None:
-        """Make what an apply merged an object of ``version``, in place."""
+        """Make the result of an apply an object of ``version``, in place."""
         if not self.keeps_nulls:
             self.decode(obj, version)
             return
@@ -78,20 +82,21 @@ class Strategy:
             raise self.undecodable(obj, version, str(error)) from error
 
     def readmit(self, obj: Object, version: VersionServing) -> None:
-        """Make what admission changed an object of ``version``, in place; what the version does
-        not know stays until the object is stored, for others in admission to see."""
+        """Make what admission changed an object of ``version``, in place. Unknown fields stay until
+        the object is stored, for other plugins to see."""
         version.pipeline.default(obj)
 
     def blank(self, version: VersionServing) -> Object | None:
-        """What a new object's fields are compared with to know who set them. A built-in kind has
-        some before anybody sets anything; a custom one has none (None)."""
+        """Return what a new object is compared with to find the fields that its creator set. A
+        built-in kind has fields before any is set; for a custom resource it is None."""
         return None if self.keeps_nulls else zero_object(version.api_version, version.kind)
 
     def clean_metadata(self, obj: Object) -> list[str]:
         return decode_metadata(obj)
 
     def refuse_other_kinds(self, obj: Object, version: VersionServing) -> None:
-        """Built-in endpoints cannot even decode another kind; custom ones find it invalid."""
+        """Refuse another kind while decoding, as built-in endpoints do; custom ones find it invalid
+        later."""
         kind = obj.get("kind", "")
         if obj.get("apiVersion") == version.api_version and kind != version.kind:
             text = (
@@ -109,11 +114,11 @@ class Strategy:
         return Undecodable(told, text, restored)
 
     def from_storage(self, obj: Object, version: VersionServing) -> None:
-        """Bring stored bytes to today's schema of the version they are stored in, in place."""
+        """Bring a stored object to today's schema of its stored version, in place."""
         version.pipeline.from_storage(obj)
 
     def after_conversion(self, obj: Object, version: VersionServing) -> None:
-        """Prune what a converter left that ``version`` does not know, in place."""
+        """Prune fields that ``version`` does not have, in place."""
         version.pipeline.after_conversion(obj)
 
     def default(self, obj: Object, version: VersionServing) -> None:
@@ -129,7 +134,7 @@ class Strategy:
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
-        """Only ``status`` and field ownership may change."""
+        """Restore everything but ``status`` and managedFields."""
         status, managed = new.get("status"), new["metadata"].get("managedFields")
         kind, api_version = new.get("kind"), new.get("apiVersion")
         has_status = "status" in new
@@ -170,19 +175,20 @@ class Strategy:
         return metadata_update_errors(new["metadata"], old["metadata"], self.name_rule)
 
     def unset(self, version: VersionServing) -> Object:
-        """What an object shows before anything is set: nobody becomes the owner of that."""
+        """Return what an object shows before any field is set: these fields get no manager."""
         return {}
 
     def grace_period(self, stored: Object, wanted: int | None) -> int | None:
-        """Seconds a deletion leaves the object; None where the kind knows of no grace."""
+        """Return the grace period of a deletion in seconds; None if the kind has none."""
         return None
 
     def mark_deleting(self, stored: Object, now: str) -> bool:
-        """Change a stored object (in place) that may not go at once; True when it must linger."""
+        """Change a stored object, in place, that cannot be removed at once. Return whether it must
+        stay."""
         return False
 
     def gone_when_released(self, obj: Object) -> bool:
-        """Whether losing the last finalizer lets a terminating object go."""
+        """Return whether a terminating object goes with its last finalizer."""
         return True
 
 

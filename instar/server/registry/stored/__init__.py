@@ -1,1 +1,2 @@
-"""Stored objects: their bytes, how they are cached, followed and shown at a version."""
+"""Stored objects: cache entries, their JSON at each version, lists, watches, and the access to the
+store."""

@@ -1,8 +1,8 @@
-"""The registry's hand on the store: commits objects, and shows them through the watch cache.
+"""The registry's storage access: commits objects to the store and reads them from the watch cache.
 
-Store errors end here: what leaves is an ``CacheEntry``, ``Stale`` (the caller decides whether to
-try
-again) or an ``ApiError``.
+Every verb and controller reaches the store through ``Backend``. It turns store errors into API
+errors: a caller sees a ``CacheEntry``, an ``ApiError``, or ``Stale`` where it must decide whether
+to try again. How a store works is ``wire/storage``'s.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import NamedTuple
 from instar.base.errors import ApiError, ServiceUnavailable, Timeout
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry, ingest
 from instar.server.registry.stored.lazy_entry import LazyEntryFactory
-from instar.server.registry.stored.page_cache import Pages
+from instar.server.registry.stored.page_cache import PageCache
 from instar.server.registry.stored.shared_entry import BorrowedEntryFactory, OwnedEntryFactory
 from instar.server.registry.stored.storage_errors import as_api_error, guarded
-from instar.server.registry.stored.worker_feed import CacheBooks
+from instar.server.registry.stored.worker_feed import WorkerFeed
 from instar.wire.storage.keys import collection_prefix, in_built_in_group
 from instar.wire.storage.store import (
     Chaining,
@@ -40,21 +40,24 @@ from instar.wire.storage.workers.arena_reclaim import Borrowing, Elsewhere, Loan
 Objects = Collection[CacheEntry]
 
 _PATIENCE = 10.0
-"""Seconds a request waits for the cache; a store whose member hangs is left long before."""
+"""Seconds that a request waits for the cache. A store member that hangs is abandoned much
+sooner."""
 
 
 class WriteDraft(NamedTuple):
-    """What the writer knows of the bytes it commits, so that the cache need not parse them."""
+    """What the writer knows about the bytes it commits, so that the cache need not parse them."""
 
     value: bytes
     entry: InMemoryEntry
     written_view: Callable[[CacheEntry], None] | None = None
-    """Told the entry with its revision before anybody who follows the cache."""
+    """Called with the entry once it has its revision, before the cache's listeners."""
     then: WriteDraft | None = None
-    """What is committed with it, under the same key."""
+    """The next state of a chained write, under the same key."""
 
 
 class Backend:
+    """A store with its watch cache."""
+
     def __init__(
         self,
         store: Store,
@@ -62,21 +65,25 @@ class Backend:
         values: Values | None = None,
         loans: Loans | None = None,
     ) -> None:
-        """With ``values`` entries leave their bytes there, with ``loans`` other processes may read
-        them; else they hold them."""
+        """Entries hold their bytes in memory, unless ``values`` (they stay on disk) or ``loans``
+        (they are in an arena that worker processes read) is given."""
         self.store = store
-        self._lender = None if loans is None else OwnedEntryFactory(loans)
-        self._distance = self._lender or (None if values is None else LazyEntryFactory(values))
-        self._borrower: BorrowedEntryFactory | None = None
+        self._owned_factory = None if loans is None else OwnedEntryFactory(loans)
+        self._entry_factory = self._owned_factory or (
+            None if values is None else LazyEntryFactory(values)
+        )
+        self._borrowed_factory: BorrowedEntryFactory | None = None
         if isinstance(store, Borrowing):
-            self._borrower = BorrowedEntryFactory(store)
+            self._borrowed_factory = BorrowedEntryFactory(store)
             store.moved = self._moved
         self.cache: Cache[CacheEntry] = Cache(store, self._ingest, limits)
-        self.books = None if self._lender is None else CacheBooks(self.cache, self._lender)
-        """What those are told who borrow what is here."""
-        self.pages = Pages()
+        self.worker_feed = (
+            None if self._owned_factory is None else WorkerFeed(self.cache, self._owned_factory)
+        )
+        """Serves this cache's content to worker processes."""
+        self.pages = PageCache()
         self._drafts: dict[str, WriteDraft] = {}
-        self._silence: StoreError | None = None
+        self._write_failure: StoreError | None = None
         self._seen = _seen_elsewhere(store)
         self._sealing = store if isinstance(store, Sealing) else None
         self._checkable = store if isinstance(store, Checkable) else None
@@ -84,8 +91,8 @@ class Backend:
 
     @property
     def trouble(self) -> str | None:
-        """Why reads and writes cannot be served right now, in words for an operator."""
-        trouble = self.cache.failure or self._silence
+        """Return why reads and writes cannot be served now, for an operator; None if they can."""
+        trouble = self.cache.failure or self._write_failure
         if trouble is not None:
             return str(trouble)
         return "not loaded yet" if self.loading else None
@@ -95,26 +102,27 @@ class Backend:
         return not self.cache.revision or bool(self.cache.pending)
 
     def lacks(self, group: str, plural: str) -> bool:
-        """Whether the objects of a resource are still to be read, while others are there."""
+        """Return whether the objects of a resource are not loaded yet while others are."""
         pending = self.cache.pending
         return bool(pending) and bool(plural) and collection_prefix(group, plural) in pending
 
     async def probe(self) -> None:
-        """Ask the store for a sign of life (a write, if it can), which ``trouble`` then tells."""
+        """Check that the store answers (with a write, if it supports that); sets ``trouble``."""
         try:
             if self._checkable is not None:
                 await self._checkable.check()
             else:
                 await self.store.barrier()
-            self._silence = None
+            self._write_failure = None
         except StoreError as error:
-            self._silence = error
+            self._write_failure = error
 
     async def start(self) -> None:
         await self.cache.start()
 
     async def begin(self) -> None:
-        """Read what is small, and all that says who may ask for what; the rest ``finish`` reads."""
+        """Load the small collections, among them everything that authorization needs; ``finish``
+        loads the rest."""
         await self.cache.begin(in_built_in_group)
 
     async def finish(self) -> None:
@@ -138,7 +146,7 @@ class Backend:
         expected: int,
         written_view: Callable[[CacheEntry], None] | None = None,
     ) -> CacheEntry:
-        """Commit ``entry`` (revision not yet known) and return it as the cache shows it."""
+        """Commit ``entry`` and return it as the cache shows it, with its revision."""
         assert entry.raw is not None
         key = objects.prefix + entry.suffix
         draft = WriteDraft(entry.raw + b"\n", entry, written_view)
@@ -146,16 +154,16 @@ class Backend:
         try:
             revision = await self.store.commit(Write(key, draft.value, expected))
             if revision > self.cache.revision:
-                await self._shown(revision)
+                await self._wait_for(revision)
         except Stale:
             raise
         except StoreError as error:
-            raise self._told(error) from error
+            raise self._write_error(error) from error
         finally:
             if self._drafts.get(key) is draft:
                 del self._drafts[key]
         current = objects.entries.get(entry.suffix)
-        if current is None or current.revision != revision or self._apart:
+        if current is None or current.revision != revision or self._has_bytes_elsewhere:
             entry.revision = revision
             current = entry
         if written_view is not None and current is not entry:
@@ -164,18 +172,19 @@ class Backend:
 
     @property
     def chains(self) -> bool:
-        """Whether several states of an object can be committed at once."""
+        """Whether several states of an object can be committed in one transaction."""
         return self._chaining is not None
 
     def under_way(self, objects: Objects) -> bool:
-        """Whether somebody's write is about to appear here. Only where the store ``chains``."""
+        """Return whether a write to the collection is being committed. Only where the store
+        ``chains``."""
         return self._chaining is not None and self._chaining.under_way(objects.prefix)
 
     async def put_chain(
         self, objects: Objects, entries: Sequence[InMemoryEntry], expected: int
     ) -> CacheEntry:
-        """Commit states of one object that follow each other, all or none; the first of them,
-        which nobody finds in the cache any more. Only where the store ``chains``."""
+        """Commit successive states of one object, all or none, and return the first, which the
+        cache no longer shows. Only where the store ``chains``."""
         assert self._chaining is not None
         key = objects.prefix + entries[0].suffix
         values = [(entry.raw or b"") + b"\n" for entry in entries]
@@ -186,8 +195,8 @@ class Backend:
         self._drafts[key] = draft
         try:
             write = Write(key, values[0], expected)
-            revision = await self._done(self._chaining.commit_chain(write, values[1:]))
-            await self._shown(revision + len(values) - 1)
+            revision = await self._committed(self._chaining.commit_chain(write, values[1:]))
+            await self._wait_for(revision + len(values) - 1)
         finally:
             if self._drafts.get(key) is draft:
                 del self._drafts[key]
@@ -195,38 +204,39 @@ class Backend:
         return entries[0]
 
     async def remove(self, objects: Objects, suffix: str, expected: int) -> int:
-        """Delete, and return the revision of the deletion."""
-        revision = await self._done(
+        """Delete an object and return the revision of the deletion."""
+        revision = await self._committed(
             self.store.commit(Write(objects.prefix + suffix, None, expected))
         )
-        await self._shown(revision)
+        await self._wait_for(revision)
         return revision
 
     @property
     def seals(self) -> bool:
-        """Whether values lie in the store under keys."""
+        """Whether the store encrypts values."""
         return self._sealing is not None
 
     def seal_of(self, objects: Objects) -> Seal | None:
-        """What an object written now would lie under."""
+        """Return the encryption key that an object written now would get; None without
+        encryption."""
         return None if self._sealing is None else self._sealing.seal_of(objects.prefix)
 
-    def sealed_anew(self, objects: Objects, entry: CacheEntry) -> bool:
-        """Whether writing the same bytes would put them under another key: then it is done."""
+    def needs_resealing(self, objects: Objects, entry: CacheEntry) -> bool:
+        """Return whether writing the same bytes again would encrypt them with another key."""
         return self._sealing is not None and entry.seal != self.seal_of(objects)
 
     async def consistent(self) -> None:
-        """After this, the cache shows every write acknowledged before the call, by anyone."""
+        """Wait until the cache shows every write that any process acknowledged before the call."""
         try:
             revision = await self.store.barrier()
         except StoreError as error:
             raise as_api_error(error) from error
         if revision > self.cache.revision:
-            await self._shown(revision)
+            await self._wait_for(revision)
 
     def behind(self) -> bool:
-        """Whether the cache is known, for nothing, not to be ``consistent``: asked before every
-        request, so that a write is judged by the CRD of now, too."""
+        """Return whether the cache is known to miss a write. Costs no request to the store: it is
+        checked before every request, so that a write is validated by the latest CRD."""
         if self._seen is None:
             return False
         try:
@@ -235,36 +245,40 @@ class Backend:
             raise as_api_error(error) from error
 
     async def is_current(self, objects: Objects, entry: CacheEntry) -> bool:
-        """Whether the entry is still the newest; what is answered from it may depend on that."""
+        """Return whether the entry is still the latest one, after waiting for a consistent
+        cache."""
         await self.consistent()
         current = objects.entries.get(entry.suffix)
         return current is not None and current.revision == entry.revision
 
     async def at_least(self, revision: int) -> None:
-        """Wait for a revision a client asked for; 504 when it lies in the future."""
+        """Wait for a revision that a client named. Raises 504 if the store has not reached it."""
         if revision <= self.cache.revision:
             return
-        # Another replica may have told it: asking the store makes our own watch catch up.
+        # Another replica may have given the revision out: a request to the store makes our own
+        # watch catch up.
         await guarded(self.store.barrier)
         if await self.cache.reached(revision):
             return
         raise too_new(revision, self.cache.revision)
 
-    async def _done(self, committing: Awaitable[int]) -> int:
+    async def _committed(self, committing: Awaitable[int]) -> int:
         try:
             return await committing
         except Stale:
             raise
         except StoreError as error:
-            raise self._told(error) from error
+            raise self._write_error(error) from error
 
-    def _told(self, error: StoreError) -> ApiError:
-        """Of a write that failed."""
+    def _write_error(self, error: StoreError) -> ApiError:
+        """Return the API error of a failed write, and report the store as unavailable until a probe
+        succeeds."""
         if isinstance(error, Unavailable):
-            self._silence = error  # until a probe finds that it can be written again
+            self._write_failure = error
         return as_api_error(error)
 
-    async def _shown(self, revision: int) -> None:
+    async def _wait_for(self, revision: int) -> None:
+        """Wait until the cache shows a revision of the store."""
         behind = revision > self.cache.revision
         if behind and not await self.cache.reached(revision, within=_PATIENCE):
             raise ServiceUnavailable(
@@ -274,18 +288,19 @@ class Backend:
             )
 
     @property
-    def _apart(self) -> bool:
-        """Whether the cache's entries have no bytes, of which the writer's has."""
-        return self._distance is not None or self._borrower is not None
+    def _has_bytes_elsewhere(self) -> bool:
+        """Whether the cache's entries keep their bytes on disk or in an arena, so that the writer's
+        own entry is the one with bytes at hand."""
+        return self._entry_factory is not None or self._borrowed_factory is not None
 
     def _moved(self, move: Move) -> None:
-        if self._borrower is not None:
-            self._borrower.moved(self.cache.entry(move.key), move)
+        if self._borrowed_factory is not None:
+            self._borrowed_factory.moved(self.cache.entry(move.key), move)
 
     def _borrow(
-        self, borrower: BorrowedEntryFactory, value: Elsewhere, record: Record, suffix: str
+        self, factory: BorrowedEntryFactory, value: Elsewhere, record: Record, suffix: str
     ) -> CacheEntry:
-        entry = borrower.of_place(value, record.revision, suffix)
+        entry = factory.of_place(value, record.revision, suffix)
         draft = self._drafts.get(record.key)
         if draft is not None and draft.value == entry.stored() + b"\n":
             del self._drafts[record.key]
@@ -297,14 +312,14 @@ class Backend:
 
     def _ingest(self, record: Record, suffix: str) -> CacheEntry:
         value = record.value
-        if self._borrower is not None and isinstance(value, Elsewhere):
-            return self._borrow(self._borrower, value, record, suffix)
+        if self._borrowed_factory is not None and isinstance(value, Elsewhere):
+            return self._borrow(self._borrowed_factory, value, record, suffix)
         draft = self._drafts.get(record.key)
         if draft is None or draft.value != record.value:
-            if self._distance is not None:
-                return self._distance.of_record(record, suffix)
+            if self._entry_factory is not None:
+                return self._entry_factory.of_record(record, suffix)
             return ingest(record, suffix)
-        # One draft is one write: the same bytes may come again.
+        # A draft stands for one write: the same bytes may be written again.
         if draft.then is None:
             del self._drafts[record.key]
         else:
@@ -313,8 +328,8 @@ class Backend:
         draft.entry.seal = record.seal
         if draft.written_view is not None:
             draft.written_view(draft.entry)
-        if self._distance is not None:
-            return self._distance.of_held(draft.entry, record)
+        if self._entry_factory is not None:
+            return self._entry_factory.of_written(draft.entry, record)
         return draft.entry
 
 
@@ -331,7 +346,7 @@ def too_new(revision: int, current: int) -> Timeout:
 
 
 def _seen_elsewhere(store: Store) -> Callable[[], int] | None:
-    """Tells how far others are that a client may have been answered by."""
+    """Return a function that tells the latest revision another process may have shown a client."""
     if isinstance(store, Near):
         return store.current
     return store.seen if isinstance(store, SharedStore) else None

@@ -1,10 +1,11 @@
-"""THE pipeline between stored bytes and one version's view, both directions, batches only.
+"""Codec of one resource: converts between stored bytes and the JSON of a requested version.
 
-Out: decode → clean metadata, prune, drop nulls, default by the *stored* version's schema →
-convert → prune by the *requested* version's schema → resourceVersion. In: the object at the
-request's version → convert to the storage version → prune by its schema → encode.
-Most reads take none of these steps: bytes known to be normal for today's schema are handed out
-as they are, or with another ``apiVersion`` spliced in.
+The verbs and the watches call it, for one object or for a list. Reading: decode, then clean
+metadata, prune, drop nulls and default by the *stored* version's schema, convert, prune by the
+*requested* version's schema, add resourceVersion. Writing: convert to the storage version, prune,
+encode. Most reads skip all of that: bytes known to be normal for today's schema are used as they
+are, or with another ``apiVersion`` spliced in. The rules are those of ``kube/schema/pipeline.py``,
+the conversions those of ``wire/conversion``.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
 from instar.server.registry.stored.lazy_entry import LazyEntry, load_entries
 from instar.server.registry.stored.prepared_object import (
     PreparedObject,
-    prepared,
-    revised,
+    encode_at_revision,
+    encode_for_storage,
     without_server_fields,
 )
+from instar.server.registry.stored.storage_errors import version_removed
 from instar.server.registry.stored.uniform_views import collector_for, is_read_at_once
 from instar.server.registry.stored.version_reads import VersionReads
 from instar.server.registry.stored.views import LazyViews, Views
 from instar.server.registry.stored.written_view import WrittenView
 from instar.wire.conversion.caching import Finish, Load, SharedConverter
 from instar.wire.conversion.converter import Known
-from instar.wire.conversion.failure import Attempt, ConversionFailed, FailureType
 
 _CHUNK = 200
 """Objects brought to today's schema per turn of the event loop."""
@@ -51,7 +52,8 @@ Convert = Callable[[Sequence[Object], VersionServing, VersionServing], Awaitable
 
 
 class Codec:
-    """One per ``Serving``; dropped with it, and with it every memo made under its schema."""
+    """Reads and writes the objects of one ``Serving``. It is replaced together with the
+    ``Serving``, which drops everything that was cached under the old schema."""
 
     def __init__(self, serving: Serving, shared: SharedConverter, *, cached: bool = True) -> None:
         self.serving = serving
@@ -63,24 +65,24 @@ class Codec:
         }
 
     def uncached(self) -> Codec:
-        """The same, but every conversion is made afresh and none is remembered."""
+        """Return a codec that converts anew each time and caches nothing."""
         return Codec(self.serving, self._shared, cached=False)
 
     def forget(self) -> None:
-        """The store is not the one it was: the same revision may hold something else."""
+        """Drop all cached conversions: after a reload a revision may hold other content."""
         self._shared.forget()
 
     def close(self) -> None:
-        """Forget every remembered conversion; the CRD has changed."""
+        """Drop all cached conversions for good: the CRD has changed."""
         self._shared.close()
 
     @property
     def remembers(self) -> bool:
-        """Whether what is converted now will be there in a moment."""
+        """Whether a conversion made now is still cached a moment later."""
         return self._cached and self._shared.remembers
 
     def view_now(self, entry: CacheEntry, wanted: VersionServing) -> bytes | None:
-        """The view without awaiting anything, or None when work has to be done first."""
+        """Return the view without awaiting; None when it has to be converted first."""
         stored = self._stored_version(entry, wanted)
         view = self._normal_view(entry, stored)
         if stored is wanted:
@@ -93,14 +95,14 @@ class Codec:
         return self._shared.known((entry.suffix, entry.revision), wanted.api_version)
 
     def is_direct(self, entry: CacheEntry, wanted: VersionServing) -> bool:
-        """Whether the entry's own metadata and fields are what ``wanted`` shows."""
+        """Return whether ``wanted`` shows the entry's own fields, without a conversion."""
         if entry.api_version == wanted.api_version:
             return True
         stored = self._stored_version(entry, wanted)
         return self.serving.splices(stored, wanted)
 
     async def views(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> Views:
-        """The entries' JSON at ``wanted``, in order; all or an error, never a part."""
+        """Return the entries' JSON at ``wanted``, in order. Fails as a whole."""
         same = await self.uniform_views(entries, wanted)
         if same is None and entries and isinstance(entries[0], LazyEntry):
             same = await self._lazy_views(entries, wanted)
@@ -128,7 +130,9 @@ class Codec:
         stored = self._uniform_version(entries, wanted)
         if stored is None:
             return None
-        collector = collector_for(entries, stored, wanted, partial(self._shown, wanted=wanted))
+        collector = collector_for(
+            entries, stored, wanted, partial(self._direct_views, wanted=wanted)
+        )
         for start in range(0, len(entries), _UNIFORM_CHUNK):
             if start:
                 await asyncio.sleep(0)
@@ -163,33 +167,33 @@ class Codec:
             if not all(self.is_direct(entry, wanted) for entry in part):
                 return None
             largest = max(entry.size for entry in part)
-            found = await offload.run(largest, self._shown, part, wanted)
+            found = await offload.run(largest, self._direct_views, part, wanted)
             size += sum(map(len, found))
             if holds:
                 bodies += found
         if holds:
             return Views(bodies, size=size)
-        return LazyViews(entries, partial(self._shown, wanted=wanted), size)
+        return LazyViews(entries, partial(self._direct_views, wanted=wanted), size)
 
-    def _shown(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> list[bytes]:
-        """Their views, which need no conversion; read together."""
+    def _direct_views(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> list[bytes]:
+        """Return the views of entries that need no conversion, read from disk together."""
         found: list[bytes] = []
-        for entry, near in zip(entries, load_entries(entries), strict=True):
+        for entry, loaded in zip(entries, load_entries(entries), strict=True):
             stored = self._stored_version(entry, wanted)
-            if near.token is not stored:
-                _keep_normal(entry, near, stored, self._normalised(near, stored))
-            view = near.normal or near.view
+            if loaded.token is not stored:
+                _keep_normal(entry, loaded, stored, self._normalised(loaded, stored))
+            view = loaded.normal or loaded.view
             found.append(view if stored is wanted else _spliced(view, stored, wanted))
         return found
 
     async def object(self, entry: CacheEntry, wanted: VersionServing) -> Object:
-        """The same for one: most are normal already, and at hand."""
+        """Return one entry's object at ``wanted``; most have their bytes ready."""
         if entry.token is wanted and (view := entry.normal or entry.ready):
             return cast(Object, orjson.loads(view))
         return (await self.objects([entry], wanted))[0]
 
     async def objects(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> list[Object]:
-        """Fresh dicts at ``wanted``, resourceVersion included."""
+        """Return fresh dicts at ``wanted``, resourceVersion included."""
         return [orjson.loads(view) for view in await self.views(entries, wanted)]
 
     async def prepare(
@@ -199,27 +203,27 @@ class Codec:
         convert: Convert | None = None,
         size: int = 0,
     ) -> PreparedObject:
-        """``obj`` (at ``version``) as it will be stored. The argument is not kept.
+        """Return ``obj`` (at ``version``) as it will be stored. The argument is not kept.
 
-        Where a webhook is asked, it is asked for the way back, too: after the commit nothing may
-        fail any more. ``convert`` is for callers that have converted ``obj`` of ``size`` before.
+        Where a webhook converts, the object is also converted back, because nothing may fail after
+        the commit. ``convert`` is for callers that have converted this object before.
         """
         if version is self.serving.storage:
-            return await offload.run(size, prepared, without_server_fields(obj))
+            return await offload.run(size, encode_for_storage, without_server_fields(obj))
         obj = without_server_fields(obj)
         stored = (await (convert or self.to_version)([obj], version, self.serving.storage))[0]
         back = None
         if self.serving.converts_remotely:
-            back = await self._as_read(stored, self.serving.storage, version)
-        return await offload.run(size, prepared, stored, back)
+            back = await self._as_read_at(stored, self.serving.storage, version)
+        return await offload.run(size, encode_for_storage, stored, back)
 
     async def prepare_marked(
         self, obj: Object, reader: VersionServing | None, size: int = 0
     ) -> PreparedObject:
-        """A stored object of which only metadata was changed by the server itself.
+        """Return a stored object of which the server changed only metadata, as it will be stored.
 
-        It stays in the version it lies in where leaving that needs a webhook: whoever deletes
-        must not depend on one. ``back`` is what ``reader`` sees; without a reader nobody asks.
+        It stays in its stored version where leaving that needs a webhook: a deletion must not
+        depend on one. ``back`` is the object as ``reader`` sees it.
         """
         obj = without_server_fields(obj)
         source = self._by_api_version.get(obj["apiVersion"])
@@ -227,33 +231,37 @@ class Codec:
             obj = (await self.to_version([obj], source, self.serving.storage))[0]
             source = self.serving.storage
         if reader is None:
-            return await offload.run(size, prepared, obj)
+            return await offload.run(size, encode_for_storage, obj)
         if source is None:
-            raise self._vanished(obj, reader)
-        back = await self._as_read(obj, source, reader)
-        return await offload.run(size, prepared, obj, back)
+            raise version_removed(self.serving.crd, obj, reader.api_version)
+        back = await self._as_read_at(obj, source, reader)
+        return await offload.run(size, encode_for_storage, obj, back)
 
     async def preview(self, prepared: PreparedObject, version: VersionServing) -> Object:
-        """What ``version`` would read if ``prepared`` were stored; no revision in it."""
+        """Return the object that ``version`` would read if ``prepared`` were stored, without a
+        revision."""
         if prepared.back is not None:
             return prepared.back
-        return await self._as_read(prepared.obj, self.serving.storage, version)
+        return await self._as_read_at(prepared.obj, self.serving.storage, version)
 
     def written_view(self, back: Object, version: VersionServing) -> WrittenView:
-        """What ``prepare`` found out, to be kept once the write has a revision."""
+        """Return the written object's view at the writer's version, to be cached when the write has
+        its revision."""
         memory = self._shared if self._cached else None
-        return WrittenView(partial(revised, back), version.api_version, memory)
+        return WrittenView(partial(encode_at_revision, back), version.api_version, memory)
 
-    async def _as_read(
+    async def _as_read_at(
         self, stored: Object, source: VersionServing, version: VersionServing
     ) -> Object:
         readable: Object = copy_json(stored)
         self.serving.strategy.from_storage(readable, source)
         return (await self.to_version([readable], source, version))[0]
 
-    async def shown(self, obj: Object, source: VersionServing, target: VersionServing) -> Object:
-        """The object as admission is shown it at another version: as the converter left it, what
-        the version does not know included. Custom resources only; built-in kinds have types."""
+    async def converted_for_admission(
+        self, obj: Object, source: VersionServing, target: VersionServing
+    ) -> Object:
+        """Return the object at another version for admission: as the converter left it, including
+        fields that the version does not have. Built-in kinds are pruned by their types."""
         if source is target:
             return obj
         if self.serving.builtin:
@@ -263,51 +271,40 @@ class Codec:
     def _stored_version(self, entry: CacheEntry, wanted: VersionServing) -> VersionServing:
         found = self._by_api_version.get(entry.api_version)
         if found is None:
-            raise self._vanished(entry.decode(), wanted)
+            raise version_removed(self.serving.crd, entry.decode(), wanted.api_version)
         return found
 
-    def _vanished(self, obj: Object, wanted: VersionServing) -> ConversionFailed:
-        """The object lies in a version that has left the CRD."""
-        crd, lost = self.serving.crd, obj["apiVersion"]
-        listed = ", ".join(version.name for version in crd.versions)
-        return Attempt(crd, wanted.api_version, [obj]).failed(
-            f"request to convert CR from an invalid group/version: {lost}",
-            FailureType.NONE,
-            f"the object is stored as {lost}, and the CRD lists only these versions: {listed}",
-            advice="put the version back into spec.versions (served: false is enough) and migrate "
-            "the stored objects before it is removed",
-        )
-
     async def _normalise_large(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> None:
-        """So that nobody has to wait for it in the event loop."""
+        """Bring large entries to today's schema in a thread, so that ``view_now`` finds them
+        done."""
         for entry in entries:
             if not offload.is_small(entry.size):
                 stored = self._stored_version(entry, wanted)
                 if entry.token is not stored:
-                    near = entry.near()
-                    view = await offload.apart(self._normalised, near, stored)
-                    _keep_normal(entry, near, stored, view)
+                    loaded = entry.load()
+                    view = await offload.apart(self._normalised, loaded, stored)
+                    _keep_normal(entry, loaded, stored, view)
 
     def _normal_view(self, entry: CacheEntry, stored: VersionServing) -> bytes:
-        """The stored bytes brought up to today's schema of their own version."""
+        """Return the stored bytes brought to today's schema of their own version."""
         if entry.token is stored:
             return entry.normal or entry.ready or entry.view
-        near = self._normal(entry, stored)
-        return near.normal or near.view
+        loaded = self._normal(entry, stored)
+        return loaded.normal or loaded.view
 
     def _normal(self, entry: CacheEntry, stored: VersionServing) -> InMemoryEntry:
-        near = entry.near()
-        if near.token is not stored:
-            _keep_normal(entry, near, stored, self._normalised(near, stored))
-        return near
+        loaded = entry.load()
+        if loaded.token is not stored:
+            _keep_normal(entry, loaded, stored, self._normalised(loaded, stored))
+        return loaded
 
     def _normalised(self, entry: InMemoryEntry, stored: VersionServing) -> bytes:
         obj = entry.content()
         self.serving.strategy.from_storage(obj, stored)
-        return revised(obj, entry.revision)
+        return encode_at_revision(obj, entry.revision)
 
-    def ahead_of_readers(self, entry: CacheEntry) -> list[VersionServing]:
-        """The versions an entry may soon be asked for at, that only a webhook can tell."""
+    def versions_to_prefetch(self, entry: CacheEntry) -> list[VersionServing]:
+        """Return the recently read versions to which only a webhook can convert the entry."""
         if not (self._cached and self.serving.converts_remotely and self._shared.has_room):
             return []
         is_recently_read = self.version_reads.is_recently_read
@@ -320,11 +317,11 @@ class Codec:
         ]
 
     def outdate(self, entry: CacheEntry) -> None:
-        """It was written over or deleted: its views need not be remembered much longer."""
+        """Let the cached views of an entry expire soon: it was overwritten or deleted."""
         self._shared.outdate((entry.suffix, entry.revision), self._by_api_version)
 
     async def convert_ahead(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> int:
-        """Have ready what readers of ``wanted`` will ask for; how many had to be converted."""
+        """Convert entries before a client reads them at ``wanted``. Return how many needed it."""
         return await self._shared.convert_ahead(*self._conversion(entries, wanted))
 
     async def _converted(
@@ -339,43 +336,43 @@ class Codec:
     def _conversion(
         self, entries: Sequence[CacheEntry], wanted: VersionServing
     ) -> tuple[list[Hashable], Load, str, Finish]:
-        """What a ``SharedConverter`` wants to know of a batch."""
+        """Return the arguments by which a ``SharedConverter`` converts a batch."""
 
         def load(positions: Sequence[int]) -> list[Object]:
-            return [self._unrevised(entries[position], wanted) for position in positions]
+            return [self._without_revision(entries[position], wanted) for position in positions]
 
         def finish(position: int, converted: Object) -> bytes:
             self.serving.strategy.after_conversion(converted, wanted)
-            return revised(converted, entries[position].revision)
+            return encode_at_revision(converted, entries[position].revision)
 
         keys: list[Hashable] = [(entry.suffix, entry.revision) for entry in entries]
         return keys, load, wanted.api_version, finish
 
-    def _unrevised(self, entry: CacheEntry, wanted: VersionServing) -> Object:
-        # Asked anew: while the request waited its turn, a request that began under an older
-        # CRD may have left the entry in the form of its schema.
-        near = self._normal(entry, self._stored_version(entry, wanted))
-        if near.normal is None and self.serving.converts_remotely:
-            stored = near.stored()
+    def _without_revision(self, entry: CacheEntry, wanted: VersionServing) -> Object:
+        # Checked again: while this request waited, one that began under an older CRD may have
+        # brought the entry to its own schema.
+        loaded = self._normal(entry, self._stored_version(entry, wanted))
+        if loaded.normal is None and self.serving.converts_remotely:
+            stored = loaded.stored()
             return Known(orjson.loads(stored), stored)
-        obj: Object = orjson.loads(near.normal or near.view)
+        obj: Object = orjson.loads(loaded.normal or loaded.view)
         obj["metadata"].pop("resourceVersion", None)
         return obj
 
     async def to_version(
         self, objects: Sequence[Object], source: VersionServing, target: VersionServing
     ) -> list[Object]:
-        """The objects at another version, pruned."""
+        """Return the objects at another version, pruned."""
         if source is target:
             return list(objects)
         converted = await self._shared.convert(objects, target.api_version)
         if self.serving.splices(source, target):
             return converted
-        return [self._tidied(obj, target) for obj in converted]
+        return [self._pruned(obj, target) for obj in converted]
 
-    def _tidied(self, obj: Object, target: VersionServing) -> Object:
-        """Pruned. A webhook's answer shares only values of metadata with what was sent: where
-        there is nothing to prune it need not be copied."""
+    def _pruned(self, obj: Object, target: VersionServing) -> Object:
+        """Return the object pruned. A webhook's response shares nothing but metadata values with
+        what was sent, so it is copied only where there is something to prune."""
         if self.serving.converts_remotely and target.pipeline.compiled.is_tidy(obj):
             return obj
         fresh: Object = copy_json(obj)
@@ -384,11 +381,11 @@ class Codec:
 
 
 def _keep_normal(
-    entry: CacheEntry, near: InMemoryEntry, stored: VersionServing, view: bytes
+    entry: CacheEntry, loaded: InMemoryEntry, stored: VersionServing, view: bytes
 ) -> None:
-    near.normal = None if view == near.view else view
-    near.token = stored
-    entry.keep_normal(near, stored)
+    loaded.normal = None if view == loaded.view else view
+    loaded.token = stored
+    entry.keep_normal(loaded, stored)
 
 
 def _spliced(view: bytes, stored: VersionServing, wanted: VersionServing) -> bytes:

@@ -1,7 +1,8 @@
-"""Whether the watch cache shows what the store holds: looked at every few minutes.
+"""Periodic check that the watch cache holds what the store holds.
 
-Every read is answered from the cache, so a cache that has gone astray would be believed for ever.
-Both are compared at one revision; what changes meanwhile is left for the next time.
+The server's lifecycle runs it. Every read is answered from the cache, so that a wrong cache would
+stay unnoticed. Both are compared at one revision; keys that change meanwhile wait for the next
+check. It reports by metric, log and ``/readyz`` and repairs nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ log = logging.getLogger(__name__)
 EVERY_SECONDS = 300.0
 METRIC = "instar_cache_consistency_checks_total"
 _PAGE = 50
-"""Records compared at once: each may be as large as a request."""
+"""Records compared per request to the store: each may be as large as a request body."""
 _SHOWN = 5
 _SHARE = 50
-"""A check rests so many times as long as it took."""
+"""The pause after a check is at least this many times as long as the check took."""
 
 
 class Consistency:
+    """Compares a backend's cache with its store."""
+
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.checks = Counter(METRIC, "Comparisons of the cache with the store.", ("result",))
@@ -48,7 +51,7 @@ class Consistency:
             self.differences = await self._compared()
         except StoreError as error:
             self.checks.add(("failed",))
-            log.warning("the cache could not be compared with the store: %s", error)
+            log.warning("cannot compare the watch cache with the store, will retry: %s", error)
             return False
         self.checks.add(("different" if self.differences else "ok",))
         if self.differences:
@@ -86,22 +89,22 @@ class Consistency:
         collection = self._backend.cache.collection(collection_of(record.key))
         entry = collection.entries.get(record.key[len(collection.prefix) :])
         if entry is None or entry.revision > revision:
-            # Deleted or changed since: only what was there all the time can be compared.
+            # Deleted or changed since then: only what stayed the same can be compared.
             return entry is None and self._backend.revision == revision
         if entry.revision != record.revision or isinstance(entry, LazyEntry):
-            return entry.revision != record.revision  # a far one reads what the record says
+            return entry.revision != record.revision  # a lazy entry reads the same record
         return entry.stored() != record.value.rstrip(b"\n")
 
 
 class _Walk:
-    """The cache beside the store, key by key: what only the cache has."""
+    """Walks the cache's keys along with the store's, to find keys that only the cache has."""
 
     def __init__(self, backend: Backend, revision: int) -> None:
         self._cache, self._revision = backend.cache, revision
         self._last: dict[str, str] = {}
 
     def passed(self, key: str) -> list[str]:
-        """Keys of the cache between the last one of the same collection and this one."""
+        """Return the cache's keys between the last one of the same collection and this one."""
         prefix = collection_of(key)
         name = key[len(prefix) :]
         found = self._only(self._cache.collection(prefix), name)
@@ -109,7 +112,8 @@ class _Walk:
         return found
 
     def left(self) -> list[str]:
-        """Those behind the last one of each collection, and those that are in no order."""
+        """Return the cache's keys behind the last one of each collection, and those missing in its
+        order."""
         found: list[str] = []
         for each in self._cache.collections():
             found += self._only(each, None)

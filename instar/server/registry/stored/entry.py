@@ -1,9 +1,10 @@
-"""One stored object as the cache holds it: its bytes at the stored version, ready to be sent.
+"""Cache entry: one stored object as the watch cache holds it, with bytes that are ready to be sent.
 
-``view`` is the stored JSON with ``metadata.resourceVersion`` spliced in, so a read at the stored
-version costs no decoding at all. Whether those bytes still fit the CRD's schema of today is noted
-in ``token`` by ``codec.py``. Labels are read only when a selector asks. An entry holds its bytes
-(``InMemoryEntry``) or knows where they are (``lazy_entry.py``); readers need not know which.
+``backend.py`` makes entries, ``codec.py`` reads them. ``view`` is the stored JSON with
+``metadata.resourceVersion`` spliced in, so that a read at the stored version decodes nothing.
+``token`` names the schema that the bytes are known to fit. Labels are parsed when a selector needs
+them. ``InMemoryEntry`` holds its bytes; ``lazy_entry.py`` and ``shared_entry.py`` read them from
+disk or shared memory.
 """
 
 from __future__ import annotations
@@ -31,43 +32,43 @@ from instar.wire.storage.store import Record, Seal
 
 
 class UnreadableEntry(Unclassified):
-    """What lies in the store is no object: foreign or damaged bytes."""
+    """The stored bytes are not a Kubernetes object: foreign or damaged."""
 
 
-class Unopened(Internal, UnreadableEntry):
-    """What lies in the store is sealed, and no key of ours opens it."""
+class UndecryptableEntry(Internal, UnreadableEntry):
+    """The stored bytes are encrypted, and no configured key decrypts them."""
 
     retryable = False
 
 
 class CacheEntry:
-    """What may be asked of a stored object, wherever its bytes are."""
+    """A stored object, wherever its bytes are."""
 
     __slots__ = ("revision", "suffix", "token")
     revision: int
     suffix: str
     token: object
-    """The schema these bytes are known to be normal for (see ``codec.py``)."""
+    """The ``VersionServing`` by which the bytes are known to be normal (``codec.py``)."""
     raw: bytes | None
-    """The bytes as they were read, as long as nobody asked for ``view``."""
+    """The bytes as they were read, until ``view`` is made of them."""
     ready: bytes
-    """``view``, where it is at hand: lists look here to spare a call."""
+    """``view`` if it is made already; lists read it directly to save a call."""
     normal: bytes | None
-    """The view by today's schema, where it is at hand and differs from the stored bytes."""
+    """The view by today's schema, if it is in memory and differs from the stored bytes."""
 
     @property
     def size(self) -> int:
-        """About how many bytes the object has."""
+        """The approximate size of the object in bytes."""
         raise NotImplementedError
 
     @property
     def view_size(self) -> int:
-        """Bytes of ``view``, where the stored bytes are as this server writes them."""
+        """The length of ``view``, for bytes that this server wrote."""
         return self.size
 
     @property
     def seal(self) -> Seal | None:
-        """The key it lies under in the store; None where it lies there as it is."""
+        """The encryption key of the stored value; None if it is not encrypted."""
         raise NotImplementedError
 
     @property
@@ -78,44 +79,46 @@ class CacheEntry:
     def labels(self) -> dict[str, str]:
         raise NotImplementedError
 
-    def near(self) -> InMemoryEntry:
-        """The entry with its bytes at hand: itself, or one for this reader alone."""
+    def load(self) -> InMemoryEntry:
+        """Return the entry with its bytes in memory: itself, or a copy for the caller."""
         raise NotImplementedError
 
-    def keep_normal(self, near: InMemoryEntry, token: object) -> None:
-        """``near`` shows this by the schema ``token``. Who keeps no bytes keeps no view, either:
-        where those that lie there are not normal, each reader works."""
-        if near.normal is None and (near is self or len(near.view) == self.view_size):
+    def keep_normal(self, loaded: InMemoryEntry, token: object) -> None:
+        """Note that ``loaded`` is this object by the schema ``token``. An entry that keeps no bytes
+        keeps no normal view either: it notes only whether the stored bytes are normal."""
+        if loaded.normal is None and (loaded is self or len(loaded.view) == self.view_size):
             self.token = token
 
     def replaced(self) -> None:
-        """Another has taken its place; this one may stay for those who read what was."""
+        """Called when a write has replaced this entry, which watchers of the past may still
+        read."""
 
     @property
     def view(self) -> bytes:
-        return self.near().view
+        return self.load().view
 
     def json(self) -> bytes:
-        """The object in whichever form is at hand, to be searched."""
-        near = self.near()
-        raw = near.raw
-        return raw if raw is not None else near.ready
+        """Return the object's bytes, with or without a revision, to search in them."""
+        loaded = self.load()
+        raw = loaded.raw
+        return raw if raw is not None else loaded.ready
 
     def stored(self) -> bytes:
-        """The bytes as they lie in the store, but for the newline at their end."""
-        return self.near().stored()
+        """Return the bytes as they are in the store, without the newline at the end."""
+        return self.load().stored()
 
     def decode(self) -> dict[str, Any]:
-        """A fresh dict, resourceVersion included."""
-        return self.near().decode()
+        """Return a fresh dict, resourceVersion included."""
+        return self.load().decode()
 
     def content(self) -> dict[str, Any]:
-        """A fresh dict of what lies in the store, without a resourceVersion."""
-        return self.near().content()
+        """Return a fresh dict of the stored bytes, without resourceVersion."""
+        return self.load().content()
 
 
 class InMemoryEntry(CacheEntry):
-    """Immutable to its readers; fields starting with an underscore are filled in on demand."""
+    """Entry that holds its bytes. Readers do not change it; underscored fields are filled in on
+    demand."""
 
     __slots__ = (
         "_api_version",
@@ -133,7 +136,8 @@ class InMemoryEntry(CacheEntry):
         self.suffix = suffix
         self.seal: Seal | None = None
         self.at = at
-        """Where the resourceVersion goes, or is; -1 until it is needed."""
+        """Offset of the resourceVersion in the bytes, or where it belongs; -1 until it is
+        needed."""
         self.token: object = None
         self.normal: bytes | None = None
         self.ready: bytes = b""
@@ -146,7 +150,7 @@ class InMemoryEntry(CacheEntry):
         held.raw, held.ready = None, view
         return held
 
-    def near(self) -> InMemoryEntry:
+    def load(self) -> InMemoryEntry:
         return self
 
     @property
@@ -204,11 +208,11 @@ class InMemoryEntry(CacheEntry):
 
     @property
     def known_labels(self) -> dict[str, str] | None:
-        """None where nobody has asked for them yet."""
+        """The labels if they were parsed already, else None."""
         return self._labels
 
     def know(self, *, api_version: str, labels: dict[str, str] | None) -> None:
-        """Facts the writer already has, so nobody parses the bytes for them."""
+        """Take over what the writer knows, so that the bytes need not be parsed for it."""
         self._api_version = api_version
         self._labels = share_labels(labels)
 
@@ -220,7 +224,7 @@ class InMemoryEntry(CacheEntry):
         return str(self._parsed(data).get("apiVersion", ""))
 
     def make_ready(self) -> None:
-        """Make ``ready``, which replaces the bytes it is made of."""
+        """Make ``ready`` of ``raw`` and drop ``raw``."""
         raw, at = self.raw, self.at
         if raw is None:
             return
@@ -236,7 +240,7 @@ class InMemoryEntry(CacheEntry):
         self.raw = None
 
     def _make_ready_slowly(self, raw: bytes) -> None:
-        """Foreign bytes (no uid, unsorted keys): write them anew in the form everyone expects."""
+        """Rewrite foreign bytes (no uid, unsorted keys) in the form that this server writes."""
         obj = self._parsed(raw)
         metadata = obj.setdefault("metadata", {})
         if not isinstance(metadata, dict):
@@ -250,7 +254,8 @@ class InMemoryEntry(CacheEntry):
         self._api_version = None
 
     def _place_for_revision(self, raw: bytes) -> int:
-        """-1 where the bytes must be written anew: they bring a revision along, or no uid."""
+        """Return where the resourceVersion belongs; -1 where the bytes must be rewritten, because
+        they contain one already or have no uid."""
         if has_revision(raw):
             return -1
         try:
@@ -269,7 +274,7 @@ class InMemoryEntry(CacheEntry):
 
     def _unreadable(self, why: str) -> UnreadableEntry:
         if self.seal is not None and self.seal.problem:
-            return Unopened(self.seal.problem)
+            return UndecryptableEntry(self.seal.problem)
         return UnreadableEntry(f"the stored value of {self.suffix} cannot be read: {why}")
 
 

@@ -1,7 +1,9 @@
-"""Which objects carry a label, answered without looking at objects that do not.
+"""Label index of one collection: finds the objects that carry a label without looking at the
+others.
 
-Built for a collection when the first selector arrives and kept current from then on. It holds
-labels as stored: a resource whose webhook may change labels does not use it.
+``read.py`` uses it for lists with a label selector. It is built when the first such list arrives
+and then follows the collection's changes. It holds the stored labels, so that
+resources with a conversion webhook, which may change labels, do not use it.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ from instar.server.registry.stored.storage_errors import guarded
 from instar.wire.storage.watchcache.collection import Change
 
 _AT_ONCE = 20_000
+"""Objects indexed or sorted in one turn of the event loop."""
 _LOOKED_AT = 100
 """Objects between two looks at the clock."""
 
 
 class LabelIndex:
+    """Maps each label to the keys of the objects that carry it."""
+
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._carriers: dict[tuple[str, str], set[str]] = {}
@@ -29,8 +34,8 @@ class LabelIndex:
         objects.listeners.insert(0, self._changed)
 
     async def built(self) -> None:
-        """Wait until it knows all objects; of many it learns in slices. Where one cannot be read
-        that is an error, and the next who asks has them all looked at again."""
+        """Wait until all objects are indexed; a large collection is indexed in slices. Raises if an
+        object cannot be read; the next call then starts again."""
         if self._complete:
             return
         if len(self._objects.entries) <= _AT_ONCE:
@@ -41,7 +46,7 @@ class LabelIndex:
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._build())
         task = self._task
-        await asyncio.wait((task,))  # who gives up does not take it from the others
+        await asyncio.wait((task,))  # not awaited directly: a cancelled request must not cancel it
         if not task.cancelled() and (failure := task.exception()) is not None:
             raise failure
 
@@ -53,14 +58,14 @@ class LabelIndex:
     async def _build(self) -> None:
         breaks, current = offload.Breaks(), self._objects.entries
         for position, entry in enumerate(await guarded(self._objects.gather)):
-            if current.get(entry.suffix) is entry:  # what has changed since is known already
+            if current.get(entry.suffix) is entry:  # later changes are indexed already
                 self._add(entry)
             if position % _LOOKED_AT == 0:
                 await breaks.between()
         self._complete = True
 
     def matching(self, selector: LabelSelector) -> list[str] | None:
-        """Suffixes that may match, in key order; None when only a full walk can tell."""
+        """Return the keys that may match, in order; None when all objects must be looked at."""
         equalities = selector.equalities()
         if not equalities:
             return None
@@ -69,7 +74,7 @@ class LabelIndex:
             return []
         smallest = min((found for found in carriers if found), key=len)
         if len(smallest) > _AT_ONCE:
-            return None  # putting so many in order takes longer than a turn
+            return None  # sorting so many takes longer than a turn of the loop
         return sorted(smallest)
 
     def _changed(self, change: Change[CacheEntry]) -> None:

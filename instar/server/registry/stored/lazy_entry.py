@@ -1,8 +1,8 @@
-"""Stored objects whose bytes are elsewhere: in the store's file, or in memory of other processes.
+"""Lazy cache entry: keeps key, revision and labels in memory and reads the object from disk.
 
-Such an entry knows its key, revision and labels, where its bytes are (``value_reader.py``) and
-nothing more; who reads it gets a ``InMemoryEntry`` one for itself, which is gone when the reader
-is.
+``backend.py`` makes such entries with ``--values disk``. Each reader gets its own
+``InMemoryEntry``, which is dropped after use. Where and how the bytes are read is
+``wire/storage/value_reader.py``'s.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_TEXTS = 16384
 
 
 class LazyEntryKind(NamedTuple):
-    """What many entries have in common: one for all of them."""
+    """What many lazy entries have in common, so that each holds one reference for it."""
 
     values: Values
     api_version: str
@@ -41,7 +41,7 @@ class LazyEntryKind(NamedTuple):
 
 
 class LazyEntry(CacheEntry):
-    """Small, because there may be millions."""
+    """Entry with its bytes on disk. Kept small, because a cache may hold millions."""
 
     __slots__ = ("_kind", "_labels", "_size", "place")
     raw = None
@@ -57,19 +57,19 @@ class LazyEntry(CacheEntry):
         self.suffix = suffix
         self._size = size
         self.token: object = None
-        """Unlike a ``InMemoryEntry`` one's it is there only where the view *is* normal as it
-        lies."""
+        """Unlike that of an ``InMemoryEntry`` it is set only where the stored bytes themselves are
+        normal."""
         self._labels: dict[str, str] | bytes | None = None
-        """As they lie there, which is small, until somebody wants to know."""
+        """The JSON text of the labels, which is small, until they are parsed."""
 
-    def near(self) -> InMemoryEntry:
+    def load(self) -> InMemoryEntry:
         try:
             return self.of(self._kind.values.read(self.place))
         except StoreError as error:
             raise as_api_error(error) from error
 
     def of(self, value: bytes) -> InMemoryEntry:
-        """The entry with its bytes, for whoever has read them."""
+        """Return the entry with the bytes that the caller has read."""
         held = ingest(Record("", value, self.revision, self._kind.seal), self.suffix)
         held.token = self.token
         return held
@@ -92,7 +92,7 @@ class LazyEntry(CacheEntry):
         if isinstance(known, bytes):
             return labels_of(known) if known else share_labels(None)
         if known is None:
-            known = self._labels = self.near().labels
+            known = self._labels = self.load().labels
         return known
 
     @property
@@ -108,16 +108,16 @@ class LazyEntry(CacheEntry):
 
 
 def load_entries(entries: Sequence[CacheEntry]) -> list[InMemoryEntry]:
-    """All of them with their bytes at hand, read together."""
+    """Return all entries with their bytes in memory, read from disk together."""
     far = [entry for entry in entries if isinstance(entry, LazyEntry)]
     if not far:
-        return [entry.near() for entry in entries]
+        return [entry.load() for entry in entries]
     try:
         values = iter(far[0].values.read_many([entry.place for entry in far]))
     except StoreError as error:
         raise as_api_error(error) from error
     return [
-        entry.of(next(values)) if isinstance(entry, LazyEntry) else entry.near()
+        entry.of(next(values)) if isinstance(entry, LazyEntry) else entry.load()
         for entry in entries
     ]
 
@@ -128,7 +128,8 @@ class LazyEntryFactory:
     def __init__(self, values: Values) -> None:
         self._values = values
         self._settled = values.values if isinstance(values, RecentValues) else values
-        """What is not of just now need not be at hand."""
+        """Where records that were not just written are read: they need no place among the recent
+        values."""
         self._kinds: dict[tuple[bytes, Seal | None], LazyEntryKind] = {}
         self._sizes: dict[int, int] = {}
         self._texts: dict[bytes, bytes] = {}
@@ -142,13 +143,14 @@ class LazyEntryFactory:
         return far
 
     def _noted(self, text: bytes) -> bytes:
-        """The one of many that are alike."""
+        """Return one text for all entries with equal labels."""
         if len(self._texts) < _MOST_TEXTS:
             self._texts[text] = text
         return text
 
-    def of_held(self, held: InMemoryEntry, record: Record) -> LazyEntry:
-        """The entry of what was just written here; what the writer knows is kept."""
+    def of_written(self, held: InMemoryEntry, record: Record) -> LazyEntry:
+        """Return the entry of an object that this process just wrote, with what the writer
+        knows."""
         place, size = self._values.keep(record), self._size(record.value)
         far = LazyEntry(self._kind(record), place, record.revision, held.suffix, size)
         far.know(held.known_labels, held.token)
@@ -169,7 +171,8 @@ class LazyEntryFactory:
         return kind
 
     def _size(self, value: bytes) -> int:
-        """One number for all of that size: it is as large as four references."""
+        """Return one int object for all entries of that size: an int is as large as four
+        references."""
         size = len(value) - value.endswith(b"\n")
         known = self._sizes.get(size)
         if known is None:

@@ -1,4 +1,8 @@
-"""The last step of every write: prepared bytes become an entry of their collection."""
+"""Makes the cache entry of an object that is about to be stored; writes the server's own objects.
+
+``commit.py`` and ``delete.py`` call ``new_entry`` as the last step before ``Backend.put``;
+controllers call ``put_own``.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,17 @@ if TYPE_CHECKING:
 
 
 def new_entry(prepared: PreparedObject, suffix: str) -> InMemoryEntry:
-    """An entry whose revision only the store can tell."""
+    """Return an entry without a revision, which the store assigns."""
     return InMemoryEntry(prepared.raw, 0, suffix, prepared.at)
 
 
 async def put_own(
     backend: Backend, resource: Resource, suffix: str, obj: Object, expected: int
 ) -> CacheEntry:
-    """What the server itself writes, past every check; ``obj`` says which version it is of.
+    """Store an object of the server itself without admission and validation, at the version that
+    ``obj`` names.
 
-    Raises ``Stale`` where the revision is not the expected one; 0 is "must not exist".
+    Raises ``Stale`` where the revision is not the expected one; 0 means that it must not exist.
     """
     serving = resource.serving
     own = [one for one in serving.versions.values() if one.api_version == obj["apiVersion"]]

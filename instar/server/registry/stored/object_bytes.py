@@ -53,7 +53,7 @@ def share_labels(labels: dict[str, str] | None) -> dict[str, str]:
         return labels
     try:
         return _shared(tuple(labels.items()))
-    except TypeError:  # foreign bytes: a label whose value is no string
+    except TypeError:  # foreign bytes: a label that is no string
         return labels
 
 
@@ -62,7 +62,7 @@ def labels_text(data: bytes) -> bytes | None:
     parsed because this server did not write it.
 
     Sorted metadata begins right after the kind and ends with the uid; nothing else in it has a
-    member of that name whose value is an object. A brace in a label would cut the text short.
+    object of that name. A brace in a label would cut the text short.
     """
     kind = data.find(_KIND)
     start = data.find(b'"', kind + len(_KIND)) if 0 < kind < _EARLY else -1
@@ -119,7 +119,7 @@ def inserted_at(view: bytes, revision: int) -> int:
 
 
 def offset_by_uid(raw: bytes, obj: dict[str, Any]) -> int:
-    """Like ``revision_offset`` for bytes whose object is at hand: a search instead of parsing.
+    """Like ``revision_offset`` for bytes of a parsed object: a search instead of parsing.
     -1 where the place is not certain."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or "resourceVersion" in metadata:

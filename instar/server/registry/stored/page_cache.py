@@ -1,10 +1,9 @@
-"""Pages of lists that are asked for again while nothing has changed: put together once.
+"""Cache of list pages: keeps the bytes of a page that is requested again while nothing changed.
 
-When controllers start together, or a client polls, the same page is asked for many times in a row.
-Finding its objects takes longer than anything else that is done for it here, since each lies
-somewhere else in memory. So the second time it is asked for, it is kept as it was written; any
-write to its collection makes it worthless. What is kept is bounded, the longest unused goes first.
-Knows no verbs.
+``read.py`` asks it for unfiltered lists. When controllers start together, or a client polls, the
+same page is requested many times in a row, and collecting its objects from memory is the largest
+part of the work. A page is kept when it is requested a second time; a write to its collection makes
+it invalid. The cache is bounded and evicts the least recently used page.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _KEY_BYTES = 100
 
 
 class PageKey(NamedTuple):
-    """Which objects, and what they are shown by: a CRD that changes makes another of it. Not the
-    schemas themselves: they would stay as long as the page, whatever became of their CRD."""
+    """Identifies a page: which objects, at which version of which ``Serving``. It holds no schema,
+    which would otherwise stay in memory as long as the page."""
 
     serving: object
     """``Serving.mark``."""
@@ -33,12 +32,16 @@ class PageKey(NamedTuple):
 
 
 class CachedPage(NamedTuple):
+    """A page with the key of its last object and the number of objects behind it."""
+
     views: Views
     last: str
     remaining: int
 
 
-class Pages:
+class PageCache:
+    """Bounded cache of pages by key and collection state."""
+
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._kept: Remembered[PageKey, tuple[object, CachedPage]] = Remembered(most)
         self._asked: Remembered[PageKey, object] = Remembered(_MOST_ASKED)
@@ -48,7 +51,7 @@ class Pages:
         return self._kept.weight
 
     def find(self, key: PageKey, state: object) -> CachedPage | None:
-        """The page, if its collection is still in this state."""
+        """Return the page if its collection is still in this state."""
         found = self._kept.get(key)
         if found is None:
             return None
@@ -58,13 +61,16 @@ class Pages:
         return None
 
     def add(self, key: PageKey, state: object, page: CachedPage) -> None:
-        """Somebody was given this page. One who lists alone leaves nothing behind."""
+        """Keep a page that was made for the second time in this state; note one that was made
+        first."""
         if not page.views.lasting or page.views.size > _LARGEST:
             return
-        weight = _KEY_BYTES + len(key.below) + len(key.first)  # a client's token says how long
+        weight = (
+            _KEY_BYTES + len(key.below) + len(key.first)
+        )  # a client's continue token may be long
         if self._asked.get(key) is not state:
             self._asked.put(key, state, weight)
             return
         page.views.keep()
-        # Its objects' own bytes, too: they may be written over while it is kept.
+        # Counts the objects' bytes, too: they may be replaced in the cache while the page is kept.
         self._kept.put(key, (state, page), weight + 2 * page.views.size)

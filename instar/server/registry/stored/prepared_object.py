@@ -1,5 +1,8 @@
-"""An object on its way into the store, and out of it: its bytes with and without what only the
-server says. Knows no versions and no entries."""
+"""Encoding of one object for the store and for a response, with and without server-only fields.
+
+``codec.py``, ``update_attempt.py`` and ``delete.py`` call it. It works on plain objects; versions
+and cache entries are ``codec.py``'s.
+"""
 
 from __future__ import annotations
 
@@ -11,30 +14,31 @@ from instar.server.registry.stored.object_bytes import offset_by_uid
 
 
 class PreparedObject(NamedTuple):
-    """An object on its way to the store."""
+    """An object ready to be committed."""
 
     raw: bytes
     at: int
+    """Where the resourceVersion belongs in ``raw``; -1 if unknown."""
     obj: Object
-    """As it will be stored."""
+    """The object as it will be stored."""
     back: Object | None
-    """As the writer's version will read it, where finding out needed a remote conversion."""
+    """The object as the writer's version will read it, where a webhook had to convert it."""
 
 
-def revised(obj: Object, revision: int) -> bytes:
-    """The object's JSON with its resourceVersion."""
+def encode_at_revision(obj: Object, revision: int) -> bytes:
+    """Return the object's JSON with this resourceVersion."""
     return encode_sorted({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}})
 
 
 def without_server_fields(obj: Object) -> Object:
-    """What is told of an object and never stored."""
+    """Return the object without the metadata that is shown but never stored."""
     metadata = obj["metadata"].copy()
     metadata.pop("resourceVersion", None)
     metadata.pop("selfLink", None)
     return {**obj, "metadata": metadata}
 
 
-def prepared(obj: Object, back: Object | None = None) -> PreparedObject:
-    """``obj`` as it will be stored, in bytes."""
+def encode_for_storage(obj: Object, back: Object | None = None) -> PreparedObject:
+    """Return ``obj`` encoded, ready to be committed."""
     raw = encode_sorted(obj)
     return PreparedObject(raw, offset_by_uid(raw, obj), obj, back)

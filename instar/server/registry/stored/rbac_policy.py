@@ -1,5 +1,9 @@
-"""The stored roles and bindings as ``access/rbac``'s policy: read at the first question, followed
-from then on. A server that only its admin asks never reads them."""
+"""RBAC policy of the stored roles and bindings, for the RBAC authorizer.
+
+Loaded from the cache at the first authorization that needs RBAC, and kept current by the
+collections' changes: a server that only its admin uses never loads it. The rules are
+``kube/access/rbac``'s.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ _KINDS: tuple[tuple[str, Put, Drop], ...] = (
 
 
 class StoredPolicy:
-    """Call it for the policy of now."""
+    """Callable that returns the current policy."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -49,7 +53,7 @@ class StoredPolicy:
         return policy
 
     def _forget(self) -> None:
-        """Everything was loaded anew: read again at the next question."""
+        """Load the policy again at the next call, because the cache was reloaded."""
         self._policy = None
 
     def _changed(self, put: Put, drop: Drop, change: Change[CacheEntry]) -> None:
@@ -62,7 +66,7 @@ def _take(policy: RbacPolicy, put: Put, drop: Drop, suffix: str, entry: CacheEnt
     try:
         obj = None if entry is None else entry.decode()
     except UnreadableEntry:
-        obj = None  # what cannot be read grants nothing
+        obj = None  # an unreadable role or binding grants nothing
     if obj is None:
         drop(policy, (namespace, name))
     else:

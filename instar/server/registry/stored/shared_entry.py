@@ -1,8 +1,9 @@
-"""Stored objects whose views lie in memory that several processes share (``arena.py``).
+"""Cache entries with their bytes in a shared-memory arena, with ``serve --workers``.
 
-The process that owns the store puts them there and keeps them as long as it has the entry; the
-others (``BorrowedEntry``) read them, and take bytes of their own of what is written over: it may stay in
-somebody's window of changes for longer than it is lent. Knows how a view is made of a value.
+``backend.py`` makes them. The process that owns the store puts the bytes there and keeps them as
+long as its entry lives (``OwnedEntry``); the workers read them in place (``BorrowedEntry``), and
+copy the bytes of an entry that is replaced, because their window of changes may need it longer than
+the owner keeps it. The arena itself is ``wire/storage/workers``'s.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NORMAL, _PLACE, _VIEW_SIZE = attrgetter("normal"), attrgetter("place"), attrget
 
 
 class SharedEntryKind(NamedTuple):
-    """What many entries have in common: one for all of them."""
+    """What many shared entries have in common, so that each holds one reference for it."""
 
     arena: ArenaView
     api_version: str
@@ -33,7 +34,7 @@ class SharedEntryKind(NamedTuple):
 
 
 class SharedEntry(CacheEntry):
-    """Small, because every process has one of each object."""
+    """Entry with its bytes in the arena. Kept small, because every process has one per object."""
 
     __slots__ = ("_kind", "_labels", "normal", "place")
     raw = None
@@ -42,7 +43,7 @@ class SharedEntry(CacheEntry):
     def __init__(self, kind: SharedEntryKind, place: int, revision: int, suffix: str) -> None:
         self._kind = kind
         self.place: int | InMemoryEntry = place
-        """Where its view is: in the arena, or in bytes of our own."""
+        """Location of the view in the arena, or an entry with its own copy of the bytes."""
         self.revision = revision
         self.suffix = suffix
         self.token: object = None
@@ -52,7 +53,9 @@ class SharedEntry(CacheEntry):
     @property
     def ready(self) -> bytes:  # type: ignore[override]
         arena = self._kind.arena
-        fence = arena.fence  # before the place: a thread may be overtaken between the two
+        fence = (
+            arena.fence
+        )  # before the location: another thread may move the bytes between the two
         place = self.place
         if isinstance(place, InMemoryEntry):
             return place.ready
@@ -76,7 +79,7 @@ class SharedEntry(CacheEntry):
     def view_size(self) -> int:
         return self.size if self.normal is None else len(self.normal)
 
-    def near(self) -> InMemoryEntry:
+    def load(self) -> InMemoryEntry:
         view, place = self.ready, self.place
         if isinstance(place, InMemoryEntry):
             return place
@@ -91,35 +94,35 @@ class SharedEntry(CacheEntry):
     @property
     def labels(self) -> dict[str, str]:
         if self._labels is None:
-            self._labels = self.near().labels
+            self._labels = self.load().labels
         return self._labels
 
     def learn(self, writer: InMemoryEntry) -> None:
-        """What whoever wrote it knows already."""
+        """Take over what the writer knows."""
         self._labels, self.token, self.normal = writer.known_labels, writer.token, writer.normal
 
     @property
     def arena(self) -> ArenaView:
         return self._kind.arena
 
-    def keep_normal(self, near: InMemoryEntry, token: object) -> None:
-        self.normal, self.token = near.normal, token
+    def keep_normal(self, loaded: InMemoryEntry, token: object) -> None:
+        self.normal, self.token = loaded.normal, token
 
 
 def _left_behind() -> ServiceUnavailable:
-    """Only a process that the owner does not wait for any more reads what is not lent."""
-    text = "this process was left behind by the one it belongs to"
+    """Return the 503 of a worker that the owner has given up on: its arena may be overwritten."""
+    text = "this worker lost its connection to the process that owns the store"
     return ServiceUnavailable(text, retry_after=1)
 
 
 class OwnedEntry(SharedEntry):
-    """Its value is lent as long as this is here."""
+    """The owner's entry: its bytes stay in the arena as long as the entry lives."""
 
     __slots__ = ()
 
     def replaced(self) -> None:
-        """It stays in the window of changes, of which only this process knows."""
-        place, self.place = self.place, self.near()
+        """Copy the bytes for this process's window of changes, and free them in the arena."""
+        place, self.place = self.place, self.load()
         self._drop(place)
 
     def moved(self, place: int) -> None:
@@ -136,10 +139,12 @@ class OwnedEntry(SharedEntry):
 
 
 class BorrowedEntry(SharedEntry):
+    """A worker's entry."""
+
     __slots__ = ()
 
     def replaced(self) -> None:
-        self.place = self.near()
+        self.place = self.load()
 
     def moved(self, place: int) -> None:
         if isinstance(self.place, int):
@@ -147,6 +152,8 @@ class BorrowedEntry(SharedEntry):
 
 
 class _Kinds:
+    """Interns ``SharedEntryKind`` by apiVersion."""
+
     def __init__(self, arena: ArenaView, loans: Loans | None = None) -> None:
         self.arena = arena
         self._loans = loans
@@ -162,7 +169,7 @@ class _Kinds:
 
 
 class OwnedEntryFactory:
-    """Makes the owner's entries."""
+    """Makes the owner's entries and puts their bytes into the arena."""
 
     def __init__(self, loans: Loans) -> None:
         self._loans = loans
@@ -171,19 +178,21 @@ class OwnedEntryFactory:
     def of_record(self, record: Record, suffix: str) -> CacheEntry:
         return self._lent(ingest(record, suffix), record.key)
 
-    def of_held(self, held: InMemoryEntry, record: Record) -> CacheEntry:
+    def of_written(self, held: InMemoryEntry, record: Record) -> CacheEntry:
         return self._lent(held, record.key)
 
     def move(self, entry: CacheEntry | None, key: str, place: int) -> Move | None:
+        """Move an entry's bytes to another segment, so that the old one can be freed."""
         if not isinstance(entry, OwnedEntry) or entry.place != place:
             return None
         elsewhere = self._loans.put(key, entry.ready)
-        assert elsewhere is not None  # there was room for one of its size
+        assert elsewhere is not None  # the old location had the same size
         entry.moved(elsewhere)
         return Move(key, entry.revision, elsewhere)
 
     def _lent(self, held: InMemoryEntry, key: str) -> CacheEntry:
-        """Bytes that are not as we write them are nobody's to share: they stay as they are."""
+        """Put an entry's bytes into the arena. Bytes that this server did not write, encrypted
+        ones, and those that do not fit stay in memory of this process."""
         if held.raw is not None and (held.at >= 0 or _found(held)):
             held.make_ready()
         place = None
@@ -197,14 +206,15 @@ class OwnedEntryFactory:
 
 
 def _found(held: InMemoryEntry) -> bool:
-    """Where owner references have a uid, too, one look at the whole object finds its own."""
+    """Return whether parsing the object finds the place of its resourceVersion: owner references
+    have a uid, too, so that a search alone cannot."""
     with suppress(UnreadableEntry):
         held.content()
     return held.at >= 0
 
 
 class BorrowedEntryFactory:
-    """Makes the entries of the others."""
+    """Makes a worker's entries from locations in the arena."""
 
     def __init__(self, store: Borrowing) -> None:
         self._store = store
@@ -227,23 +237,23 @@ class BorrowedEntryFactory:
 
 
 class Places(NamedTuple):
-    """Where the views of some entries lie, all of them in the arena, when it was looked up."""
+    """Arena locations of the views of some entries, and the fence under which they were read."""
 
     at: list[int]
     size: int
-    """Bytes of all of them."""
+    """The sum of their lengths."""
     arena: ArenaView
     fence: int
 
 
 def places_of(entries: Sequence[CacheEntry]) -> Places | None:
-    """Of entries that are known to be normal; None, if one is somewhere else. Lists of any length
-    come through here, so nothing of it is done in Python for each."""
+    """Return the locations of normal entries; None if an entry is not in the arena. Used for lists
+    of any length, so that nothing of it runs in Python per entry."""
     first = entries[0] if entries else None
     if not isinstance(first, SharedEntry) or any(map(_NORMAL, entries)):
         return None
     arena = first.arena
-    fence = arena.fence  # before the places: a thread may be overtaken between the two
+    fence = arena.fence  # before the locations: another thread may move the bytes in between
     try:
         at = list(map(_PLACE, entries))
         return Places(at, length_of_all(at), arena, fence)
@@ -252,7 +262,7 @@ def places_of(entries: Sequence[CacheEntry]) -> Places | None:
 
 
 def views_of(entries: Sequence[CacheEntry]) -> list[bytes]:
-    """Of entries that are known to be normal, those that are lent read all at once."""
+    """Return the views of normal entries; those in the arena are read together."""
     places = places_of(entries)
     if places is not None:
         with suppress(Gone):
@@ -261,8 +271,8 @@ def views_of(entries: Sequence[CacheEntry]) -> list[bytes]:
 
 
 class SharedViews(LazyViews):
-    """A list of lent entries, read where they are at the moment when it is written. Their places
-    are looked up once: what has moved can be read where it was until others lie there."""
+    """A list of entries in the arena, read when it is written. The locations are looked up once:
+    moved bytes can be read at their old location until it is reused."""
 
     __slots__ = ("_at", "_places")
 
@@ -274,13 +284,14 @@ class SharedViews(LazyViews):
 
     @classmethod
     def of(cls, entries: Sequence[CacheEntry]) -> SharedViews | None:
-        """To be told of every part of them; None where they are not all lent."""
+        """Return a list to which every part of ``entries`` must be added; None if one is not in the
+        arena."""
         if not isinstance(entries[0], SharedEntry) or len({*map(type, entries)}) > 1:
             return None
         return cls(entries)
 
     def add(self, part: Sequence[CacheEntry]) -> None:
-        """The next of its entries are known to be normal."""
+        """Add the next entries, which are normal."""
         places = places_of(part)
         if places is None:
             self._size += sum(map(_VIEW_SIZE, part))
@@ -299,7 +310,7 @@ class SharedViews(LazyViews):
 
 
 def place_of(entry: CacheEntry | None, revision: int) -> int | None:
-    """Where an entry of the owner can be borrowed, if it is the one of ``revision``."""
+    """Return the arena location of the owner's entry, if it is the one of ``revision``."""
     if (
         isinstance(entry, SharedEntry)
         and entry.revision == revision

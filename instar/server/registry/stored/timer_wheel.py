@@ -1,7 +1,8 @@
-"""Calls many back in time, about: one timer for all of them instead of one each.
+"""Timer wheel: one event-loop timer for many approximate timeouts.
 
-A timer of the event loop is half a kilobyte and a place in a heap; a watch has up to three, and
-none of them is in a hurry. Knows nothing of what is to be done.
+The watch streams (``server/rest``) use the wheel of their ``WatchHub`` for bookmarks, timeouts and
+flushes. An event-loop timer takes half a kilobyte and a heap entry; a watch has up to three of
+them, and none needs to be exact.
 """
 
 from __future__ import annotations
@@ -13,32 +14,36 @@ from typing import Protocol
 STEP_SECONDS = 0.1
 
 
-class Due(Protocol):
-    """Who is to be called."""
+class TimerTarget(Protocol):
+    """An object that the wheel calls at its time."""
 
     def due(self) -> None: ...
 
 
-class Wheel:
+class TimerWheel:
+    """Calls targets at their time, rounded up to ``STEP_SECONDS``."""
+
     def __init__(self) -> None:
-        self._steps: dict[int, dict[Due, None]] = {}
+        self._steps: dict[int, dict[TimerTarget, None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._next = 0
 
     @property
     def waits(self) -> bool:
+        """Whether a target waits to be called."""
         return self._timer is not None
 
-    def put(self, item: Due, when: float) -> int:
-        """To be called at this time of the loop or a step later; where it was put, for ``take``."""
+    def put(self, item: TimerTarget, when: float) -> int:
+        """Have ``item.due()`` called at this loop time or one step later. Return the step, for
+        ``take``."""
         step = ceil(when / STEP_SECONDS)
         self._steps.setdefault(step, {})[item] = None
         if self._timer is None or step < self._next:
             self._wait_for(step)
         return step
 
-    def take(self, item: Due, step: int) -> None:
-        """It is not to be called any more; nothing happens where it has been."""
+    def take(self, item: TimerTarget, step: int) -> None:
+        """Cancel the call of ``item``, unless it was made already."""
         items = self._steps.get(step)
         if items is not None:
             items.pop(item, None)

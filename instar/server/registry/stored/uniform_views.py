@@ -18,8 +18,7 @@ from instar.server.registry.stored.shared_entry import SharedViews, views_of
 from instar.server.registry.stored.views import LazyViews, Read, Views
 
 _LONGEST_IN_MEMORY = 1000
-"""Entries of a list whose bytes are read from disk at once; a longer list reads them while it is
-sent."""
+"""A list of at most so many lazy entries reads all bytes at once; a longer one while it is sent."""
 
 
 def is_read_at_once(entries: Sequence[CacheEntry]) -> bool:
@@ -78,7 +77,7 @@ class _MemoryCollector:
 
 
 class _DiskCollector(_MemoryCollector):
-    """Few entries whose bytes are on disk: reads them together."""
+    """Few entries with bytes on disk: reads them together."""
 
     lasting = False
 
@@ -87,7 +86,7 @@ class _DiskCollector(_MemoryCollector):
 
 
 class _DeferredCollector:
-    """Many entries whose bytes are on disk: adds up their sizes, for the list reads the bytes
+    """Many entries with bytes on disk: adds up their sizes, for the list reads the bytes
     while it is sent."""
 
     def __init__(

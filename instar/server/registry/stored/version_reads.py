@@ -1,7 +1,7 @@
-"""Which versions of a resource somebody reads, as far as the last minutes tell.
+"""Records which versions of a resource were read in the last minutes.
 
-Kept by the codec, which sees every read, for ``conversion_prefetch.py``, which does their work in
-advance. Knows only names of versions.
+``codec.py`` notes every read; ``controllers/conversion_prefetch.py`` converts new objects to these
+versions in advance.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ REMEMBERED = 600.0
 
 
 class VersionReads:
+    """The last read of each version of one resource."""
+
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._born = clock()
@@ -23,5 +25,6 @@ class VersionReads:
         self._last[version] = self._clock()
 
     def is_recently_read(self, version: str) -> bool:
-        """A resource that is new, or newly shaped, may be read at any version: nobody knows."""
+        """Return whether the version counts as read. Every version of a new or changed resource
+        does at first."""
         return self._last.get(version, self._born) > self._clock() - REMEMBERED

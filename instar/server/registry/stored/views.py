@@ -1,8 +1,9 @@
-"""Many objects' JSON at one version, put together only when it is written.
+"""List bodies: the JSON of many objects at one version, joined only while it is written.
 
-A list of ten thousand objects is references to bytes the cache holds anyway; where the version
-differs in ``apiVersion`` alone, the other opening is put in while the list is joined. Where the
-bytes are elsewhere, a long list holds none of them: it reads what it is about to write.
+``codec.py`` makes them, ``server/rest`` writes them. A list refers to bytes that the cache holds
+anyway; where the requested version differs in ``apiVersion`` alone, the other opening is put in
+while the list is joined. A long list of lazy entries reads the bytes piece by piece while it is
+sent.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _FEW_PIECES = 1 << 20
 
 
 class Views(Sequence[bytes]):
-    """Object ``i`` is ``lead`` and then ``bodies[i]`` without its first ``skip`` bytes."""
+    """The views of a list: object ``i`` is ``lead`` followed by ``bodies[i]`` without its first
+    ``skip`` bytes."""
 
     __slots__ = ("_bodies", "_joined", "_keeps", "_lead", "_size", "_skip", "lasting")
 
@@ -31,10 +33,10 @@ class Views(Sequence[bytes]):
         *,
         lasting: bool = False,
     ) -> None:
-        """``size`` where it is known: of a million objects it is not found in a moment."""
+        """Pass ``size`` where it is known: summing it up for a million objects takes long."""
         self._size = size
         self.lasting = lasting
-        """Whether nothing but a write, or another schema, can make them look different."""
+        """Whether only a write or another schema can change these views."""
         self._keeps = False
         self._joined: list[bytes] | None = None
         self._bodies = bodies
@@ -58,12 +60,12 @@ class Views(Sequence[bytes]):
 
     @property
     def held(self) -> int:
-        """Bytes that stay in memory, changed meanwhile or not, until all is written."""
+        """Bytes that this list keeps in memory until it is written."""
         return self.size
 
     @property
     def size(self) -> int:
-        """Bytes of all objects together."""
+        """The sum of the objects' lengths."""
         if self._size < 0:
             self._size = self._summed()
         return self._size
@@ -73,11 +75,12 @@ class Views(Sequence[bytes]):
         return sum(map(len, self._bodies)) + changed
 
     def keep(self) -> None:
-        """Others will be sent the same: its pieces are kept once they have been made."""
+        """Keep the joined pieces once they are made, because other clients will request the same
+        list."""
         self._keeps = True
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """The objects with commas between them, in pieces of about ``size`` bytes."""
+        """Yield the objects joined by commas, in pieces of about ``size`` bytes."""
         if self._joined is not None:
             return iter(self._joined)
         return self._kept_pieces(size) if self._keeps else self._made_pieces(size)
@@ -99,7 +102,7 @@ class Views(Sequence[bytes]):
             if skip:
                 bodies = [body[skip:] for body in bodies]
             if start:
-                bodies.insert(0, b"")  # what stands between two stands before this one, too
+                bodies.insert(0, b"")  # makes the separator precede this piece, too
             elif self._lead:
                 bodies[0] = self._lead + bodies[0]
             yield separator.join(bodies)
@@ -115,12 +118,12 @@ Read = Callable[[Sequence[CacheEntry]], list[bytes]]
 
 
 class LazyViews(Views):
-    """The same of objects whose bytes are elsewhere: read piece by piece, each time anew."""
+    """Views of entries with their bytes on disk or in an arena: read piece by piece."""
 
     __slots__ = ("_entries", "_read")
 
     def __init__(self, entries: Sequence[CacheEntry], read: Read, size: int) -> None:
-        """``size`` is what reading them all gave, or will give."""
+        """``size`` is the sum of the views' lengths."""
         super().__init__([], size=size)
         self._entries = entries
         self._read = read
@@ -149,7 +152,7 @@ class LazyViews(Views):
         return b",".join(self._read(self._entries[start:stop]))
 
     def _made_pieces(self, size: int) -> Iterator[bytes]:
-        """Raises ``Expired`` where what is left to read was compacted meanwhile."""
+        """Raises ``Expired`` where the rest was compacted meanwhile."""
         if not self._entries:
             return
         left, many = self.size, len(self._entries)

@@ -1,12 +1,11 @@
-"""Hands lines over to watchers: some at a time, and more together while there is much to do.
+"""Watch event dispatcher: writes events to watchers in time slices and batches them under load.
 
-An event for five thousand watchers is five thousand writes. They are made in slices, so that others
-have their turn in between; and after a round twice the time it took is left to others, within
-bounds. What happens meanwhile goes out together in the next round, at the price of one write each:
-the more there is to do, the cheaper each event gets. Where an event follows closely upon such a
-round, others are likely to follow it, and they are waited for a moment; the first after a quiet
-one goes out at once. A round that takes no time is followed by the next at once. Knows no objects
-and no bytes.
+``watchers.py`` has one per collection and calls it when a channel has lines to send. An event for
+five thousand watchers is five thousand writes: they are made in slices of 10 ms, so that other
+requests run in between. After a round the dispatcher pauses for twice the time that the round took,
+within bounds, and events of that time go out together with one write per watcher: the more there is
+to do, the cheaper each event gets. An event that closely follows such a round waits a moment for
+others; the first one after a quiet time goes out at once.
 """
 
 from __future__ import annotations
@@ -17,41 +16,43 @@ from time import monotonic
 from typing import Protocol
 
 SLICE_SECONDS = 0.01
-"""Of one turn of the event loop."""
+"""Longest time per turn of the event loop."""
 SHORT_SECONDS = 0.0005
-"""A round that takes no longer is nobody's burden."""
+"""A round that takes no longer is followed by the next without a pause."""
 LEFT_TO_OTHERS = 2.0
-"""Times what a round took."""
+"""The pause after a round, in multiples of the time it took."""
 LONGEST_PAUSE = 0.05
 CLOSELY_SECONDS = 0.008
-"""After a round; whoever comes so soon waits for others."""
+"""An event that comes so soon after a round waits for others."""
 GATHERING_SECONDS = 0.016
-"""From the end of a round, for those who come closely: a frame of a screen, and a busy writer makes
-ten changes in it."""
+"""How long after the end of a round such events are gathered: a frame of a screen, in which a busy
+writer makes ten changes."""
 
 
-class Bundle(Protocol):
-    """What somebody has to hand over."""
+class PendingDelivery(Protocol):
+    """A channel that has lines to send."""
 
-    def hand_over(self, in_time: Callable[[], bool]) -> bool:
-        """Hand over until it is done or no longer ``in_time``; whether it is done."""
+    def send_pending(self, in_time: Callable[[], bool]) -> bool:
+        """Send until all is sent or ``in_time`` returns false. Return whether all is sent."""
         ...
 
 
-class Courier:
+class WatchDispatcher:
+    """Schedules the deliveries of one collection's channels."""
+
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._waiting: dict[Bundle, None] = {}
+        self._waiting: dict[PendingDelivery, None] = {}
         self._scheduled: asyncio.Handle | None = None
         self._not_before = 0.0
         self._ended = 0.0
-        """When the last round that was a burden did."""
+        """When the last round ended that was longer than ``SHORT_SECONDS``."""
         self._taken = 0.0
-        """Seconds of the round that is going on."""
+        """Seconds that the current round took so far."""
 
-    def call(self, bundle: Bundle, *, at_once: bool = False) -> None:
-        """To be asked to hand over, in this order, not in this step; ``at_once``: no pause is made
-        before, since too much would come together."""
+    def call(self, bundle: PendingDelivery, *, at_once: bool = False) -> None:
+        """Schedule a delivery, in order of the calls and not in the caller's turn. With ``at_once``
+        without a pause, because too much would be gathered."""
         self._waiting[bundle] = None
         if at_once and self._ended:
             self._ended = self._not_before = 0.0
@@ -61,7 +62,7 @@ class Courier:
         if self._scheduled is None:
             self._schedule()
 
-    def forget(self, bundle: Bundle) -> None:
+    def forget(self, bundle: PendingDelivery) -> None:
         self._waiting.pop(bundle, None)
 
     def _schedule(self) -> None:
@@ -86,7 +87,7 @@ class Courier:
             return self._clock() < until
 
         for bundle in list(self._waiting):
-            if bundle in self._waiting and bundle.hand_over(in_time):
+            if bundle in self._waiting and bundle.send_pending(in_time):
                 self._waiting.pop(bundle, None)
             if not in_time():
                 break

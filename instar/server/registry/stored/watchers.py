@@ -1,9 +1,10 @@
-"""Fan-out of one collection's changes: each event is encoded once per kind of watch.
+"""Watch fan-out of one collection: encodes each event once per kind of watch.
 
-Watchers that want the same thing (version, selector, representation) share a ``WatchChannel``; the
-channel turns a change into bytes once, in order, and hands the same bytes to every member (when, is
-for ``Courier`` to say). A slow member is cut off, never waited for. What a change looks like the
-channel is told (``EventFrames``), and which can concern it at all: of others it never hears.
+``verbs/watch.py`` joins watchers to the ``WatchHub`` of their resource. Watchers with the same
+version, selector and representation share a ``WatchChannel``, which encodes a change once (with its
+``EventFrames``) and sends the same bytes to each of them when the ``WatchDispatcher`` says so. A
+slow watcher is disconnected. Changes are routed by key, namespace and label, so that a channel sees
+only those that may concern it.
 """
 
 from __future__ import annotations
@@ -16,56 +17,57 @@ from typing import Any, Protocol
 
 from instar.server.registry.stored.backend import Objects
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.stored.timer_wheel import Wheel
-from instar.server.registry.stored.watch_dispatcher import Courier
+from instar.server.registry.stored.timer_wheel import TimerWheel
+from instar.server.registry.stored.watch_dispatcher import WatchDispatcher
 from instar.wire.storage.watchcache.collection import Change
 
 log = logging.getLogger(__name__)
 MAX_PENDING = 64 << 20
-"""Bytes a watcher may lag behind before it is cut off. Those who want the same share them: what
-waits, waits once."""
+"""Bytes that a watcher may lag behind before it is disconnected. Watchers of one channel share
+them."""
 
 MAX_BEHIND = 10_000
-"""Changes that may wait for a conversion before all watchers who want it are cut off."""
+"""Changes that may wait for a conversion before all watchers of the channel are disconnected."""
 MAX_TOGETHER = 256 << 10
-"""Bytes that are handed over together; a longer line goes alone. Where more is there no pause is
-made: large events gain nothing from going together."""
+"""Bytes that are sent together; a longer line goes alone. Beyond that there is no pause, because
+large events gain nothing from batching."""
 _ERROR = b'{"type":"ERROR"'
 _LOOKS_AT_THE_CLOCK = 32
-"""Watchers served between two looks."""
-Sign = str | tuple[str, str]
-"""What a change can be told by: the key of its object, the namespace (``name/``), a label it has or
-had."""
+"""Watchers served between two looks at the clock."""
+ChangeKey = str | tuple[str, str]
+"""By what changes are routed: the key of the object, its namespace (``name/``), or a label that it
+has or had."""
 
 
 class EventFrames(Protocol):
-    """What a change looks like to one kind of watch."""
+    """Encodes changes for one kind of watch."""
 
     @property
-    def signs(self) -> Sequence[Sign] | None:
-        """A change that bears none of them is not seen; None: any may be."""
+    def change_keys(self) -> Sequence[ChangeKey] | None:
+        """The keys of the changes that may concern this watch; None for all changes."""
         ...
 
     def __call__(self, change: Change[CacheEntry]) -> bytes | Coroutine[Any, Any, bytes]:
-        """The event's line, empty when it is not seen; awaitable when it needs work."""
+        """Return the event's line, empty if the watch does not see it; a coroutine if it needs a
+        conversion."""
         ...
 
     async def prefetch(self, changes: Sequence[Change[CacheEntry]]) -> None:
-        """Do together whatever work these changes are going to need. Never fails."""
+        """Convert what these changes will need in one batch. Never fails."""
         ...
 
     def bookmark(self, revision: int) -> bytes:
-        """The line that says that everything up to there has been seen."""
+        """Return the bookmark line of a revision."""
         ...
 
 
 def is_error(frame: bytes) -> bool:
-    """Whether this line is the last of its stream."""
+    """Return whether this line is an ERROR event, which ends its stream."""
     return frame.startswith(_ERROR)
 
 
 class Receiver(Protocol):
-    """Where a watcher's bytes go once its opening has been sent."""
+    """Takes a watcher's bytes once its initial events have been sent."""
 
     def receive(self, data: bytes) -> None: ...
 
@@ -73,7 +75,8 @@ class Receiver(Protocol):
 
 
 class Watcher:
-    """One client's stream. What comes before a receiver is attached waits, within bounds."""
+    """One client's stream. Bytes that come before a receiver is attached are queued, within
+    bounds."""
 
     __slots__ = ("_backlog", "_receiver", "_waiting", "channel", "ended", "last_revision")
 
@@ -81,7 +84,7 @@ class Watcher:
         self.channel = channel
         self.ended = False
         self.last_revision = revision
-        """The newest revision this watcher has been brought to."""
+        """This watcher has all events up to this revision."""
         self._receiver: Receiver | None = None
         self._backlog: list[bytes] | None = None
         self._waiting = 0
@@ -103,7 +106,7 @@ class Watcher:
             self.end()
 
     def attach(self, receiver: Receiver) -> None:
-        """From now on ``receiver`` gets everything, first of all what has been waiting."""
+        """Send queued bytes and all later ones to ``receiver``."""
         self._receiver = receiver
         backlog, self._backlog = self._backlog, None
         for data in backlog or ():
@@ -119,22 +122,25 @@ class Watcher:
 
 
 class WatchChannel:
-    """All watchers of one kind. Changes are framed strictly in order, also when framing awaits."""
+    """All watchers of one kind. Changes are encoded strictly in order, also when encoding
+    awaits."""
 
-    def __init__(self, frames: EventFrames, courier: Courier, kind: Hashable = None) -> None:
+    def __init__(
+        self, frames: EventFrames, dispatcher: WatchDispatcher, kind: Hashable = None
+    ) -> None:
         self.watchers: set[Watcher] = set()
         self.ended = False
         self.kind = kind
-        self.signs = frames.signs
+        self.change_keys = frames.change_keys
         self.bookmark = frames.bookmark
         self._frames = frames
-        self._courier = courier
+        self._dispatcher = dispatcher
         self._queue: deque[Change[CacheEntry]] = deque()
         self._busy: asyncio.Task[None] | None = None
         self._first: Coroutine[Any, Any, bytes] | None = None
         self._lines: deque[tuple[int, bytes]] = deque()
         self._size = 0
-        """Bytes of the lines."""
+        """Bytes of the waiting lines."""
         self._revision = 0
         self._round: _Round | None = None
 
@@ -158,14 +164,14 @@ class WatchChannel:
     def end(self) -> None:
         self.flush()
         self.ended = True
-        self._courier.forget(self)
+        self._dispatcher.forget(self)
         for watcher in tuple(self.watchers):
             watcher.end()
         self.watchers = set()
         self._queue.clear()
         if self._busy is not None and self._busy is not asyncio.current_task():
             self._busy.cancel()
-        if self._first is not None:  # the task never came to it
+        if self._first is not None:  # the task was cancelled before it started
             self._first.close()
             self._first = None
 
@@ -179,7 +185,7 @@ class WatchChannel:
                 self._queue.clear()
                 await self._deliver_all(waiting)
         except Exception:
-            log.exception("a watch had to be ended")
+            log.exception("cannot encode a watch event, ending its watches")
             self.end()
         finally:
             self._busy = None
@@ -194,7 +200,8 @@ class WatchChannel:
             self._deliver(made if isinstance(made, bytes) else await made, change.revision)
 
     def _deliver(self, frame: bytes, revision: int) -> None:
-        """Lines of one turn of the loop (a group commit brings many) go out together."""
+        """Queue a line. Lines of one turn of the loop (a group commit brings many) go out
+        together."""
         self._revision = revision
         if frame:
             self._lines.append((revision, frame))
@@ -202,14 +209,14 @@ class WatchChannel:
         if is_error(frame):
             self.end()
         elif frame:
-            self._courier.call(self, at_once=self._size > MAX_TOGETHER)
+            self._dispatcher.call(self, at_once=self._size > MAX_TOGETHER)
 
     def flush(self) -> None:
-        """Hand over all that has been framed, now."""
-        while not self.hand_over(_always):
+        """Send all queued lines now."""
+        while not self.send_pending(_always):
             pass
 
-    def hand_over(self, in_time: Callable[[], bool]) -> bool:
+    def send_pending(self, in_time: Callable[[], bool]) -> bool:
         while self._round is not None or self._lines:
             if self._round is None:
                 self._round = self._next_round()
@@ -232,7 +239,7 @@ class WatchChannel:
 
 
 class _Round:
-    """The same lines for everybody who is there when it begins."""
+    """Some lines on their way to the watchers that were there when the round began."""
 
     __slots__ = ("_data", "_first", "_lines", "_revision", "_watchers")
 
@@ -246,13 +253,13 @@ class _Round:
         self._watchers: Iterator[Watcher] = iter(watchers)
 
     def go_on(self, in_time: Callable[[], bool]) -> bool:
-        """Whether all have been served."""
+        """Send to the next watchers. Return whether all have been served."""
         data, revision, first = self._data, self._revision, self._first
         served = 0
         for watcher in self._watchers:
             if watcher.last_revision < first:
                 watcher.push(data, revision)
-            else:  # it joined when some of this had happened already
+            else:  # it joined after some of these events
                 watcher.push(self._unseen(watcher.last_revision), revision)
             served += 1
             if served == _LOOKS_AT_THE_CLOCK:
@@ -279,12 +286,12 @@ class WatchHub:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._channels: dict[Hashable, WatchChannel] = {}
-        self._courier = Courier()
-        self.wheel = Wheel()
-        """For what streams do in time."""
+        self._dispatcher = WatchDispatcher()
+        self.wheel = TimerWheel()
+        """For the timeouts of the streams."""
         self._any: dict[WatchChannel, None] = {}
-        """Those whom every change may concern; the others by what they look for."""
-        self._by_sign: dict[Sign, dict[WatchChannel, None]] = {}
+        """Channels that every change may concern; ``_by_key`` has the others."""
+        self._by_key: dict[ChangeKey, dict[WatchChannel, None]] = {}
         objects.listeners.append(self._changed)
 
     def join(self, kind: Hashable, frames: EventFrames, revision: int) -> Watcher:
@@ -292,7 +299,7 @@ class WatchHub:
         if channel is None or channel.ended:
             if channel is not None:
                 self._forget(channel)
-            channel = WatchChannel(frames, self._courier, kind)
+            channel = WatchChannel(frames, self._dispatcher, kind)
             self._channels[kind] = channel
             self._listen(channel)
         watcher = Watcher(revision, channel)
@@ -310,7 +317,7 @@ class WatchHub:
     def end_all(self) -> None:
         """End every stream cleanly; clients list and watch again."""
         channels, self._channels = self._channels, {}
-        self._any, self._by_sign = {}, {}
+        self._any, self._by_key = {}, {}
         for channel in channels.values():
             channel.end()
 
@@ -323,33 +330,33 @@ class WatchHub:
         return sum(len(channel.watchers) for channel in self._channels.values())
 
     def _listen(self, channel: WatchChannel) -> None:
-        if channel.signs is None:
+        if channel.change_keys is None:
             self._any[channel] = None
             return
-        for sign in channel.signs:
-            self._by_sign.setdefault(sign, {})[channel] = None
+        for key in channel.change_keys:
+            self._by_key.setdefault(key, {})[channel] = None
 
     def _forget(self, channel: WatchChannel) -> None:
         self._any.pop(channel, None)
-        for sign in channel.signs or ():
-            listening = self._by_sign.get(sign, {})
+        for key in channel.change_keys or ():
+            listening = self._by_key.get(key, {})
             listening.pop(channel, None)
             if not listening:
-                self._by_sign.pop(sign, None)
+                self._by_key.pop(key, None)
 
     def _changed(self, change: Change[CacheEntry]) -> None:
         concerned = self._any
-        if self._by_sign:
+        if self._by_key:
             concerned = dict(concerned)
-            for sign in _signs(change):
-                concerned.update(self._by_sign.get(sign, ()))
+            for key in _change_keys(change):
+                concerned.update(self._by_key.get(key, ()))
         for channel in tuple(concerned):
             if not channel.ended:
                 channel.feed(change)
 
 
-def _signs(change: Change[CacheEntry]) -> Iterator[Sign]:
-    """Everything a change can be told by."""
+def _change_keys(change: Change[CacheEntry]) -> Iterator[ChangeKey]:
+    """Yield every key by which a channel may wait for this change."""
     yield change.suffix
     namespace, slash, _ = change.suffix.partition("/")
     if slash:

@@ -1,8 +1,8 @@
-"""What the process that lends objects tells those who borrow them: how things stand and stood, and
-what happens from then on, all of it as its own cache knows it.
+"""Serves the watch cache of the process that owns the store to its worker processes.
 
-Nobody asks the store for that again: what the cache holds is in memory already, and a place can be
-told in its stead. Knows which entries are lent; sends nothing.
+``wire/storage/workers/store_server.py`` sends its pages and events to the workers. A page or an
+event carries the arena location of an object instead of its bytes, and comes from the cache, not
+from the store.
 """
 
 from __future__ import annotations
@@ -29,25 +29,26 @@ from instar.wire.storage.watchcache.cache import Cache
 from instar.wire.storage.workers.arena_reclaim import Elsewhere, Move
 
 _MOST_BYTES = 4 << 20
-"""Of values that are not lent, in one page."""
+"""Bytes of values outside the arena in one page."""
 
 
-class CacheBooks:
-    """``Books`` of a cache whose entries a ``OwnedEntryFactory`` makes."""
+class WorkerFeed:
+    """State and events of a cache of ``OwnedEntry``s."""
 
-    def __init__(self, cache: Cache[CacheEntry], lender: OwnedEntryFactory) -> None:
+    def __init__(self, cache: Cache[CacheEntry], factory: OwnedEntryFactory) -> None:
         self._cache = cache
-        self._lender = lender
+        self._factory = factory
         self._followers = Followers()
         self.reached: Callable[[int], None] = lambda revision: None
-        cache.on_events(self._happened)
-        cache.on_reset(self._loaded_anew)
+        cache.on_events(self._on_events)
+        cache.on_reset(self._on_reload)
 
     def move(self, key: str, place: int) -> Move | None:
-        return self._lender.move(self._cache.entry(key), key, place)
+        return self._factory.move(self._cache.entry(key), key, place)
 
     def state(self, start: str, limit: int, revision: int) -> Page:
-        """A cache that is behind tells what it has: the rest is told to who follows."""
+        """Return a page of the objects at ``revision``. A cache that is behind returns what it has;
+        the rest follows as events."""
         self._check()
         cache = self._cache
         at = min(revision or cache.revision, cache.revision)
@@ -83,20 +84,21 @@ class CacheBooks:
         follower.take(events, self._cache.revision)
         return follower
 
-    def _happened(self, events: Sequence[Event], revision: int) -> None:
+    def _on_events(self, events: Sequence[Event], revision: int) -> None:
         self.reached(revision)
         if self._followers:
-            told = [self._told(event) for event in events if in_layout(event.key)]
-            self._followers.publish(told, revision)
+            located = [self._located(event) for event in events if in_layout(event.key)]
+            self._followers.publish(located, revision)
 
-    def _told(self, event: Event) -> Event:
-        """What was written over at once is lent no more."""
+    def _located(self, event: Event) -> Event:
+        """Replace the value of an event by its arena location, unless the object was replaced
+        already."""
         place = place_of(self._cache.entry(event.key), event.revision)
         return event if place is None else event._replace(value=Elsewhere.at(place))
 
-    def _loaded_anew(self) -> None:
+    def _on_reload(self) -> None:
         self.reached(self._cache.revision)
-        self._followers.end(Unavailable("the process that lends the objects has read them anew"))
+        self._followers.end(Unavailable("the process that owns the store has reloaded its cache"))
 
     def _check(self) -> None:
         if self._cache.failure is not None:

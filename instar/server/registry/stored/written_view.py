@@ -1,7 +1,7 @@
-"""What a writer knows of its object before anybody reads it: how its own version shows it.
+"""View of a written object at the writer's version, kept for the response and the next read.
 
-The next read need not ask a webhook again, and the bytes are made once, for it and for the answer.
-Knows neither schemas nor how a view is made.
+``commit.py`` and ``delete.py`` get one from ``codec.py`` where a webhook had to convert the object:
+the next read needs no webhook, and the bytes are made once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from instar.wire.conversion.caching import SharedConverter
 
 
 class WrittenView:
-    """``written_view(entry)`` when the write has its revision, ``written_view.view(entry)`` for the answer."""
+    """``view(entry)`` is the response; calling the object caches the view once the write has its
+    revision."""
 
     __slots__ = ("_api_version", "_made", "_of_revision", "_shared")
 
@@ -23,7 +24,7 @@ class WrittenView:
         api_version: str,
         shared: SharedConverter | None,
     ) -> None:
-        """Without ``shared`` nothing is remembered."""
+        """Without ``shared`` nothing is cached."""
         self._of_revision, self._api_version, self._shared = of_revision, api_version, shared
         self._made = (0, b"")
 

@@ -1,1 +1,1 @@
-"""One verb, one file; what several verbs share stands beside them."""
+"""Verbs on objects: get, list, watch, create, update, patch, apply, delete, and what they share."""

@@ -1,4 +1,9 @@
-"""Server-side apply in the registry: drives the pure engine of ``apply/`` with real conversions."""
+"""Server-side apply: merges an applied configuration into the stored object, or creates it.
+
+The PATCH handler of ``server/rest/verbs.py`` calls it, and ``scaling.py`` uses ``drive``. The merge
+is ``kube/apply``'s, a generator that yields the conversions it needs; this module makes them and
+passes the result to ``write.py``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from instar.kube.apply.conversion_requests import NeededConversion, Step
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.verbs.conversions import Conversions
+from instar.server.registry.verbs.conversions import WriteConversions
 from instar.server.registry.verbs.metadata import check_names
 from instar.server.registry.verbs.ownership import Ownership
 from instar.server.registry.verbs.write import create, may_create, update
@@ -31,7 +36,7 @@ async def apply_configuration(
     """Create or merge; ``config`` is the applied document as sent."""
     _check_identity(target, config)
 
-    async def merged(live: Object | None, conversions: Conversions, size: int) -> Applied:
+    async def merged(live: Object | None, conversions: WriteConversions, size: int) -> Applied:
         ownership = Ownership(context, target, options, subresource, conversions)
         request = Application(
             writer=ownership.writer(),
@@ -45,7 +50,7 @@ async def apply_configuration(
         return applied
 
     async def propose(old: Object, entry: CacheEntry) -> Proposal:
-        conversions = Conversions(target.codec)
+        conversions = WriteConversions(target.codec)
         conversions.starts_from(old, entry)
         size = max(options.size, entry.size)
         applied = await merged(old, conversions, size)
@@ -56,7 +61,7 @@ async def apply_configuration(
         return Proposal(obj, applied.managed_fields or [], conversions)
 
     async def created() -> Applied:
-        return await merged(None, Conversions(target.codec), options.size)
+        return await merged(None, WriteConversions(target.codec), options.size)
 
     while True:
         if target.entry() is None:
@@ -96,7 +101,7 @@ async def _create(
 
 
 async def drive(ownership: Ownership, target: Target, step: Step[Applied], size: int) -> Applied:
-    """Answer the step's questions, one batch of conversions per pair of versions."""
+    """Run the merge to its end: convert what each step needs, in one batch per pair of versions."""
     answers: list[Object | None] | None = None
     while True:
         need = await offload.run(size, _advance, step, answers)
@@ -141,7 +146,7 @@ def _check_identity(target: Target, config: Object) -> None:
 
 
 def _type_of(config: Object) -> str:
-    """As upstream prints it; nothing of it where the version cannot be one."""
+    """Return the type as upstream prints it; an empty one where apiVersion is malformed."""
     try:
         given = parse_group_version(config.get("apiVersion") or "")
     except ValueError:

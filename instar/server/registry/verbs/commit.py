@@ -1,4 +1,7 @@
-"""From bytes that may be stored to what their writer is answered. Knows no rule about objects."""
+"""The last step of a create or update: commits a prepared object and returns the response's JSON.
+
+``write.py`` and ``update_attempt.py`` call it after all checks. Storage is ``Backend``'s.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from instar.server.registry.stored.prepared_object import PreparedObject
 async def commit(
     context: Context, target: Target, prepared: PreparedObject, expected: int
 ) -> bytes:
-    """Store what is ready to be stored, and tell it as the writer's version shows it. Nothing can
-    fail any more once it is stored."""
+    """Store the object and return it at the writer's version. Nothing can fail once it is
+    stored."""
     _check_timely(target)
     draft = new_entry(prepared, target.suffix)
     stored = target.serving.storage
@@ -39,8 +42,8 @@ async def commit(
 
 
 def _check_timely(target: Target) -> None:
-    """An object prepared under a former CRD must not be stored any more where that is gone, nor
-    in a version that a migration may believe it has seen the last of."""
+    """Refuse an object that was prepared under an older CRD: if the CRD is gone, or has another
+    storage version since, of which a migration may assume that no write uses it any more."""
     if target.resource.closed:
         raise errors.NotFound("the server could not find the requested resource")
     if target.resource.serving.storage.api_version != target.serving.storage.api_version:

@@ -1,4 +1,7 @@
-"""Conditions the server itself puts into a status."""
+"""Reads and sets conditions in an object's status.
+
+``binding.py``, ``eviction.py`` and the controllers call it; pure functions on plain objects.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from instar.base.json_values import Object
 
 
 def set_condition(obj: Object, condition: Object, now: str) -> None:
-    """In place; the time is kept where the status of the condition does not change."""
+    """Set a condition in place; ``lastTransitionTime`` stays where its status does not change."""
     status = obj.setdefault("status", {})
     conditions = status.get("conditions") or []
     old = next((one for one in conditions if one["type"] == condition["type"]), None)
@@ -20,5 +23,6 @@ def set_condition(obj: Object, condition: Object, now: str) -> None:
 
 
 def is_true(obj: Object, type: str) -> bool:
+    """Return whether the condition of this type has the status True."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return any(one.get("type") == type and one.get("status") == "True" for one in conditions)

@@ -1,4 +1,7 @@
-"""What a writer is told who was too late, or wants a name that is taken."""
+"""Optimistic concurrency checks of writes: resourceVersion, uid, and names that are taken.
+
+``write.py`` and ``update_attempt.py`` call it. The error texts are upstream's.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,12 @@ MODIFIED = (
 
 
 def modified(target: Target) -> errors.Conflict:
+    """Return the 409 of a write that is based on an outdated object."""
     return errors.conflict(target.serving.group, target.serving.plural, target.name, MODIFIED)
 
 
 def exists(target: Target, generated: bool) -> errors.AlreadyExists:
+    """Return the 409 of a create under a name that is taken."""
     entry = target.entry()
     serving = target.serving
     if generated:
@@ -35,6 +40,8 @@ def exists(target: Target, generated: bool) -> errors.AlreadyExists:
 
 
 def check_revision(target: Target, new: Object, entry: CacheEntry, rules: UpdateRules) -> None:
+    """Refuse an update with another resourceVersion than the stored one, or without one where the
+    kind requires it."""
     text = new["metadata"].get("resourceVersion") or ""
     if text == str(entry.revision):
         return
@@ -57,6 +64,7 @@ def check_revision(target: Target, new: Object, entry: CacheEntry, rules: Update
 
 
 def check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> None:
+    """Take over the stored uid; refuse another one if it is a precondition."""
     wanted, actual = new["metadata"].get("uid") or "", old["metadata"].get("uid", "")
     if not wanted:
         keep_uid(new["metadata"], old["metadata"])

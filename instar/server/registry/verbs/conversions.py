@@ -1,9 +1,9 @@
-"""The conversions of one write: what was asked of a webhook once is not asked again.
+"""Conversions of one write, cached so that the webhook converts each object once.
 
-A write at another version needs the new object at the storage version twice (to see who owns
-which field there, and to store it), and the live object where the cache knows it already. Only
-content counts: what the server itself puts into metadata meanwhile comes back unchanged from
-every conversion, by contract.
+``update_attempt.py``, ``apply.py`` and ``ownership.py`` share one per attempt. A write at another
+version needs the new object at the storage version twice (to track field ownership there, and to
+store it), and the live object, which the codec may have cached. Only content counts: metadata that
+the server itself sets comes back unchanged from every conversion, by contract.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _OF_THE_SERVER = ("managedFields", "resourceVersion", "generation")
 _OF_THE_WEBHOOK = ("labels", "annotations")
 
 
-class Conversions:
-    """Made per attempt of a write; for strategy ``None`` there is nothing to save."""
+class WriteConversions:
+    """Conversions of one attempt of a write. Without a webhook nothing is cached."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
@@ -32,14 +32,15 @@ class Conversions:
         self._live: tuple[bytes, CacheEntry] | None = None
 
     def starts_from(self, live: Object, entry: CacheEntry) -> None:
-        """``live`` is the entry at the writer's version."""
+        """Set the live object: ``live`` is the entry at the writer's version."""
         if self._codec.serving.converts_remotely:
             self._live = _content(live), entry
 
     async def convert(
         self, objects: Sequence[Object], source: VersionServing, target: VersionServing
     ) -> list[Object]:
-        """The objects at ``target``, pruned; new dicts, in at most one review."""
+        """Return the objects at ``target``, pruned: new dicts, from at most one
+        ConversionReview."""
         if source is target:
             return list(objects)
         if not self._codec.serving.converts_remotely:
@@ -57,10 +58,10 @@ class Conversions:
     async def as_read(
         self, objects: Sequence[Object], source: VersionServing, target: VersionServing
     ) -> list[Object]:
-        """The objects as a reader of ``target`` would see them, for comparing with each other.
+        """Return the objects as a client at ``target`` would read them, for comparing them.
 
-        The live object is taken from where readers find it. What will be stored is given the
-        defaults reading gives it, or every default would look like a change.
+        The live object comes from the codec's cache. An object that is not stored yet gets the
+        defaults that a read would add, else every default would look like a change.
         """
         found = [self._from_cache(obj, target) for obj in objects]
         missing = [at for at, view in enumerate(found) if view is None]
@@ -87,7 +88,8 @@ def _content(obj: Object) -> bytes:
 
 
 def _with_metadata_of(original: Object, converted: Object) -> Object:
-    """A fresh copy in the state the contract leaves it: only labels and annotations converted."""
+    """Return a fresh copy with the original's metadata; a conversion may change only labels and
+    annotations."""
     obj: Object = copy_json(converted)
     metadata = {k: v for k, v in original["metadata"].items() if k not in _OF_THE_WEBHOOK}
     for name in _OF_THE_WEBHOOK:

@@ -20,7 +20,7 @@ from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.server.registry.stored.make_entry import new_entry
-from instar.server.registry.stored.prepared_object import revised
+from instar.server.registry.stored.prepared_object import encode_at_revision
 from instar.server.registry.verbs.delete_options import (
     UNREADABLE,
     DeleteOptions,
@@ -96,7 +96,7 @@ async def _delete_once(
 
 
 class _Plan(NamedTuple):
-    """What a deletion does to an object whose metadata says already that it is deleted."""
+    """What a deletion does after the object's metadata is marked."""
 
     removes: bool
     """Whether nothing holds the object: no finalizer, no grace period."""
@@ -183,7 +183,7 @@ async def _remove(
     *,
     changed: bool,
 ) -> Deleted:
-    """Remove an object that nothing holds. One whose kind has grace periods is stored once more
+    """Remove an object that nothing holds. One of a kind with grace periods is stored once more
     with the time of its deletion, because watchers of such kinds expect that event."""
     revision, view = entry.revision, b""
     shown = target.serving.strategy.answers_deleted and options.answered
@@ -214,7 +214,11 @@ async def _linger(
     prepared = await codec.prepare_marked(marked, reader, entry.size)
     back = prepared.back
     if options.dry_run:
-        view = b"" if back is None else await offload.run(entry.size, revised, back, entry.revision)
+        view = (
+            b""
+            if back is None
+            else await offload.run(entry.size, encode_at_revision, back, entry.revision)
+        )
         return view, entry.revision
     draft = new_entry(prepared, target.suffix)
     written_view = None if back is None else codec.written_view(back, target.version)

@@ -1,4 +1,7 @@
-"""How a deletion is asked for, and which wishes contradict each other."""
+"""DeleteOptions of a request: their fields and the combinations that are refused.
+
+``server/rest/options.py`` and the controllers make them, ``delete.py`` checks and follows them.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +19,27 @@ from instar.server.registry.resources.admission import Verb
 
 _POLICIES = ("Foreground", "Background", "Orphan", "nil")
 UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
-"""Upstream's name for deleting what cannot be read."""
+"""Upstream's name of the option that deletes an unreadable object."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
+    """How an object is to be deleted."""
+
     dry_run: bool = False
     policy: str | None = None
     orphan_dependents: bool | None = None
     uid: str | None = None
     resource_version: str | None = None
     unreadable: bool = False
-    """Only an object that cannot be read is meant, and it goes at once, finalizers or not."""
+    """Delete only an object that cannot be read, at once and with its finalizers."""
     grace: int | None = None
-    """Seconds an object of a kind that knows of grace is left; None for its own wish."""
+    """Grace period in seconds, for kinds that have one; None for the object's own."""
     admitted: bool = False
-    """Whether admission has seen what led to this, and is not asked again."""
+    """Whether admission has run already, for the request that led to this deletion."""
     answered: bool = True
-    """Whether somebody wants to see an object that lingers; clean-up does not."""
+    """Whether the response shows a terminating object; the server's own clean-up does not need
+    it."""
     asked: Attributes = OURSELVES
     warn: Callable[[str], None] = field(default=lambda text: None)
     annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
@@ -52,6 +58,7 @@ class DeleteOptions:
 
 
 def check_delete_options(options: DeleteOptions) -> None:
+    """Refuse options that contradict each other."""
     found: list[FieldError] = []
     if options.policy is not None and options.orphan_dependents is not None:
         found.append(
@@ -70,7 +77,7 @@ def check_delete_options(options: DeleteOptions) -> None:
 
 
 def _unsafe_option_errors(options: DeleteOptions) -> list[FieldError]:
-    """The unsafe delete does one thing and takes no other wishes."""
+    """Return the errors of options that cannot be combined with the unsafe delete."""
     others = {
         "dryRun": options.dry_run,
         "propagationPolicy": options.policy is not None,

@@ -1,4 +1,8 @@
-"""Deletion that leaves an object some time: what a DELETE does to its metadata. Pure, in place."""
+"""Grace period of a deletion: sets deletionTimestamp and deletionGracePeriodSeconds.
+
+``delete.py`` calls ``begin`` for kinds that have a grace period, such as pods. Pure; changes
+metadata in place.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,19 @@ from instar.server.registry.resources.context import timestamp
 
 
 class Grace(Enum):
+    """State of an object's grace period."""
+
     PENDING = "pending"
-    """Somebody asked before, and this does not make it sooner."""
+    """An earlier delete began it, and this one does not shorten it."""
     RUNNING = "running"
-    """It has time left from now on."""
+    """It runs from now on."""
     OVER = "over"
-    """Nothing is left to wait for."""
+    """There is none left."""
 
 
 def begin(metadata: Object, wanted: int | None, period: int, now: datetime) -> Grace:
-    """``wanted`` is what the client said, ``period`` what the kind makes of it."""
+    """Begin the grace period, or shorten a running one. ``wanted`` is the request's value,
+    ``period`` what the kind makes of it."""
     if "deletionTimestamp" in metadata:
         return _shorten(metadata, wanted)
     metadata["deletionTimestamp"] = timestamp(now + _span(period))
@@ -42,6 +49,6 @@ def _shorten(metadata: Object, wanted: int | None) -> Grace:
 
 
 def _span(seconds: int) -> timedelta:
-    """As Go multiplies it: nanoseconds in 64 bits, which wrap around after 292 years."""
+    """Multiply as Go does: nanoseconds in 64 bits, which wrap around after 292 years."""
     nanoseconds = (seconds * 10**9 + 2**63) % 2**64 - 2**63
     return timedelta(microseconds=nanoseconds // 1000)

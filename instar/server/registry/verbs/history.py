@@ -1,4 +1,9 @@
-"""Time travel: an object as it was, and who wrote it when, as far as the store remembers."""
+"""Past states of an object: at a revision, and the list of its writes, as far as the store keeps
+them.
+
+``server/rest`` serves them as instar's history API; authorization is the caller's. What a write
+changed is computed by ``kube/history``.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +21,14 @@ from instar.wire.storage.store import Ahead, Compacted, Event, Past, Record, Rem
 
 
 async def last_deletion(backend: Backend, key: str) -> int:
-    """The revision at which a key was last deleted; 0 where that is not remembered."""
+    """Return the revision at which a key was last deleted; 0 where the store no longer has it."""
     events = (await _past(backend, key, 0, 0)).events
     return max((event.revision for event in events if event.value is None), default=0)
 
 
 async def object_at(backend: Backend, target: Target, revision: int, since: int = 0) -> bytes:
-    """One object's JSON at the target's version, as of a revision. RBAC is the caller's, and so is
-    ``since``: nothing up to that revision is told."""
+    """Return one object's JSON at the target's version as of a revision. Revisions up to ``since``
+    are hidden."""
     key = target.resource.objects.prefix + target.suffix
     if revision <= since:
         raise not_found(target.serving.group, target.serving.plural, target.name)
@@ -45,10 +50,10 @@ async def object_at(backend: Backend, target: Target, revision: int, since: int 
 async def writes_of(
     backend: Backend, target: Target, before: int, limit: int, since: int = 0
 ) -> Object:
-    """The last writes of one object after ``since``, oldest first: who, when, at which version,
-    what."""
+    """Return the last writes of one object after ``since``, oldest first: manager, time, version
+    and changed fields."""
     key = target.resource.objects.prefix + target.suffix
-    # One more than asked for: what the first of them changed.
+    # One more than requested, to see what the first of them changed.
     found = await _past(backend, key, before, limit + 1)
     known = [event for event in found.events if event.revision > since]
     events = _affordable(known)
@@ -63,7 +68,7 @@ async def writes_of(
     earlier = states[0] if len(states) > limit else None
     shown = states[-limit:]
     if earlier is None and events and events[0].revision > found.compacted and not more:
-        earlier = ObjectState(0, "", None)  # its first write made it
+        earlier = ObjectState(0, "", None)  # the first write created the object
     revisions = await offload.run(_size(events), rows, shown, earlier)
     head: Object = {"apiVersion": "instar.dev/v1", "kind": "History", "current": backend.revision}
     return {**head, "more": more, "revisions": revisions}
@@ -79,7 +84,8 @@ async def _past(backend: Backend, key: str, before: int, limit: int) -> Past:
 
 
 def _affordable(events: Sequence[Event]) -> Sequence[Event]:
-    """The newest that are read together; never fewer than two, so that there is always a next."""
+    """Return the newest events that are read together, at least two, so that paging always
+    advances."""
     left, kept = limits.HISTORY_READ_AT_ONCE, 0
     for event in reversed(events):
         left -= len(event.value or b"")
@@ -102,7 +108,8 @@ def _entry(event: Event, suffix: str) -> CacheEntry | None:
 async def _states(
     target: Target, events: Sequence[Event], entries: Sequence[CacheEntry | None]
 ) -> list[ObjectState]:
-    """Each at the target's version; one that cannot be converted says why, and only that one."""
+    """Return the object's states at the target's version; one that cannot be converted has an error
+    instead."""
     codec = target.codec.uncached()
     kept = [entry for entry in entries if entry is not None]
     try:

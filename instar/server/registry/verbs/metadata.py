@@ -1,4 +1,8 @@
-"""Metadata the server owns: what a client may not set, and what a write always keeps."""
+"""Metadata that the server owns: clears, sets and restores it in objects that clients send.
+
+The write verbs and ``post_admission.py`` call it; pure functions on plain objects, with upstream's
+error texts.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ _DUPLICATE_OWNERS = (
 
 
 def parse_revision(text: str) -> int:
-    """A resourceVersion as Go reads it. Raises ``ValueError`` with Go's complaint."""
+    """Parse a resourceVersion as Go does. Raises ``ValueError`` with Go's error text."""
     digits = text.lstrip("0")
     if not text.isascii() or not text.isdigit():
         raise ValueError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
@@ -28,7 +32,7 @@ def parse_revision(text: str) -> int:
 
 
 def check_unrevised(metadata: Object) -> None:
-    """What is no number at all upstream passes over."""
+    """Refuse a create with a resourceVersion. As upstream, one that is not a number is ignored."""
     given = metadata.get("resourceVersion")
     if not given:
         return
@@ -54,19 +58,20 @@ _OF_THE_SERVER = frozenset(
 
 
 def wipe_for_create(metadata: Object) -> None:
+    """Drop the fields that only the server sets."""
     for name in _OF_THE_SERVER & metadata.keys():
         del metadata[name]
 
 
 def fill_for_create(metadata: Object, *, uid: str, created: str) -> None:
-    """When everybody who may change the object has had his turn."""
+    """Set uid and creationTimestamp, after mutating admission."""
     metadata.pop("generation", None)
     metadata["uid"] = uid
     metadata["creationTimestamp"] = created
 
 
 def keep_server_fields(new: Object, old: Object) -> None:
-    """Creation, deletion and generation are never a client's to change on update."""
+    """Restore creation, deletion and generation: an update cannot change them."""
     for name in ("creationTimestamp", "generation"):
         _restore(new, old, name)
     if "deletionTimestamp" in old:
@@ -77,7 +82,7 @@ def keep_server_fields(new: Object, old: Object) -> None:
 
 
 def keep_uid(new: Object, old: Object) -> None:
-    """An object that came into the store by another's hand may have none."""
+    """Restore the uid, which an object written directly to the store may lack."""
     _restore(new, old, "uid")
 
 
@@ -89,6 +94,7 @@ def _restore(new: Object, old: Object, name: str) -> None:
 
 
 def dedupe_owners(metadata: Object, warn: Callable[[str], None], *, patched: bool) -> None:
+    """Drop duplicate owner references and warn about them."""
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
@@ -106,7 +112,7 @@ def dedupe_owners(metadata: Object, warn: Callable[[str], None], *, patched: boo
 
 
 def another_uid(target: Target, wanted: str, actual: str) -> Conflict:
-    """As upstream's storage tells it."""
+    """Return the 409 of a failed uid precondition, in the words of upstream's storage layer."""
     serving = target.serving
     prefix = serving.prefix
     if serving.builtin and not serving.group:
@@ -127,11 +133,11 @@ _KEPT_ELSEWHERE = {
     "nodes": "minions",
     "replicationcontrollers": "controllers",
 }
-"""Where upstream keeps kinds of the core group that changed their names."""
+"""Storage keys in upstream of core kinds that were renamed; error texts show them."""
 
 
 def check_names(obj: Object, target: Target) -> None:
-    """The body's identity must be the URL's."""
+    """Refuse a body with another name or namespace than the URL."""
     metadata = obj["metadata"]
     check_namespace(metadata, target)
     name = metadata.get("name") or ""
@@ -147,7 +153,7 @@ def check_names(obj: Object, target: Target) -> None:
 
 
 def check_namespace(metadata: Object, target: Target) -> None:
-    """Fill the namespace from the URL, or refuse another one."""
+    """Set the namespace from the URL, or refuse another one."""
     if not target.serving.namespaced:
         metadata.pop("namespace", None)
         return

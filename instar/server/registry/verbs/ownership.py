@@ -31,12 +31,12 @@ from instar.kube.schema.json_types import ABSENT
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.resources.serving import VersionServing
-from instar.server.registry.verbs.conversions import Conversions
+from instar.server.registry.verbs.conversions import WriteConversions
 from instar.wire.conversion.failure import ConversionFailed, FailureType
 
 
 class PendingOwnership(NamedTuple):
-    """An update whose managers wrote at other versions, to which it must be converted first."""
+    """An update of an object with managers at other versions, to which it must be converted."""
 
     before: Managers
     writer: Writer
@@ -55,7 +55,7 @@ class Ownership:
         target: Target,
         options: WriteOptions,
         subresource: str = "",
-        conversions: Conversions | None = None,
+        conversions: WriteConversions | None = None,
         size: int = 0,
     ) -> None:
         """``size`` is that of the stored object, in bytes."""
@@ -148,7 +148,7 @@ class Ownership:
         current = self._version(source) if source else self._target.version
         if wanted is None or current is None:
             return None
-        conversions = self._conversions or Conversions(self._target.codec)
+        conversions = self._conversions or WriteConversions(self._target.codec)
         return await conversions.as_read(objects, current, wanted)
 
     def _version(self, api_version: str) -> VersionServing | None:

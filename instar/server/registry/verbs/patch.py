@@ -1,7 +1,9 @@
-"""Patch: a change to the object as it is, tried again on what somebody else made of it meanwhile.
+"""Patch (JSON, merge, strategic merge): applies the change to the current object and updates it.
 
-What a patch leaves alone is normal already and is not decoded again; the rest goes through the same
-door as a body. ``apply`` is a verb of its own.
+The PATCH handler of ``server/rest/verbs.py`` calls it. ``write.update`` repeats the change on the
+latest object when another writer was faster. Members that the patch did not touch are normal
+already and are not decoded again; the others are decoded like a request body. Server-side apply is
+``apply.py``.
 """
 
 from __future__ import annotations
@@ -26,18 +28,20 @@ from instar.server.registry.verbs.write import update
 from instar.server.registry.verbs.write_request import Proposal, UpdateRules, Written
 
 Quote = Callable[[], str]
-"""What a refusal shows of the patch or its result."""
+"""Returns what an error shows of the patch or its result."""
 
 
 async def patch(
     context: Context, target: Target, change: Patch, options: WriteOptions, subresource: str = ""
 ) -> Written:
+    """Patch one object."""
+
     def patched(old: Object, entry: CacheEntry) -> Object:
         patched = change.apply(old)
         kept = _kept_members(target, entry, old, patched)
 
         def quote() -> str:
-            # Decoding may have changed it meanwhile.
+            # Decoding may have changed ``patched`` in place.
             shown = change.apply(old) if change.grafts else patched
             return change.quote(shown, old)
 
@@ -58,17 +62,19 @@ async def patch(
 
 
 class _Kept(NamedTuple):
-    """What a patch left alone is normal already: it need not be decoded, pruned or judged."""
+    """Members that a patch did not touch: they need not be decoded, pruned or checked."""
 
     members: Object
     metadata: Object
-    """The same of its metadata, ``managedFields`` among it: often the larger half of an object."""
+    """Untouched members of metadata, among them ``managedFields``: often the larger half of an
+    object."""
     all: bool = False
-    """Whether so is everything below members that the patch did change."""
+    """Whether all members inside touched members are normal, too."""
 
 
 def _kept_members(target: Target, entry: CacheEntry, old: Object, patched: Any) -> _Kept:
-    """But for an object that lies in another version: reading it gave it no defaults of this."""
+    """Return the untouched members. None in an object stored at another version that has defaults
+    here, because reading it did not apply them."""
     version = target.version
     if not target.serving.strategy.piecewise or not isinstance(patched, dict):
         return _Kept({}, {})
@@ -90,6 +96,7 @@ def _kept_members(target: Target, entry: CacheEntry, old: Object, patched: Any) 
 def _decode_patched(
     target: Target, patched: Any, kept: _Kept, quote: Quote, change: Patch, options: WriteOptions
 ) -> Object:
+    """Return the patch's result as an object of the version; unknown fields are reported."""
     changed, members, metadata = patched, kept.members, kept.metadata
     if members or metadata:
         changed = {name: value for name, value in patched.items() if name not in members}
@@ -97,7 +104,7 @@ def _decode_patched(
         given = patched["metadata"]
         changed["metadata"] = {name: given[name] for name in given if name not in metadata}
     if change.grafts and kept.all and metadata:
-        obj = _object(changed, quote)  # decoding finds nothing to change in what is the old one's
+        obj = _object(changed, quote)  # the rest is the old object's, which is decoded already
     else:
         obj = read_patched(changed, quote)
     try:
@@ -116,7 +123,7 @@ def _decode_patched(
 
 
 def read_patched(changed: Any, quote: Quote) -> Object:
-    """The result of a patch as an object."""
+    """Parse the result of a patch as an object."""
     try:
         text = orjson.dumps(changed)
     except TypeError as error:
@@ -136,7 +143,7 @@ def _object(value: Any, quote: Quote) -> Object:
 
 
 def report_strictly(quote: Quote, problems: list[str], options: WriteOptions) -> None:
-    """Report what decoding the patch and its result left out, as the client asked."""
+    """Report unknown and duplicate fields as the request's fieldValidation says."""
     if not problems or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":
@@ -146,6 +153,6 @@ def report_strictly(quote: Quote, problems: list[str], options: WriteOptions) ->
 
 
 def undecodable(quote: Quote, text: str) -> Invalid:
-    """The patched document cannot be an object of this kind."""
+    """Return the 422 of a patch result that is no object of this kind."""
     error = invalid("patch", quote(), text)
     return Invalid(f' "" is invalid: {error}', details={"causes": [error.cause()]})

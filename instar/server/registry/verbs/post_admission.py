@@ -1,7 +1,8 @@
-"""An object that admission changed: what only the server may say is said again.
+"""Cleans an object that mutating admission changed: metadata, namespace, managedFields, pruning.
 
-Whoever changed it may have written anything: metadata of the wrong shape, another namespace,
-ownership that makes no sense. What upstream repairs is repaired here, what it refuses refused.
+``write.py`` and ``update_attempt.py`` call it after admission. A webhook may have written anything,
+such as metadata of the wrong type; what upstream repairs is repaired here, what it refuses is
+refused.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ Owned = list[Object] | None
 
 
 def readmit_new(operation: Operation, owned: Owned) -> None:
-    """``owned`` is as it was before."""
+    """Clean a new object. ``owned`` are its managedFields before admission."""
     metadata = _repaired(operation, owned)
     if not operation.dry_run:
         check_unrevised(metadata)
 
 
 def readmit_changed(operation: Operation, owned: Owned) -> None:
+    """Clean an updated object. ``owned`` are its managedFields before admission."""
     assert operation.old is not None
     metadata = _repaired(operation, owned)
     keep_server_fields(metadata, operation.old["metadata"])

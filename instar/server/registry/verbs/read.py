@@ -85,7 +85,7 @@ class Listing(NamedTuple):
 
 
 class _Query(NamedTuple):
-    """A list request whose revision is settled."""
+    """A list request with its revision settled."""
 
     backend: Backend
     target: Target
@@ -120,8 +120,8 @@ async def get(backend: Backend, target: Target, revision: int | None) -> bytes:
 async def list_objects(
     backend: Backend, target: Target, options: ListOptions, *, streams: bool = False
 ) -> Listing:
-    """Return the objects that a list request selects. With ``streams`` a long list whose objects
-    have to be converted may come in parts."""
+    """Return the objects that a list request selects. With ``streams`` a long list may come in
+    parts, if its objects have to be converted."""
     check_list_options(options)
     start = _start_of(options) if options.token else FROM_START
     await _settle_revision(backend, start.revision if options.token else options.revision)

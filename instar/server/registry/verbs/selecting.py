@@ -1,8 +1,8 @@
-"""Which objects a list or watch means: label and field selectors at the request's version.
+"""Label and field selectors of a list or watch, applied at the request's version.
 
-Selectors judge an object as the request's version shows it. Most entries show that without being
-converted (``is_direct``) and are judged as they lie in the cache; the others must be converted
-first, which is the caller's part. Name and namespace are in the key and need neither.
+``read.py`` and ``watch.py`` call it. Most cache entries show the requested version's fields without
+a conversion (``by_entry``) and are matched directly; others must be converted first, by the caller,
+and are matched with ``matches``. Name and namespace are in the key and need neither.
 """
 
 from __future__ import annotations
@@ -31,27 +31,29 @@ class Selection:
         self._fields = fields
         self.everything = labels is None and fields is None
         self.name = None if fields is None else fields.exact("metadata.name")
-        """The one name that can match, if the selector says so."""
+        """The only name that can match, if the field selector has one."""
         self.looks_inside = _looks_inside(target, labels, fields)
-        """Whether something is asked that a conversion may have changed."""
+        """Whether a selector reads fields that a conversion may change."""
 
     def by_entry(self, entry: CacheEntry) -> bool:
-        """Whether ``keeps`` can judge the entry. Raises where its version has left the CRD."""
+        """Return whether ``keeps`` can match the entry. Raises if the CRD has lost its stored
+        version."""
         if not self.looks_inside:
             return True
         return self._target.codec.is_direct(entry, self._target.version)
 
     def names(self, suffix: str) -> bool:
-        """Whether an object under this key can match at all."""
+        """Return whether an object under this key can match."""
         return self.name is None or suffix.rpartition("/")[2] == self.name
 
     def keeps(self, entry: CacheEntry) -> bool:
+        """Return whether the entry matches, without converting it."""
         if self._labels is not None and not self._labels.matches(entry.labels):
             return False
         return self._fields is None or self._fields.matches(self._field_of(entry))
 
     def matches(self, view: bytes) -> bool:
-        """The same for an object already at the request's version."""
+        """Return whether an object at the request's version matches."""
         if self.everything:
             return True
         obj = orjson.loads(view)
@@ -96,8 +98,8 @@ def _looks_inside(
 
 
 def field_value(obj: dict[str, Any], field: Selectable) -> str:
-    """A selectable field as the string it is compared by; missing and null are empty, unless the
-    field says what it is then."""
+    """Return a selectable field as the string it is compared with; missing and null are empty,
+    unless the field defines another default."""
     value = _at(obj, field.path)
     if not value and field.instead:
         value = _at(obj, field.instead)

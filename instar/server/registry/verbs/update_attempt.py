@@ -15,10 +15,10 @@ from instar.server.registry.resources.admission import Operation, Verb
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.stored.prepared_object import revised
+from instar.server.registry.stored.prepared_object import encode_at_revision
 from instar.server.registry.verbs.commit import commit
 from instar.server.registry.verbs.conflicts import check_revision, check_uid
-from instar.server.registry.verbs.conversions import Conversions
+from instar.server.registry.verbs.conversions import WriteConversions
 from instar.server.registry.verbs.metadata import dedupe_owners, keep_server_fields
 from instar.server.registry.verbs.ownership import Ownership, PendingOwnership, keep_times
 from instar.server.registry.verbs.post_admission import prune, readmit_changed
@@ -63,7 +63,7 @@ class UpdateAttempt:
         self._options = options
         self._rules = rules
         self._size = max(options.size, entry.size)
-        self._conversions = proposal.conversions or Conversions(target.codec)
+        self._conversions = proposal.conversions or WriteConversions(target.codec)
         self._ownership = Ownership(
             context, target, options, rules.subresource, self._conversions, self._size
         )
@@ -162,19 +162,21 @@ class UpdateAttempt:
         """Commit the object, unless its bytes are the stored ones or the request is a dry run."""
         context, target, entry, old = self._context, self._target, self._entry, self._old
         codec, version = target.codec, target.version
-        resealed = context.backend.sealed_anew(target.resource.objects, entry)
+        resealed = context.backend.needs_resealing(target.resource.objects, entry)
         if not resealed and self._is_as_stored():
             await self._confirm()
-            return Written(revised(old, entry.revision))
+            return Written(encode_at_revision(old, entry.revision))
         prepared = await codec.prepare(self._new, version, self._conversions.convert, size)
         if prepared.raw == entry.stored() and not resealed:
             await self._confirm()
             unchanged = codec.view_now(entry, version)
-            return Written(unchanged if unchanged is not None else revised(old, entry.revision))
+            return Written(
+                unchanged if unchanged is not None else encode_at_revision(old, entry.revision)
+            )
         if self._options.dry_run:
             await self._confirm()
             seen = await codec.preview(prepared, version)
-            return Written(await offload.run(size, revised, seen, entry.revision))
+            return Written(await offload.run(size, encode_at_revision, seen, entry.revision))
         return Written(await commit(context, target, prepared, expected=entry.revision))
 
     def _is_as_stored(self) -> bool:
@@ -187,7 +189,7 @@ class UpdateAttempt:
         if not serving.converts_remotely or self._target.version is serving.storage:
             return False
         settled = entry.token is serving.storage and entry.normal is None
-        return settled and revised(self._new, 0) == revised(self._old, 0)
+        return settled and encode_at_revision(self._new, 0) == encode_at_revision(self._old, 0)
 
     async def _confirm(self) -> None:
         """Raise ``Stale`` if the entry is outdated: without a commit the store compares no

@@ -1,4 +1,8 @@
-"""Watch: where a stream starts, what each change looks like in it, and how it ends."""
+"""Watch: opens a stream with its initial events and encodes later changes as watch events.
+
+The watch handler of ``server/rest`` calls ``open_watch`` and sends the stream. Fan-out to many
+watchers is ``stored/watchers.py``'s, which calls ``_Frames`` once per kind of watch.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +21,22 @@ from instar.kube.api.encoding.json_text import encode
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.stored.watchers import Sign, Watcher, WatchHub, is_error
+from instar.server.registry.stored.watchers import ChangeKey, Watcher, WatchHub, is_error
 from instar.server.registry.verbs.read import ListOptions
 from instar.server.registry.verbs.selecting import Selection
 from instar.wire.storage.store import Compacted
 from instar.wire.storage.watchcache.collection import Change
 
 Render = Callable[[str, bytes], bytes]
-"""(event type, object JSON) → one line of the stream, in the representation asked for."""
+"""(event type, object JSON) → one line of the stream, in the requested representation."""
 
 INITIAL_END = "k8s.io/initial-events-end"
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
+    """The query of a watch request."""
+
     select: ListOptions
     bookmarks: bool = False
 
@@ -44,6 +50,8 @@ def error_event(error: ApiError) -> bytes:
 
 
 def check_watch_options(options: WatchOptions) -> None:
+    """Refuse combinations of sendInitialEvents and resourceVersionMatch that a watch may not
+    have."""
     select, field = options.select, "resourceVersionMatch"
     errors: list[FieldError] = []
     initial = select.send_initial_events
@@ -63,13 +71,13 @@ def check_watch_options(options: WatchOptions) -> None:
 
 @dataclass(slots=True)
 class WatchStream:
-    """A running watch: first what is already known, then whatever the watcher receives."""
+    """An open watch: its initial events, then what the watcher receives."""
 
     opening: list[bytes]
     watcher: Watcher
     hub: WatchHub
     finished: bool = False
-    """The opening already holds everything (an error): nothing follows."""
+    """Whether the initial events are all there is, because they end with an error."""
 
     def close(self) -> None:
         self.hub.leave(self.watcher)
@@ -78,14 +86,16 @@ class WatchStream:
         return self.watcher.channel.bookmark(revision)
 
     def complete(self) -> bool:
-        """Whether every change there was has reached the watcher: some wait for a conversion."""
+        """Return whether every change so far has reached the watcher: some may wait for a
+        conversion."""
         return not self.watcher.channel.busy
 
 
 async def open_watch(
     backend: Backend, target: Target, options: WatchOptions, kind: Hashable, render: Render
 ) -> WatchStream:
-    """``kind`` names the representation; watches equal in all else share their bytes."""
+    """Join the collection's watchers and make the initial events. ``kind`` names the
+    representation; watches that are equal otherwise share their bytes."""
     check_watch_options(options)
     select = options.select
     initial = _wants_initial(select)
@@ -97,7 +107,8 @@ async def open_watch(
     target = target.renewed()
     resource, below = target.resource, f"{target.namespace}/" if target.namespace else ""
     frames = _Frames(target, select, below, render)
-    # A watch from a revision yet to come is silent until then, so it shares with its like alone.
+    # A watch from a future revision sends nothing until then: it shares a channel only with others
+    # from the same revision.
     ahead = select.revision or 0
     ahead = ahead if ahead > backend.revision else 0
     frames.after = ahead
@@ -130,7 +141,7 @@ async def open_watch(
 
 
 async def _refusal(backend: Backend, revision: int) -> ApiError | None:
-    """Why a state at least that new cannot be shown, which the stream itself then tells."""
+    """Return the error that the stream starts with where the revision cannot be reached."""
     try:
         await backend.at_least(revision)
     except ApiError as error:
@@ -196,12 +207,13 @@ async def _open_after(
 
 
 class _Slice:
-    """As much of an opening as is made in one turn of the event loop."""
+    """Counts the bytes of initial events that are made in one turn of the event loop."""
 
     def __init__(self) -> None:
         self._left = limits.LOOP_BYTES
 
     def full(self, size: int) -> bool:
+        """Add an event. Return whether the loop should run other tasks now."""
         self._left -= size
         if self._left > 0:
             return False
@@ -223,7 +235,7 @@ def _bookmark(target: Target, revision: int, annotations: dict[str, str] | None 
 
 
 class _Frames:
-    """Turns changes of the collection into lines for one kind of watch."""
+    """Encodes changes of the collection for one kind of watch (``EventFrames``)."""
 
     def __init__(self, target: Target, select: ListOptions, below: str, render: Render) -> None:
         self._target = target
@@ -231,12 +243,13 @@ class _Frames:
         self._name = target.name
         self._render = render
         self.selection = Selection(target, select.labels, select.fields)
-        self.signs = self._signs(select)
+        self.change_keys = self._change_keys(select)
         self.after = 0
-        """Changes up to this revision are not told."""
+        """Changes up to this revision are not sent."""
 
-    def _signs(self, select: ListOptions) -> Sequence[Sign] | None:
-        """By key, label or namespace, whichever tells most changes apart."""
+    def _change_keys(self, select: ListOptions) -> Sequence[ChangeKey] | None:
+        """Return by what changes are routed to this watch: key, label or namespace, whichever
+        selects fewest."""
         if self._name:
             return (self._target.suffix,)
         if select.labels is not None and not self.selection.looks_inside:
@@ -246,7 +259,8 @@ class _Frames:
         return (self._below,) if self._below else None
 
     def current(self) -> list[CacheEntry]:
-        """What may belong into the opening; entries the selection can judge do."""
+        """Return the entries of the initial events; those that must be converted first are not
+        filtered yet."""
         objects, selection = self._target.resource.objects, self.selection
         if self._name:
             entry = self._target.entry()
@@ -273,7 +287,8 @@ class _Frames:
         return self._converted(change)
 
     async def prefetch(self, changes: Sequence[Change[CacheEntry]]) -> None:
-        """Convert what these changes need in one go; what fails, fails again on its own."""
+        """Convert what these changes need in one batch. A failure is reported when the change is
+        encoded."""
         codec, version = self._target.codec, self._target.version
         concerned = [change for change in changes if self._concerns(change)]
         entries = [entry for change in concerned for entry in _entries(change)]
@@ -337,7 +352,7 @@ class _Frames:
 
 
 def _at_revision(view: bytes, old: int, new: int) -> bytes:
-    """A deletion shows the last state with the revision of the deletion."""
+    """Return the last state of a deleted object with the revision of the deletion."""
     member = b'"resourceVersion":"%d","uid"' % old
     if view.count(member) == 1:
         return view.replace(member, b'"resourceVersion":"%d","uid"' % new)
@@ -351,7 +366,8 @@ def _entries(change: Change[CacheEntry]) -> list[CacheEntry]:
 
 
 def as_internal(error: ApiError) -> ApiError:
-    """A stream's last word: upstream wraps a bare error; what ours tells beside it is kept."""
+    """Return the error of an ERROR event. As upstream, an error without a reason becomes an
+    InternalError; our own details stay."""
     if error.reason:
         return error
     wrapped, told = Internal(error.message), error.details or {}

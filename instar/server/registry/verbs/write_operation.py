@@ -1,5 +1,7 @@
-"""What creates and updates share: the operation that admission sees, and the refusal of an invalid
-object. Called by ``write.py`` and ``update_attempt.py``; works on plain values."""
+"""The operation that admission sees, and the refusal of an invalid object, for creates and updates.
+
+``write.py`` and ``update_attempt.py`` call it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a writer wants an object to become, how strictly that is taken, and what came of it."""
+"""Values of the write path: the proposed object, the rules of an update, and the result.
+
+``patch.py``, ``apply.py``, ``scaling.py`` and the controllers make proposals for ``write.update``.
+"""
 
 from __future__ import annotations
 
@@ -8,47 +11,50 @@ from typing import NamedTuple
 from instar.base.json_values import Object
 from instar.kube.api.names import GroupVersionKind
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.verbs.conversions import Conversions
+from instar.server.registry.verbs.conversions import WriteConversions
 
 
 class Written(NamedTuple):
+    """The result of a write."""
+
     view: bytes
     """The object's JSON at the request's version."""
     created: bool = False
 
 
 class Proposal(NamedTuple):
-    """What a writer wants an object to become."""
+    """The object that a writer wants to store."""
 
     obj: Object
     managed: list[Object] | None = None
-    """managedFields already decided (by apply); None lets the write work them out."""
-    conversions: Conversions | None = None
-    """What was converted on the way to the proposal."""
+    """managedFields that an apply has decided; None if the update computes them."""
+    conversions: WriteConversions | None = None
+    """Conversions that were made for the proposal."""
 
 
 Propose = Callable[[Object, CacheEntry], Awaitable[Proposal]]
-"""(the object at the request's version, its entry) → the new one; may raise an ``ApiError``."""
+"""(the object at the request's version, its entry) → the proposed object; may raise an
+``ApiError``."""
 
 
 class WritePart(NamedTuple):
-    """An object of another kind through which this one is read and written."""
+    """An object of another kind (a Scale) through which this one is read and written."""
 
     kind: GroupVersionKind
     show: Callable[[Object], Object]
     take: Callable[[Object, Object], None]
-    """(the object, what became of its part): changes the object in place."""
+    """(the object, the changed part): changes the object in place."""
 
 
 class UpdateRules(NamedTuple):
-    """How strictly an update treats the revision it is based on."""
+    """How an update treats the object it is based on."""
 
     subresource: str = ""
     unconditional: bool = False
-    """Last write wins when no resourceVersion is given."""
+    """Whether the last write wins where the request has no resourceVersion."""
     uid_is_precondition: bool = True
-    """PUT treats a foreign uid as a conflict; a patch as an illegal change."""
+    """Whether another uid is a conflict, as in a PUT; a patch treats it as an invalid change."""
     part: WritePart | None = None
     """What admission sees instead of the object."""
     admitted: bool = False
-    """Whether admission has seen what led to this, and is not asked again."""
+    """Whether admission has run already, for the request that led to this update."""

@@ -1,4 +1,7 @@
-"""What is asked of an object rather than stored: admission sees it as a write all the same."""
+"""Admission of subresource requests that store nothing: bindings, evictions, reviews, connections.
+
+``server/rest`` and the modules beside call it; the admission plugins see a create or a connect.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ async def admit_question(
     subresource: str = "",
     kind: GroupVersionKind | None = None,
 ) -> None:
-    """``obj`` is what is posted (a Binding, an Eviction, a review); it may be changed in place."""
+    """Run admission for a posted object (a Binding, an Eviction, a review), which it may change."""
     operation = _operation(Verb.CREATE, target, obj, options, subresource, kind)
     operation.options = options
     await context.admission.admit(operation)
@@ -27,7 +30,7 @@ async def admit_question(
 async def admit_connection(
     context: Context, target: Target, obj: Object, options: WriteOptions, subresource: str
 ) -> None:
-    """``obj`` says how somebody wants to be connected: PodExecOptions and so on."""
+    """Run admission for a connection (exec, attach, proxy); ``obj`` is its options object."""
     kind = GroupVersionKind("", "v1", obj["kind"])
     operation = _operation(Verb.CONNECT, target, obj, options, subresource, kind)
     await context.admission.admit(operation)

@@ -1,4 +1,7 @@
-"""Binding a pod to a node: the one way ``spec.nodeName`` is ever set after creation."""
+"""The binding subresource of pods: sets ``spec.nodeName``, which no other update may change.
+
+``server/rest/pod_verbs.py`` calls ``bind_pod``.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
 async def bind_pod(
     context: Context, target: Target, binding: Object, options: WriteOptions
 ) -> None:
-    """``binding`` is decoded already."""
+    """Bind the pod to the node that ``binding`` names. ``binding`` is decoded already."""
     await admit_question(context, target, binding, options, "binding", _KIND)
     wrong = target_errors(binding)
     if wrong:

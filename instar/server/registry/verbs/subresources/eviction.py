@@ -1,6 +1,7 @@
-"""Evicting a pod: a deletion that asks the pod's disruption budget first.
+"""The eviction subresource of pods: deletes a pod if its PodDisruptionBudget allows it.
 
-The budget's numbers are a controller's; here they are only read, and spent by one.
+``server/rest/pod_verbs.py`` calls ``evict_pod``. The disruption controller computes the budget's
+numbers; an eviction reads them and takes one disruption off.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ async def evict_pod(
     how: DeleteOptions,
     options: WriteOptions,
 ) -> None:
-    """``budgets`` is their collection in the pod's namespace."""
+    """Evict one pod. ``budgets`` is the collection of budgets in its namespace."""
     await admit_question(context, target, eviction, options, "eviction", _KIND)
     pod = await _pod(context, target)
     quiet = replace(options, dry_run=options.dry_run or how.dry_run, warn=lambda text: None)
@@ -56,7 +57,8 @@ async def _pod(context: Context, target: Target) -> Object:
 
 
 def _needs_no_budget(pod: Object) -> bool:
-    """Over, not begun, or leaving: nothing more is disrupted."""
+    """Return whether the pod is finished, not started or terminating, so that its deletion disrupts
+    nothing."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
 
@@ -100,7 +102,7 @@ async def _budgets_of(pod: Object, budgets: Target) -> list[Object]:
 
 
 def _spares_unready(budget: Object) -> bool:
-    """A pod that is not ready may go though nothing is left to spend."""
+    """Return whether an unready pod may be evicted although no disruption is allowed."""
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status") or {}
@@ -109,7 +111,7 @@ def _spares_unready(budget: Object) -> bool:
 
 
 def check_budget(budget: Object) -> None:
-    """Raises where the budget does not allow one more pod to go."""
+    """Raise 429 or 403 if the budget does not allow another disruption."""
     name, status = budget["metadata"]["name"], budget.get("status") or {}
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         text = f"The disruption budget {name} is still being processed by the server."

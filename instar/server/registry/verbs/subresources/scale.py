@@ -1,4 +1,7 @@
-"""The scale subresource: an ``autoscaling/v1`` Scale projected out of an object and back."""
+"""Projection between an object and its ``autoscaling/v1`` Scale.
+
+``scaling.py`` and ``server/rest/scaling.py`` call it; pure functions on plain objects.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _UNSET = -2_147_483_648
 
 
 def to_scale(obj: Object, paths: ScalePaths) -> Object:
-    """The Scale of an object. Raises ``Internal`` where upstream answers 500."""
+    """Return the Scale of an object. Raises ``Internal`` where upstream answers 500."""
     try:
         desired = int_at(obj, paths.spec_replicas)
         actual = int_at(obj, paths.status_replicas)
@@ -48,12 +51,12 @@ def _selector(obj: Object, paths: ScalePaths) -> str:
 
 
 def as_scale(obj: Object, paths: ScalePaths) -> Object:
-    """The Scale, also of an object that has no replicas yet."""
+    """Return the Scale, also of an object without replicas."""
     return to_scale(obj, paths) if has_replicas(obj, paths) else unset_scale(obj)
 
 
 def unset_scale(obj: Object) -> Object:
-    """For a patch of an object whose replicas field is not there yet: upstream marks it so."""
+    """Return the Scale of an object without replicas, marked as upstream does."""
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     return {
@@ -73,7 +76,7 @@ def has_replicas(obj: Object, paths: ScalePaths) -> bool:
 
 
 def set_replicas(obj: Object, scale: Object, paths: ScalePaths) -> None:
-    """Write the Scale's wish into the object (in place); no wish is a wish for none."""
+    """Write the Scale's replicas into the object, in place; missing ones count as 0."""
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     if replicas == _UNSET:
         raise BadRequest(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')

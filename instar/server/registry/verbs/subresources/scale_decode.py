@@ -1,6 +1,7 @@
-"""An ``autoscaling/v1`` Scale as Go would decode it: types checked, unknown fields told.
+"""Decodes an ``autoscaling/v1`` Scale as Go does: checks types and lists unknown fields.
 
-Knows the shape only; what a Scale means for an object is ``scale.py``'s.
+``scaling.py`` and ``server/rest/scaling.py`` call it. What a Scale does to an object is
+``scale.py``'s.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _MAX, _MIN = 2**31 - 1, -(2**31)
 
 
 def decode_scale(body: Object) -> tuple[Object, list[str]]:
-    """The clean Scale and the paths of its unknown fields. Raises ``MetaError``."""
+    """Return the clean Scale and the paths of its unknown fields. Raises ``MetaError``."""
     metadata, unknown = coerce_metadata(body.get("metadata"))
     scale: Object = {
         "kind": body.get("kind"),

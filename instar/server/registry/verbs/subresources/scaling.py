@@ -1,6 +1,7 @@
-"""Writes through the scale subresource: a Scale in, the object's replicas changed.
+"""Writes to the scale subresource: update, patch and apply of a Scale.
 
-What a Scale is, as a projection of an object, is ``scale.py``'s; here is only the way to the store.
+``server/rest/scaling.py`` calls it. The Scale is changed, then its replicas are written to the
+object by ``write.update``; the projection is ``scale.py``'s.
 """
 
 from __future__ import annotations
@@ -45,13 +46,15 @@ _SCHEMAS = {API_VERSION: SCALE_SCHEMA}
 async def update_scale(
     context: Context, target: Target, scale: Object, paths: ScalePaths, options: WriteOptions
 ) -> Written:
-    """``scale`` is decoded already."""
+    """Handle a PUT; ``scale`` is decoded already."""
     return await _write(context, target, paths, lambda _: scale, options, is_patch=False)
 
 
 async def patch_scale(
     context: Context, target: Target, change: Patch, paths: ScalePaths, options: WriteOptions
 ) -> Written:
+    """Handle a JSON or merge patch."""
+
     def patched(current: Object) -> Object:
         document = change.apply(current)
         quote = partial(change.quote, document, current)
@@ -98,7 +101,8 @@ async def _write(
 
 
 def _check_count(scale: Object) -> None:
-    """Of a built-in kind the Scale itself is judged, before the object it is of."""
+    """Refuse negative replicas: for a built-in kind the Scale itself is validated before the
+    object."""
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     if replicas < 0:
         wrong = [invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
@@ -108,6 +112,7 @@ def _check_count(scale: Object) -> None:
 async def apply_scale(
     context: Context, target: Target, config: Object, paths: ScalePaths, options: WriteOptions
 ) -> Written:
+    """Handle a server-side apply."""
     owners = _Owners(context, target, options)
 
     async def propose(old: Object, entry: CacheEntry) -> Proposal:
@@ -132,7 +137,7 @@ async def apply_scale(
 
 
 class _Owners:
-    """Ownership is judged on the Scale and kept on the object."""
+    """Field ownership of a Scale: computed on the Scale, stored in the object's managedFields."""
 
     def __init__(self, context: Context, target: Target, options: WriteOptions) -> None:
         self.ownership = Ownership(context, target, options, "scale")
@@ -154,7 +159,7 @@ class _Owners:
         return entries_of_parent(managed, seen, self._replicas, self._version)
 
     def after_update(self, obj: Object, live: Object, new: Object) -> list[Object] | None:
-        """None where nobody is told."""
+        """Return the object's managedFields after the update; None if it has none."""
         if not obj["metadata"].get("managedFields"):
             return None
         before = decode(self.seen(obj))
@@ -163,7 +168,7 @@ class _Owners:
 
 
 def _scale_of(paths: ScalePaths) -> WritePart:
-    """Admission sees the Scale, and may change what it asks for."""
+    """Return the part that admission sees and may change: the Scale."""
 
     def take(obj: Object, shown: Object) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from instar.server.registry.stored.timer_wheel import STEP_SECONDS, Wheel
+from instar.server.registry.stored.timer_wheel import STEP_SECONDS, TimerWheel
 
 
 class Bell:
@@ -18,7 +18,7 @@ class Bell:
 
 
 async def rung_in_order() -> tuple[list[str], float]:
-    loop, wheel, calls = asyncio.get_running_loop(), Wheel(), list[str]()
+    loop, wheel, calls = asyncio.get_running_loop(), TimerWheel(), list[str]()
     late, early, other = (Bell(calls, name) for name in ("late", "early", "other"))
     began = loop.time()
     wheel.put(late, began + 3 * STEP_SECONDS)
@@ -37,7 +37,7 @@ def test_who_was_put_on_is_called_in_time_and_who_was_taken_off_is_not() -> None
 
 
 async def put_on_again() -> list[str]:
-    loop, wheel, calls = asyncio.get_running_loop(), Wheel(), list[str]()
+    loop, wheel, calls = asyncio.get_running_loop(), TimerWheel(), list[str]()
 
     class Again(Bell):
         def due(self) -> None:
@@ -59,7 +59,7 @@ def test_who_is_called_may_be_put_on_again() -> None:
 
 
 async def taken_off_last() -> bool:
-    wheel = Wheel()
+    wheel = TimerWheel()
     bell = Bell([], "")
     wheel.take(bell, wheel.put(bell, asyncio.get_running_loop().time() + 3600))
     return wheel.waits

@@ -15,42 +15,42 @@ from instar.kube.schema.compiled import compile_schema
 from instar.kube.schema.rule_engine import no_rules
 from instar.server.lifecycle.embedded import Embedded, embedded
 from instar.server.registry.resources import serving as serving_module
-from instar.server.registry.resources.schema_eviction import Forms
+from instar.server.registry.resources.schema_eviction import CompiledSchemaBudget
 from instar.server.registry.resources.serving import VersionServing
 from tests.support import crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-class Holder:
+class SchemaHolder:
     """Has nothing before it is used, as a version that is served."""
 
-    def __init__(self, forms: Forms, weight: int = 1) -> None:
-        self.hot, self.aside = False, False
+    def __init__(self, forms: CompiledSchemaBudget, weight: int = 1) -> None:
+        self.hot, self.parked = False, False
         self._forms, self._weight = forms, weight
 
-    def put_aside(self) -> bool:
+    def park(self) -> bool:
         found, self.hot = self.hot, False
-        self.aside = self.aside or found
+        self.parked = self.parked or found
         return found
 
-    def let_go(self) -> None:
-        self.aside = False
+    def drop_parked(self) -> None:
+        self.parked = False
 
     def use(self) -> None:
         if not self.hot:
-            self.aside = False
+            self.parked = False
             self._forms.keep(self, self._weight)
             self.hot = True
 
 
-def _held(holders: Sequence[Holder]) -> int:
-    return sum(holder.hot or holder.aside for holder in holders)
+def _held(holders: Sequence[SchemaHolder]) -> int:
+    return sum(holder.hot or holder.parked for holder in holders)
 
 
 def test_who_is_used_stays_and_who_is_not_goes() -> None:
-    forms = Forms(4)
-    holders = [Holder(forms) for _ in range(5)]
+    forms = CompiledSchemaBudget(4)
+    holders = [SchemaHolder(forms) for _ in range(5)]
 
     for holder in holders:
         holder.use()
@@ -58,14 +58,17 @@ def test_who_is_used_stays_and_who_is_not_goes() -> None:
 
     assert forms.weight == 4
     assert not holders[0].hot
-    assert not holders[0].aside
+    assert not holders[0].parked
     assert holders[1].hot
     assert holders[4].hot
 
 
 def test_who_comes_while_all_others_are_in_use_is_counted() -> None:
-    forms = Forms(8)
-    busy, others = [Holder(forms) for _ in range(8)], [Holder(forms) for _ in range(100)]
+    forms = CompiledSchemaBudget(8)
+    busy, others = (
+        [SchemaHolder(forms) for _ in range(8)],
+        [SchemaHolder(forms) for _ in range(100)],
+    )
 
     for other in others:
         for holder in busy:
@@ -76,8 +79,8 @@ def test_who_comes_while_all_others_are_in_use_is_counted() -> None:
 
 
 def test_one_alone_is_kept_however_large() -> None:
-    forms = Forms(4)
-    holder = Holder(forms, 100)
+    forms = CompiledSchemaBudget(4)
+    holder = SchemaHolder(forms, 100)
 
     holder.use()
 
@@ -85,8 +88,8 @@ def test_one_alone_is_kept_however_large() -> None:
 
 
 def test_a_holder_that_is_gone_weighs_nothing() -> None:
-    forms = Forms(4)
-    holder = Holder(forms, 3)
+    forms = CompiledSchemaBudget(4)
+    holder = SchemaHolder(forms, 3)
     holder.use()
 
     del holder
@@ -95,8 +98,8 @@ def test_a_holder_that_is_gone_weighs_nothing() -> None:
 
 
 def test_a_holder_that_makes_more_is_counted_once() -> None:
-    forms = Forms(10)
-    holder = Holder(forms)
+    forms = CompiledSchemaBudget(10)
+    holder = SchemaHolder(forms)
 
     forms.keep(holder, 3)
     forms.keep(holder, 4)
@@ -128,8 +131,8 @@ async def _install(server: Embedded, count: int) -> None:
 
 
 def test_a_schema_whose_forms_went_judges_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    forms = Forms(2_000)
-    monkeypatch.setattr(serving_module, "FORMS", forms)
+    forms = CompiledSchemaBudget(2_000)
+    monkeypatch.setattr(serving_module, "COMPILED_SCHEMAS", forms)
     compiled: list[int] = []
 
     def counted(*args: Any, **more: Any) -> Any:
@@ -168,15 +171,15 @@ def _servings() -> list[VersionServing]:
 def _size_of_held(servings: Sequence[VersionServing]) -> int:
     """Of the schemas of which there is a compiled form anywhere."""
     names = {"compiled", "pipeline", "typed"}
-    held = [one for one in servings if one._aside or one.__dict__.keys() & names]
+    held = [one for one in servings if one._parked or one.__dict__.keys() & names]
     return sum(text_size(one.definition.schema or {}) for one in held)
 
 
 def test_crds_in_constant_use_near_the_limit_stay_within_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    forms, of_other_tests = Forms(2_000), _servings()
-    monkeypatch.setattr(serving_module, "FORMS", forms)
+    forms, of_other_tests = CompiledSchemaBudget(2_000), _servings()
+    monkeypatch.setattr(serving_module, "COMPILED_SCHEMAS", forms)
 
     async def run() -> int:
         async with embedded() as server:
@@ -198,8 +201,8 @@ def _version() -> VersionServing:
 
 
 def test_a_form_that_was_long_in_the_making_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    forms = Forms(10)
-    monkeypatch.setattr(serving_module, "FORMS", forms)
+    forms = CompiledSchemaBudget(10)
+    monkeypatch.setattr(serving_module, "COMPILED_SCHEMAS", forms)
     slow, other = _version(), _version()
 
     def meanwhile(*args: Any, **more: Any) -> Any:
@@ -212,17 +215,17 @@ def test_a_form_that_was_long_in_the_making_is_counted(monkeypatch: pytest.Monke
 
     assert "compiled" in slow.__dict__
     assert len(forms) == 1
-    assert not other._aside
+    assert not other._parked
     assert "compiled" not in other.__dict__
 
 
 def test_what_comes_back_is_counted_though_it_was_dropped_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    version, forms = _version(), Forms(2_000)
+    version, forms = _version(), CompiledSchemaBudget(2_000)
     assert version.compiled
-    version.put_aside()
-    monkeypatch.setattr(serving_module, "FORMS", forms)
+    version.park()
+    monkeypatch.setattr(serving_module, "COMPILED_SCHEMAS", forms)
 
     assert version.compiled
 
@@ -232,7 +235,7 @@ def test_what_comes_back_is_counted_though_it_was_dropped_meanwhile(
 def test_what_was_put_aside_is_not_made_again_for_another_form() -> None:
     version = _version()
     compiled = version.compiled
-    version.put_aside()
+    version.park()
 
     assert version.typed
 

@@ -11,7 +11,7 @@ from instar.server.registry.stored.watch_dispatcher import (
     LONGEST_PAUSE,
     SHORT_SECONDS,
     SLICE_SECONDS,
-    Courier,
+    WatchDispatcher,
 )
 
 
@@ -31,7 +31,7 @@ class Parcels:
         self.calls = 0
         self.done = asyncio.Event()
 
-    def hand_over(self, in_time: Callable[[], bool]) -> bool:
+    def send_pending(self, in_time: Callable[[], bool]) -> bool:
         self.calls += 1
         while self.left:
             self.left -= 1
@@ -46,13 +46,13 @@ class Parcels:
 async def delivered(count: int, seconds: float) -> tuple[Parcels, float]:
     """The parcels, and how long a second bundle would be kept waiting after them."""
     clock = Clock()
-    courier, parcels = Courier(clock), Parcels(clock, count, seconds)
-    courier.call(parcels)
+    dispatcher, parcels = WatchDispatcher(clock), Parcels(clock, count, seconds)
+    dispatcher.call(parcels)
     assert parcels.calls == 0
     await parcels.done.wait()
     began = asyncio.get_running_loop().time()
     next_one = Parcels(clock, 1, 0.0)
-    courier.call(next_one)
+    dispatcher.call(next_one)
     await next_one.done.wait()
     return parcels, asyncio.get_running_loop().time() - began
 
@@ -82,12 +82,12 @@ def test_who_follows_closely_upon_a_round_that_was_a_burden_waits_for_others() -
 
 async def after_quiet() -> int:
     clock = Clock()
-    courier, parcels = Courier(clock), Parcels(clock, 1, 2 * SHORT_SECONDS)
-    courier.call(parcels)
+    dispatcher, parcels = WatchDispatcher(clock), Parcels(clock, 1, 2 * SHORT_SECONDS)
+    dispatcher.call(parcels)
     await parcels.done.wait()
     clock.now += CLOSELY_SECONDS
     next_one = Parcels(clock, 1, 0.0)
-    courier.call(next_one)
+    dispatcher.call(next_one)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     return next_one.calls
@@ -99,12 +99,12 @@ def test_the_first_after_a_quiet_moment_goes_out_at_once() -> None:
 
 async def hurried() -> int:
     clock = Clock()
-    courier, parcels = Courier(clock), Parcels(clock, 1, 30.0)
-    courier.call(parcels)
+    dispatcher, parcels = WatchDispatcher(clock), Parcels(clock, 1, 30.0)
+    dispatcher.call(parcels)
     await parcels.done.wait()
     next_one = Parcels(clock, 1, 0.0)
-    courier.call(next_one)
-    courier.call(next_one, at_once=True)
+    dispatcher.call(next_one)
+    dispatcher.call(next_one, at_once=True)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     return next_one.calls
@@ -115,9 +115,9 @@ def test_what_is_too_much_to_wait_goes_out_without_a_pause() -> None:
 
 
 async def forgotten() -> int:
-    courier, parcels = Courier(), Parcels(Clock(), 1, 0.0)
-    courier.call(parcels)
-    courier.forget(parcels)
+    dispatcher, parcels = WatchDispatcher(), Parcels(Clock(), 1, 0.0)
+    dispatcher.call(parcels)
+    dispatcher.forget(parcels)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     return parcels.calls

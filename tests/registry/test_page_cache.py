@@ -11,7 +11,7 @@ import pytest
 
 from instar.server.lifecycle.composition import Machinery
 from instar.server.lifecycle.lifetime import running
-from instar.server.registry.stored.page_cache import CachedPage, PageKey, Pages
+from instar.server.registry.stored.page_cache import CachedPage, PageCache, PageKey
 from instar.server.registry.stored.views import Views
 from instar.server.settings import Settings
 from instar.wire.storage.workers.arena import Arena, make_file
@@ -33,7 +33,7 @@ def page(size: int = 1000, lasting: bool = True) -> CachedPage:
 
 
 def test_who_asks_alone_leaves_nothing_behind_and_the_second_finds_the_page_kept() -> None:
-    pages, state = Pages(), object()
+    pages, state = PageCache(), object()
     pages.add(key(), state, page())
     assert pages.find(key(), state) is None
     kept = page()
@@ -44,7 +44,7 @@ def test_who_asks_alone_leaves_nothing_behind_and_the_second_finds_the_page_kept
 
 
 def test_a_page_of_another_state_is_not_found_and_not_kept_any_longer() -> None:
-    pages, state = Pages(), object()
+    pages, state = PageCache(), object()
     for _ in range(2):
         pages.add(key(), state, page())
 
@@ -53,7 +53,7 @@ def test_a_page_of_another_state_is_not_found_and_not_kept_any_longer() -> None:
 
 
 def test_what_is_kept_is_bounded_and_the_longest_unused_goes_first() -> None:
-    pages, state = Pages(most=11_000), object()
+    pages, state = PageCache(most=11_000), object()
     for number in range(10):
         for _ in range(2):
             pages.add(key(number), state, page(1000))
@@ -64,7 +64,7 @@ def test_what_is_kept_is_bounded_and_the_longest_unused_goes_first() -> None:
 
 
 def test_small_pages_of_long_tokens_weigh_as_much_as_their_tokens() -> None:
-    pages, state = Pages(most=100_000), object()
+    pages, state = PageCache(most=100_000), object()
     keys = [key()._replace(first="a" * 10_000 + str(number)) for number in range(100)]
     for one in keys:
         for _ in range(2):
@@ -77,7 +77,7 @@ def test_small_pages_of_long_tokens_weigh_as_much_as_their_tokens() -> None:
 def test_a_large_page_and_one_that_may_look_different_next_time_are_not_kept(
     given: CachedPage,
 ) -> None:
-    pages, state = Pages(), object()
+    pages, state = PageCache(), object()
     for _ in range(3):
         pages.add(key(), state, given)
 
