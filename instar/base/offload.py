@@ -87,3 +87,18 @@ class Breaks:
         if monotonic() - self._since > limits.TURN_SECONDS:
             await asyncio.sleep(0)
             self._since = monotonic()
+
+
+class LoopBytes:
+    """Counts the bytes that one turn of the event loop has worked on."""
+
+    def __init__(self) -> None:
+        self._left = limits.LOOP_BYTES
+
+    def is_spent(self, size: int) -> bool:
+        """Add ``size`` bytes. Return whether other tasks should run before the next step."""
+        self._left -= size
+        if self._left > 0:
+            return False
+        self._left = limits.LOOP_BYTES
+        return True

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from instar.base import limits
+from instar.base import offload
 from instar.base.errors import ApiError, Expired, Internal, invalid_options
 from instar.base.fast_dataclass import dataclass
 from instar.base.field_errors import FieldError, forbidden, not_supported
@@ -166,11 +166,11 @@ async def _open_with_state(
     selection = frames.selection
     entries = frames.current()
     views = await target.codec.views(entries, target.version)
-    slice_ = _Slice()
+    turn = offload.LoopBytes()
     for entry, view in zip(entries, views, strict=True):
         if selection.by_entry(entry) or selection.matches(view):
             stream.opening.append(render("ADDED", view))
-        if slice_.full(len(view)):
+        if turn.is_spent(len(view)):
             await asyncio.sleep(0)
     if options.bookmarks:
         stream.opening.append(
@@ -193,32 +193,17 @@ async def _open_after(
     missed = [change for change in changes if change.revision <= known]
     if len(missed) > 1:
         await frames.prefetch(missed)
-    slice_ = _Slice()
+    turn = offload.LoopBytes()
     for change in missed:
         made = frames(change)
         frame = made if isinstance(made, bytes) else await made
-        if slice_.full(len(frame)):
+        if turn.is_spent(len(frame)):
             await asyncio.sleep(0)
         if frame:
             stream.opening.append(frame)
         if is_error(frame):
             stream.finished = True
             return
-
-
-class _Slice:
-    """Counts the bytes of initial events that are made in one turn of the event loop."""
-
-    def __init__(self) -> None:
-        self._left = limits.LOOP_BYTES
-
-    def full(self, size: int) -> bool:
-        """Add an event. Return whether the loop should run other tasks now."""
-        self._left -= size
-        if self._left > 0:
-            return False
-        self._left = limits.LOOP_BYTES
-        return True
 
 
 def _bookmark(target: Target, revision: int, annotations: dict[str, str] | None = None) -> bytes:
