@@ -71,7 +71,7 @@ def test_stored_versions_are_estimated_and_usage_is_not_made_up(other: LiveServe
     assert found["census"]["exact"] is False
     assert found["usageSince"] is None
     unserve = next(step for step in found["versions"][0]["next"] if step["step"] == "unserve")
-    assert "nobody counts who uses it" in unserve["blockedBy"][0]
+    assert "no requests are counted here" in unserve["blockedBy"][0]
 
 
 def test_an_object_is_shown_at_every_version_without_the_stored_one(other: LiveServer) -> None:

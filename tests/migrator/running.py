@@ -18,6 +18,7 @@ from instar.tools.migrator.preflight import fetch_crd, find_out
 from instar.tools.migrator.progress_file import ProgressFile
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.undo.journal import UndoJournal
 from instar.wire.client.client import Client
 from tests.migrator.support import client, name_of
 from tests.support.server import LiveServer
@@ -55,6 +56,7 @@ async def migrate_now(
     journal: ProgressFile | None = None,
     progress: Silent | None = None,
     forced: bool = False,
+    undo: UndoJournal | None = None,
     planned: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> MigrationReport:
@@ -63,7 +65,12 @@ async def migrate_now(
         plan = await plan_for(api, definition, forced=forced)
         planned()
         chosen = MigrationOptions(**{"patience": QUICK, **options})
-        return await migrate(api, plan, chosen, journal or ProgressFile(), progress or Silent())
+        kept = journal or ProgressFile()
+        try:
+            return await migrate(api, plan, chosen, kept, progress or Silent(), undo)
+        finally:
+            if journal is None:
+                kept.close()
 
 
 def migrated(server: LiveServer, definition: Object, **options: Any) -> MigrationReport:

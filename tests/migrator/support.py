@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from instar.base.json_values import Object
@@ -30,10 +30,11 @@ def crd(
     """A fresh CRD, versions v1beta1 and v1, in a group of its own."""
     group = f"migrated{next(_numbers)}.example.com"
     given = changes.pop("schema", None)
+    each = changes.pop("schemas", {})
     versions = [
         crds.version(
             name,
-            given or schema(),
+            each.get(name) or given or schema(),
             served=name in served,
             storage=name == storage,
             subresources={"status": {}},
@@ -41,6 +42,27 @@ def crd(
         for name in ("v1beta1", "v1")
     ]
     return crds.crd(*versions, group=group, plural="widgets", kind="Widget", **changes)
+
+
+def lossy_crd(server: LiveServer, count: int, legacy: Iterable[int], **changes: Any) -> Object:
+    """A CRD with ``count`` objects at v1beta1, whose field ``spec.legacy`` v1 does not have; the
+    objects with the numbers ``legacy`` set it. v1 is the storage version by now."""
+    definition = crd(schemas={"v1beta1": schema("legacy")}, **changes)
+    server.create_crd(definition)
+    fill(server, definition, count)
+    for number in legacy:
+        path = objects_path(definition, "v1beta1", f"w{number:05d}")
+        patch = {"spec": {"legacy": f"kept-{number}"}}
+        answer = server.request("PATCH", path, patch, content_type="application/merge-patch+json")
+        assert answer.status == 200, answer.text
+    store_at(server, definition, "v1")
+    return definition
+
+
+def with_legacy(server: LiveServer, definition: Object) -> int:
+    """How many objects show ``spec.legacy`` at v1beta1."""
+    items = server.request("GET", objects_path(definition, "v1beta1")).json["items"]
+    return sum("legacy" in item["spec"] for item in items)
 
 
 def group_of(definition: Object) -> str:

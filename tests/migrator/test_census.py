@@ -11,6 +11,7 @@ from typing import Any
 from instar.base.json_values import Object
 from instar.tools.migrator.census.version_census import Bounds, StoredVersionCensus, estimate
 from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.migrator.proof.pass_record import PassRecord
 from instar.wire.client.paths import crd_path
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import (
@@ -81,11 +82,13 @@ def test_the_command_counts_exactly_on_instar(server: LiveServer) -> None:
     assert told[name_of(definition)]["exact"]
 
 
-def _estimated(server: LiveServer, definition: Object) -> StoredVersionCensus:
+def _estimated(
+    server: LiveServer, definition: Object, record: PassRecord | None = None
+) -> StoredVersionCensus:
     async def work() -> StoredVersionCensus:
         async with client(server) as api:
             live = read_live_crd(await api.get(crd_path(name_of(definition))))
-            return await estimate(api, live, limit=3)
+            return await estimate(api, live, limit=3, record=record)
 
     return asyncio.run(work())
 
@@ -130,13 +133,35 @@ def test_without_the_time_of_the_change_nothing_is_certain() -> None:
     assert bounds.late() == 0
 
 
-def test_one_stored_version_needs_no_guessing(server: LiveServer) -> None:
+def test_one_stored_version_is_an_assumption_and_is_called_one(server: LiveServer) -> None:
     definition = _mixed(server, 5, 1)
     migrated(server, definition)
 
     found = _estimated(server, definition)
 
-    assert (found.counts, found.unknown) == ({"v1": 6}, 0)
+    assert (found.counts, found.unknown) == ({"v1": 0}, 6)
+    assert found.assumed
+    assert "assumed from storedVersions" in found.how
+    assert found.at_most("v1beta1") == 6
+
+
+def test_the_record_of_a_pass_proves_what_stored_versions_only_say(server: LiveServer) -> None:
+    definition = _mixed(server, 5, 1)
+    record = migrated(server, definition).pass_record()
+
+    found = _estimated(server, definition, record)
+
+    assert (found.counts, found.unknown, found.assumed) == ({"v1": 6}, 0, False)
+    assert "instar migrate rewrote every object" in found.how
+
+
+def test_the_record_of_a_pass_ends_with_the_next_edit_of_the_crd(server: LiveServer) -> None:
+    definition = _mixed(server, 5, 1)
+    record = migrated(server, definition).pass_record()
+    store_at(server, definition, "v1beta1")
+    store_at(server, definition, "v1")
+
+    assert _estimated(server, definition, record).at_most("v1beta1") == 6
 
 
 def test_a_store_is_counted_without_its_server(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def _situation(
         ("unserve", "v1", {}, "v1 is the storage version"),
         ("unserve", "v1beta1", {"served": ("v1",)}, "not served any more"),
         ("unserve", "v1beta1", {"used_days_ago": 3}, "in use: kubectl (jane) list 3 d ago"),
-        ("unserve", "v1beta1", {"known_days": None}, "nobody counts who uses it"),
+        ("unserve", "v1beta1", {"known_days": None}, "no requests are counted here"),
         ("unserve", "v1beta1", {"known_days": 5}, "requests are known for 5 d only, not 14 days"),
         ("remove", "v1beta1", {}, "v1beta1 is still served"),
         ("remove", "v1", {}, "v1 is the storage version"),

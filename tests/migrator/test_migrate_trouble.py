@@ -144,7 +144,7 @@ def test_a_webhook_that_is_down_stops_the_run_before_it_starts(server: LiveServe
     assert census(server, definition) == {"v1": 0, "v1beta1": 10}
 
 
-def test_a_conversion_that_changes_content_is_found_after_a_few_objects(
+def test_a_conversion_that_changes_content_is_found_before_anything_is_written(
     server: LiveServer,
 ) -> None:
     with Webhook() as hook:
@@ -159,13 +159,14 @@ def test_a_conversion_that_changes_content_is_found_after_a_few_objects(
         hook.convert = drifting
         report = migrated(server, definition)
 
-    assert report.counts[Fate.DIFFERS] == 1
-    assert "content is not the same as before at v1beta1" in report.stopped
+    assert report.counts[Fate.REFUSED] == 20
+    assert "spec.size" in report.stopped
+    assert "none of them was written" in report.stopped
     assert report.not_pruned == "the run was stopped"
-    assert census(server, definition) == {"v1": 20, "v1beta1": 40}
+    assert census(server, definition) == {"v1": 0, "v1beta1": 60}
 
 
-def test_a_rewrite_whose_answer_differs_stops_at_once() -> None:
+def test_a_webhook_that_answers_differently_each_time_is_refused_before_a_write() -> None:
     with live_server(conversion_cache=False) as server, Webhook() as hook:
         definition = stale_crd(server, 40, conversion=hook.conversion())
         calls = 0
@@ -178,8 +179,10 @@ def test_a_rewrite_whose_answer_differs_stops_at_once() -> None:
         hook.convert = drifting
         report = migrated(server, definition, concurrency=1)
 
-    assert report.counts[Fate.DIFFERS] == 1
-    assert "nothing more is rewritten" in report.stopped
+        assert census(server, definition) == {"v1": 0, "v1beta1": 40}
+
+    assert report.counts[Fate.REFUSED] == 20
+    assert "the conversion from v1beta1 to v1 and back" in report.stopped
 
 
 def test_a_webhook_that_dies_half_way_stops_the_run_and_a_second_one_finishes(
@@ -197,7 +200,7 @@ def test_a_webhook_that_dies_half_way_stops_the_run_and_a_second_one_finishes(
         journal = ProgressFile(tmp_path / "journal")
         report = migrated(server, definition, page=10, concurrency=2, journal=journal)
         assert "nothing works any more" in report.stopped
-        assert report.counts[Fate.REWRITTEN] == 51
+        assert report.counts[Fate.REWRITTEN] == 50
         assert stored_versions(server, definition) == ["v1beta1", "v1"]
 
         hook.convert = relabel
@@ -226,8 +229,8 @@ def test_content_that_changes_everywhere_is_counted_when_told_to_keep_going(
         hook.convert = drifting
         report = migrated(server, definition, keep_going=True)
 
-    assert report.counts == {Fate.DIFFERS: 30}
-    assert report.not_pruned == "the content of 30 objects changed"
+    assert report.counts == {Fate.REFUSED: 30}
+    assert report.not_pruned == "a rewrite would change 30 objects"
     assert stored_versions(server, definition) == ["v1beta1", "v1"]
 
 

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from instar.base.json_values import Object
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import edit_crd, group_of, name_of, objects_path, stale_crd
-from tests.migrator.upstream import Upstream, upstream
+from tests.migrator.upstream import Upstream
 from tests.support.server import LiveServer
 from tests.support.webhook import Webhook
-
-
-@pytest.fixture
-def cluster(server: LiveServer, tmp_path: Path) -> Iterator[Upstream]:
-    with upstream(server, tmp_path) as proxy:
-        yield proxy
 
 
 def _own_a_config_map(server: LiveServer, definition: Object) -> str:

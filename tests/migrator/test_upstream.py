@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from instar.base.json_values import Object
 from instar.tools.migrator.outcomes import Fate
@@ -25,14 +22,8 @@ from tests.migrator.support import (
     store_at,
     stored_versions,
 )
-from tests.migrator.upstream import Upstream, upstream
+from tests.migrator.upstream import Upstream
 from tests.support.server import LiveServer
-
-
-@pytest.fixture
-def cluster(server: LiveServer, tmp_path: Path) -> Iterator[Upstream]:
-    with upstream(server, tmp_path) as proxy:
-        yield proxy
 
 
 def _in_namespace(server: LiveServer, definition: Object, name: str = "doomed") -> str:
@@ -244,9 +235,29 @@ def test_ownership_that_cannot_be_given_back_is_no_success(cluster: Upstream) ->
     report = migrated(cluster, definition, planned=planned)
 
     assert not report.pruned
-    assert "field ownership was lost" in report.stopped
-    assert report.quarantine[0].reason == "OwnershipLost"
+    assert [item.reason for item in report.quarantine] == ["OwnershipLost"] * 3
     assert f"--accept {report.quarantine[0].key}" in report.quarantine[0].fix
+
+
+def test_owners_that_one_run_could_not_keep_are_written_by_the_next(
+    cluster: Upstream, tmp_path: Path
+) -> None:
+    definition = stale_crd(cluster, 5)
+    before = {number: _managers(cluster, definition, f"w{number:05d}") for number in range(5)}
+    journal = ProgressFile(tmp_path / "x.progress")
+
+    def planned() -> None:
+        cluster.wipes = lambda obj: True
+
+    first = migrated(cluster, definition, planned=planned, journal=journal)
+    assert [item.key for item in first.quarantine] == [f"default/w{n:05d}" for n in range(5)]
+    cluster.wipes = lambda obj: False
+    again = migrated(cluster, definition, journal=journal)
+
+    journal.close()
+    assert again.ok, again.lines()
+    for number, managers in before.items():
+        assert _managers(cluster, definition, f"w{number:05d}").keys() >= managers.keys()
 
 
 def test_twelve_seconds_without_a_server_cost_no_object(cluster: Upstream) -> None:
@@ -341,7 +352,7 @@ def test_what_the_guide_says_of_a_kube_apiserver_is_what_is_printed(cluster: Ups
     assert "3 objects (an estimate: " in counted.stdout
     assert "  v1                 0 to 3  storage version" in counted.stdout
     assert "requests: not counted by this server; pass --audit-log FILE" in shown.stdout
-    assert "nobody counts who uses it: give audit logs (--audit-log)" in refused.stderr
+    assert "no requests are counted here: give audit logs (--audit-log)" in refused.stderr
     assert "10 s of them to settle" in planned.stdout
     assert "  stored: " not in planned.stdout
     assert done.returncode == 0

@@ -300,3 +300,15 @@ def test_a_verdict_without_recorded_clients_says_so() -> None:
     text = "no usage and no audit events were captured: clients are known by managedFields alone"
     assert text in alone.assumptions
     assert text not in used.assumptions
+
+
+def test_objects_at_a_version_that_stored_versions_denies_are_no_go_in_a_store() -> None:
+    false = crd(version("v1beta1", COLOURED), version("v1", COLOURED), storage="v1", stored=["v1"])
+    before = world(false, objects(4))
+    before.exact = True
+
+    decision = decide(rehearsed(before, crd(version("v1", COLOURED)), faults=False))
+
+    assert not decision.go
+    (reason,) = [item for item in decision.reasons if item.word == "stored-versions"]
+    assert "4 objects stored at v1beta1" in reason.text

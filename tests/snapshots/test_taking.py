@@ -10,7 +10,7 @@ import pytest
 
 from instar.base.errors import Expired, Forbidden, NotFound, ServiceUnavailable
 from instar.base.json_values import Object, copy_json
-from instar.tools.migrator.progress import Nobody
+from instar.tools.migrator.progress import NoProgress
 from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.snapshots.capture.cluster import ClusterSource
 from instar.tools.snapshots.capture.redacting import read_field
@@ -73,7 +73,7 @@ async def taken(
 ) -> Manifest:
     patience = RetryPolicy(attempts=2, first_delay=0.0)
     source = ClusterSource(cluster, "kube:test", page=5, patience=patience)  # type: ignore[arg-type]
-    return await take(source, Packing(path), asked or CaptureScope(), Nobody(), **options)
+    return await take(source, Packing(path), asked or CaptureScope(), NoProgress(), **options)
 
 
 async def test_crds_objects_and_namespaces_are_there(tmp_path: Path) -> None:

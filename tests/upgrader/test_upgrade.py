@@ -18,7 +18,9 @@ from tests.migrator.support import (
     fill,
     name_of,
     objects_path,
+    schema,
     stored_versions,
+    with_legacy,
 )
 from tests.migrator.upstream import Upstream, upstream
 from tests.support.server import LiveServer
@@ -288,3 +290,38 @@ def test_the_manifests_are_a_job_that_a_hook_runs(
     assert all(annotation in document["metadata"]["annotations"] for document in documents)
     pod = documents[-1]["spec"]["template"]["spec"]
     assert pod["volumes"] == [{"name": "crds", "configMap": {"name": "crds"}}]
+
+
+def test_a_roll_back_puts_the_objects_back_and_names_them(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    """The user accepts a loss, then one object cannot be rewritten: nothing is lost after all."""
+    definition = crd(schemas={"v1beta1": schema("legacy"), "v1": schema()})
+    old = json.loads(json.dumps(definition))
+    old["spec"]["versions"] = [v for v in old["spec"]["versions"] if v["name"] == "v1beta1"]
+    server.create_crd(old)
+    fill(server, definition, 30)
+    for number in range(10):
+        path = objects_path(definition, "v1beta1", f"w{number:05d}")
+        kind = "application/merge-patch+json"
+        patch = {"spec": {"legacy": "kept"}}
+        assert server.request("PATCH", path, patch, content_type=kind).status == 200
+    release = json.loads(json.dumps(definition))
+    (new,) = [v for v in release["spec"]["versions"] if v["name"] == "v1"]
+    rule = "self.size != 25 || (oldSelf.hasValue() && false)"
+    spec = new["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["x-kubernetes-validations"] = [{"rule": rule, "optionalOldSelf": True}]
+    release["spec"]["versions"] = [{**new, "storage": True}]
+    file = tmp_path / "release.yaml"
+    file.write_text(yaml.safe_dump(release))
+
+    failed = instar(
+        server, "upgrade", str(file), "--fail-on", "none", "--accept-change", "spec.legacy",
+        "--allow", "version-removed", "--allow", "stored-objects-break",
+    )  # fmt: skip
+
+    assert failed.returncode == 1, failed.stdout
+    assert "roll back: taken back" in failed.stdout
+    assert "roll back of objects: taken back: undo of 30 objects: 10 put back" in failed.stdout
+    assert "default/w00003: put back: spec.legacy at v1beta1" in failed.stdout
+    assert with_legacy(server, definition) == 10

@@ -16,13 +16,18 @@ import orjson
 
 from instar.base.plurals import counted
 from instar.cli.shared.cluster_flags import read_crds, with_client
-from instar.cli.shared.common_flags import add_cluster_arguments, add_output_argument
+from instar.cli.shared.common_flags import (
+    add_cluster_arguments,
+    add_output_argument,
+    add_qps_argument,
+)
 from instar.cli.shared.encrypted_stores import PLAIN, key_of, opened, seal_name
 from instar.cli.shared.etcd_flags import add_etcd_arguments, storage_options
 from instar.cli.shared.failure import CliFailure
 from instar.tools.migrator.census.field_census import count_fields
 from instar.tools.migrator.census.version_census import StoredVersionCensus, estimate, exact_census
 from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.migrator.proof.pass_record import load_record
 from instar.wire.client.client import Client
 from instar.wire.storage.open import StorageOptions, open_store
 from instar.wire.storage.store import Store, StoreError
@@ -52,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show which fields are set, by which managers, with which values",
     )
+    add_qps_argument(parser)
     add_output_argument(parser, ("text", "json"))
     add_etcd_arguments(parser)
 
@@ -60,11 +66,11 @@ def run(args: argparse.Namespace) -> int:
     if args.fields:
         if len(args.crd) != 1 or args.storage:
             raise CliFailure("--fields is for one CRD of a cluster", code=2)
-        return with_client(args, lambda client: _fields(args, client))
+        return with_client(args, lambda client: _fields(args, client), qps=args.qps)
     if args.storage:
         rows = _from_storage(args)
     else:
-        rows = with_client(args, lambda client: _from_cluster(args, client))
+        rows = with_client(args, lambda client: _from_cluster(args, client), qps=args.qps)
     if args.output == "json":
         print(json.dumps({name: census.to_json() for name, _, census in rows}, indent=2))
     else:
@@ -113,7 +119,8 @@ async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
         if exact is not None and live.name in exact:
             census = exact[live.name]
         else:
-            census = await estimate(client, live)
+            record = load_record(live.name, client.access.server)
+            census = await estimate(client, live, record=record)
         rows.append((live.name, live.storage, census))
     return rows
 
@@ -190,6 +197,8 @@ def _print(rows: list[Row]) -> None:
         versions = list(dict.fromkeys([*census.counts, *census.candidates]))
         for version in versions:
             mark = "  storage version" if version == storage else ""
+            if mark and census.assumed:
+                mark += ", assumed from storedVersions"
             print(f"  {version:<12} {census.shown(version):>12}{mark}")
         for key, number in census.keys.items():
             mark = "  current key" if key == census.key else ""

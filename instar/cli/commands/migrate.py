@@ -1,7 +1,5 @@
-"""``instar migrate``: rewrites stored objects at the storage version, for one CRD or all.
-
-``tools/migrator`` plans, rewrites, verifies and trims storedVersions.
-"""
+"""``instar migrate``: plans, rewrites, verifies and trims, for one CRD or all; ``--undo`` puts
+objects back."""
 
 from __future__ import annotations
 
@@ -16,31 +14,56 @@ from typing import Any
 
 from instar.base.plurals import counted
 from instar.cli.shared.cluster_flags import read_crds, user_and_host, with_client
-from instar.cli.shared.common_flags import add_cluster_arguments, add_output_argument
+from instar.cli.shared.common_flags import (
+    add_cluster_arguments,
+    add_output_argument,
+    add_qps_argument,
+)
 from instar.cli.shared.failure import CliFailure
+from instar.cli.shared.migrate_undo import undo_migration
 from instar.cli.shared.progress_bar import watching
 from instar.tools.migrator.census.references import dependents, repoint
 from instar.tools.migrator.live_crd import USER_AGENT, LiveCrd, read_live_crd
 from instar.tools.migrator.migration import MigrationOptions, migrate
-from instar.tools.migrator.outcomes import DONE
+from instar.tools.migrator.outcomes import DONE, Fate
 from instar.tools.migrator.plan import Plan
 from instar.tools.migrator.preflight import find_out
 from instar.tools.migrator.progress_file import JournalBusy, ProgressFile, default_path
+from instar.tools.migrator.proof.admission_rules import may_be_mutated
+from instar.tools.migrator.proof.change_scan import scan_rewrites
+from instar.tools.migrator.proof.pass_record import save_record
+from instar.tools.migrator.proof.prover import RewriteProver
 from instar.tools.migrator.propagation_delay import SETTLE, seconds_to_settle
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.undo.journal import (
+    DEFAULT_LIMIT,
+    UndoJournal,
+    UndoJournalError,
+    journal_path,
+)
 from instar.wire.client.client import Client
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("crd", nargs="*", metavar="CRD", help="for example widgets.example.com")
-    add("--all", action="store_true", help="every CRD with objects at old versions")
+    add("--all", action="store_true", help="every CRD that may have objects at old versions")
     add_cluster_arguments(parser)
-    add("--plan", action="store_true", help="print what would be done, and exit")
-    add("--dry-run", action="store_true", help="dry-run every object on the server, write none")
-    add("--concurrency", type=int, default=16, metavar="N", help="objects rewritten concurrently")
-    add("--qps", type=float, default=0, metavar="N", help="requests a second at most; 0: no limit")
+    add(
+        "--plan",
+        action="store_true",
+        help="say what would be done and which fields a rewrite would change, and stop",
+    )
+    add(
+        "--undo",
+        type=Path,
+        metavar="JOURNAL",
+        help="put every object back as the undo journal of a run has it",
+    )
+    add("--dry-run", action="store_true", help="try every object on the server, write none of them")
+    add("--concurrency", type=int, default=16, metavar="N", help="objects at a time")
+    add_qps_argument(parser)
     add("--page", type=int, default=500, metavar="N", help="objects per list request")
     add(
         "--via-status",
@@ -59,10 +82,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also make owner references of other objects, of every kind, name the storage "
         "version instead of versions that are deprecated, not served or gone",
     )
+    add("--rewrite-current", action="store_true", help="even if no object is at another version")
     add(
-        "--rewrite-current",
+        "--trust-stored-versions",
         action="store_true",
-        help="rewrite even if storedVersions is clean already",
+        help="do nothing if status.storedVersions names the storage version alone; any client can "
+        "patch it, so it proves nothing",
     )
     add("--no-verify", action="store_true", help="do not compare contents before and after")
     add(
@@ -83,7 +108,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAMESPACE/]NAME",
-        help="accept the changed content of this object",
+        help="let a rewrite change this object, or take its changed content for the right one",
+    )
+    add(
+        "--accept-change",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="let a rewrite change or drop this field, for example spec.legacy; may be repeated",
     )
     add(
         "--forget",
@@ -92,12 +124,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[NAMESPACE/]NAME",
         help="discard what earlier runs recorded of this object",
     )
-    add("--progress", type=Path, metavar="FILE", help="file that records the progress")
+    add("--progress", type=Path, metavar="FILE", help="where to note how far it got")
+    add(
+        "--journal-limit",
+        type=int,
+        default=DEFAULT_LIMIT >> 20,
+        metavar="MIB",
+        help="stop before the undo journal, which lies beside the progress file, is larger",
+    )
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
     add_output_argument(parser, ("text", "json"))
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.undo is not None:
+        if args.crd or args.all:
+            raise CliFailure("--undo takes the CRD from the journal; name none", code=2)
+        return with_client(
+            args, lambda client: undo_migration(args, client), qps=args.qps, user_agent=USER_AGENT
+        )
     if bool(args.crd) == args.all:
         raise CliFailure("name the CRDs, or pass --all", code=2)
     if args.concurrency < 1 or args.page < 1 or args.retries < 0:
@@ -121,9 +166,12 @@ async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[st
     for raw in await read_crds(client, args.crd):
         live = read_live_crd(raw)
         forced = args.rewrite_current or args.clean_managed_fields or args.owner_references
-        if args.all and not live.old_versions and not forced:
+        trusted = args.trust_stored_versions and not live.old_versions
+        if args.all and (not live.crd.served() or (trusted and not forced)):
             continue
-        documents.append(await _migrate_one(args, client, raw))
+        document = await _migrate_one(args, client, raw)
+        if document is not None:
+            documents.append(document)
     if args.all and not documents and args.output == "text":
         print("nothing to do: no CRD has objects at old versions")
     return documents
@@ -131,7 +179,8 @@ async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[st
 
 async def _migrate_one(
     args: argparse.Namespace, client: Client, raw: dict[str, Any]
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
+    """Return the report; None for a CRD of ``--all`` whose objects are all counted as current."""
     live = read_live_crd(raw)
     if not live.crd.served():
         raise CliFailure(f"{live.name}: no version is served, so no object can be read")
@@ -151,25 +200,50 @@ async def _migrate_one(
         forced=args.rewrite_current or args.clean_managed_fields,
         settle=seconds_to_settle(live, settle, datetime.now(UTC)),
         verify=not (args.no_verify or args.dry_run),
+        trusting=args.trust_stored_versions,
+        accepted=tuple(args.accept_change),
     )
+    if args.all and not plan.needed and not args.owner_references:
+        return None
     _say(args, plan.lines())
-    document = await _run_plan(args, client, plan)
+    document = await _carried_out(args, client, plan)
     if args.owner_references and not plan.obstacles:
-        await _repoint_owners(args, client, live, document)
+        await _repointed(args, client, live, document)
     return document
 
 
-async def _run_plan(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
-    if args.plan or not plan.needed or plan.obstacles:
-        done = not plan.needed and not plan.obstacles
-        ok = done or (args.plan and not plan.obstacles)
-        return {"plan": plan.to_json(), "ok": ok}
+async def _carried_out(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
+    if not plan.needed or plan.obstacles:
+        return {"plan": plan.to_json(), "ok": not plan.obstacles}
+    if args.plan:
+        return await _scanned(args, client, plan)
     report = await _run(args, client, plan)
     _say(args, report.lines())
     return report.to_json()
 
 
-async def _repoint_owners(
+async def _scanned(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
+    """Prove the rewrite of every object, and say what it would change."""
+    options = _options(args, ())
+    prover = RewriteProver(
+        client,
+        plan.live,
+        options.patience,
+        accepted=options.accept_changes,
+        accepted_keys=tuple(args.accept),
+        concurrency=args.concurrency,
+        admission=await may_be_mutated(client, plan.live),
+    )
+    with watching("migrate", args.output == "text") as progress:
+        scan = await scan_rewrites(
+            client, plan.live, prover, options.patience, progress, page=args.page
+        )
+    _say(args, [f"  {line}" for line in scan.lines(plan.live.storage)])
+    ok = not (scan.changing or scan.stopped)
+    return {"plan": {**plan.to_json(), "rewrites": scan.to_json()}, "ok": ok}
+
+
+async def _repointed(
     args: argparse.Namespace, client: Client, live: LiveCrd, document: dict[str, Any]
 ) -> None:
     """Find owner references at versions that will be removed, and change them unless planning."""
@@ -190,36 +264,55 @@ async def _repoint_owners(
 
 async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> MigrationReport:
     path = args.progress or default_path(plan.live.name, plan.facts.server)
+    undo: UndoJournal | None = None
     try:
         journal = ProgressFile(":memory:" if args.dry_run else path)
+        if not args.dry_run:
+            undo = UndoJournal(journal_path(path), limit=args.journal_limit << 20)
     except JournalBusy as error:
         raise CliFailure(f"{error}; wait for it, or give --progress another file") from None
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, sqlite3.Error, UndoJournalError) as error:
         raise CliFailure(f"{path}: {error}; give --progress a file that can be written") from None
     finished = False
     try:
-        _decide(args, journal)
+        options = _options(args, _decide(args, journal))
         with watching("migrate", args.output == "text") as progress:
-            report = await migrate(client, plan, _options(args), journal, progress)
+            report = await migrate(client, plan, options, journal, progress, undo)
         finished = report.ok
+        if finished and not args.dry_run:
+            _keep_record(report)
     except asyncio.CancelledError:
         print(f"instar migrate: {_interrupted(journal)}", file=sys.stderr, flush=True)
         raise
     finally:
         journal.close(remove=finished)
+        if undo is not None:
+            undo.close()
     return report
 
 
-def _decide(args: argparse.Namespace, journal: ProgressFile) -> None:
-    """Record the user's decisions (``--accept``, ``--forget``) about single objects."""
+def _keep_record(report: MigrationReport) -> None:
+    """Record the pass, as proof for ``instar versions`` and ``instar census``."""
+    try:
+        save_record(report.pass_record())
+    except OSError as error:
+        print(f"instar migrate: the record of the pass: {error}", file=sys.stderr)
+
+
+def _decide(args: argparse.Namespace, journal: ProgressFile) -> tuple[str, ...]:
+    """Apply what the user decided about single objects; return those that may change."""
+    accepted = []
     for key in args.accept:
+        known = journal.line(key)
+        if known is not None and known.fate is Fate.REFUSED:
+            accepted.append(key)
         if not journal.accept(key):
-            known = journal.line(key)
             why = "is not known" if known is None else f"is {known.fate}, so there is nothing new"
             raise CliFailure(f"--accept: {key} {why} to accept in {journal.path}")
     for key in args.forget:
         if not journal.forget(key):
             raise CliFailure(f"--forget: {key} is not known in {journal.path}")
+    return tuple(accepted)
 
 
 def _interrupted(journal: ProgressFile) -> str:
@@ -231,7 +324,7 @@ def _interrupted(journal: ProgressFile) -> str:
     )
 
 
-def _options(args: argparse.Namespace) -> MigrationOptions:
+def _options(args: argparse.Namespace, accepted_keys: tuple[str, ...]) -> MigrationOptions:
     return MigrationOptions(
         concurrency=args.concurrency,
         page=args.page,
@@ -240,6 +333,8 @@ def _options(args: argparse.Namespace) -> MigrationOptions:
         via_status=args.via_status,
         clean_managed_fields=args.clean_managed_fields,
         keep_going=args.keep_going,
+        accept_changes=tuple(args.accept_change),
+        accept_keys=accepted_keys,
         patience=RetryPolicy(attempts=args.retries + 1),
         who=user_and_host(),
     )

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.cli.shared.cluster_flags import with_client
-from instar.cli.shared.common_flags import add_cluster_arguments
+from instar.cli.shared.common_flags import add_cluster_arguments, add_qps_argument
 from instar.cli.shared.diffs import add_colour_argument, diff, wants_colour
 from instar.cli.shared.failure import CliFailure
 from instar.kube.history.writes import plain
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_colour_argument(parser)
     add_cluster_arguments(parser)
+    add_qps_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     except SnapshotError as error:
         raise CliFailure(str(error), code=2) from None
     try:
-        return with_client(args, lambda client: _restore(args, client, world))
+        return with_client(args, lambda client: _restore(args, client, world), qps=args.qps)
     except RestoreError as error:
         raise CliFailure(str(error)) from None
     finally:

@@ -14,7 +14,7 @@ from pathlib import Path
 from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.cli.shared.cluster_flags import with_client
-from instar.cli.shared.common_flags import add_cluster_arguments
+from instar.cli.shared.common_flags import add_cluster_arguments, add_qps_argument
 from instar.cli.shared.encrypted_stores import opened
 from instar.cli.shared.etcd_flags import add_etcd_arguments, storage_options
 from instar.cli.shared.failure import CliFailure
@@ -103,6 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--secret-data", action="store_true", help="keep the values of Secrets")
     add("--page", type=int, default=500, metavar="N", help="objects per list request")
+    add_qps_argument(parser)
     add("--json", action="store_true", help="print the manifest")
     add_etcd_arguments(parser)
 
@@ -155,7 +156,7 @@ def _take_snapshot(
             origin = f"kube:{client.access.server}"
             return taking(ClusterSource(client, origin, page=args.page))
 
-        return with_client(args, of_cluster, user_agent=SNAPSHOT)
+        return with_client(args, of_cluster, qps=args.qps, user_agent=SNAPSHOT)
 
 
 async def _waited(work: Awaitable[Manifest]) -> Manifest:

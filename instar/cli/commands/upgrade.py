@@ -9,30 +9,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 from instar.base.json_values import Object
-from instar.cli.shared.cluster_flags import user_and_host, with_client
+from instar.cli.shared.cluster_flags import with_client
 from instar.cli.shared.common_flags import (
     add_cluster_arguments,
     add_output_argument,
+    add_qps_argument,
     add_workload_arguments,
 )
 from instar.cli.shared.failure import CliFailure
+from instar.cli.shared.upgrade_objects import UpgradedObjects, lost_by_release
 from instar.kube.api.crd_codec import CrdDecodeError
 from instar.kube.api.user_agents import MIGRATE
-from instar.tools.migrator.live_crd import read_live_crd
-from instar.tools.migrator.migration import MigrationOptions as MigrationOptions
-from instar.tools.migrator.migration import migrate
-from instar.tools.migrator.plan import Plan
-from instar.tools.migrator.preflight import find_out
-from instar.tools.migrator.progress_file import ProgressFile
-from instar.tools.migrator.propagation_delay import seconds_to_settle
-from instar.tools.migrator.report import MigrationReport
+from instar.tools.migrator.census.version_census import exact_census
 from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.reviewer.config import Config, decide, fail_on
 from instar.tools.reviewer.engine import severity_map
@@ -68,25 +61,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RULE",
         help="ignore findings of this rule (instar review --rules lists them)",
     )
+    add("--config", metavar="FILE", help="of the review, instead of the nearest instar.toml")
+    add("--sample", type=int, default=500, metavar="N", help="objects to try under the new CRD")
     add(
-        "--config",
-        metavar="FILE",
-        help="configuration of the review (default: the nearest instar.toml)",
+        "--accept-change",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="let the migration change or drop this field, for example spec.legacy",
     )
-    add(
-        "--sample", type=int, default=500, metavar="N", help="objects to validate under the new CRD"
-    )
-    add("--no-rollback", action="store_true", help="do not roll a CRD back when a step fails")
-    add(
-        "--wait",
-        type=float,
-        default=60.0,
-        metavar="SECONDS",
-        help="time for a CRD to be established",
-    )
-    add("--concurrency", type=int, default=16, metavar="N", help="objects rewritten concurrently")
-    add("--qps", type=float, default=0, metavar="N", help="requests a second at most; 0: no limit")
-    add("--retries", type=int, default=5, metavar="N", help="retries per request, with back-off")
+    add("--no-rollback", action="store_true", help="leave a CRD as it is when a step fails")
+    add("--wait", type=float, default=60.0, metavar="SECONDS", help="for a CRD to be established")
+    add("--concurrency", type=int, default=16, metavar="N", help="objects at a time")
+    add_qps_argument(parser)
+    add("--retries", type=int, default=5, metavar="N", help="per request, with back-off")
     add("--settle", type=float, default=10.0, metavar="SECONDS", help="as in instar migrate")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
     add_output_argument(parser, ("text", "json"))
@@ -163,16 +151,18 @@ async def _upgrade(
         plan_only=args.plan,
         take_back=not args.no_rollback,
         wait=args.wait,
+        settle=0.0 if await exact_census(client) is not None else args.settle,
         patience=RetryPolicy(attempts=args.retries + 1),
     )
 
     async def judge(old: Object | None, new: Object) -> tuple[bool, tuple[str, ...]]:
         return await _review_change(args, client, config, old, new)
 
-    async def migrate(live: Object, leaving: Sequence[str]) -> MigrationReport | str:
-        return await _migrate_crd(args, client, live, leaving)
-
-    return await upgrade(client, crds, judge, migrate, options)
+    objects = UpgradedObjects(args, client)
+    try:
+        return await upgrade(client, crds, judge, objects.migrate, objects.put_back, options)
+    finally:
+        objects.close()
 
 
 async def _review_change(
@@ -188,47 +178,8 @@ async def _review_change(
         if item.severity in ("error", "warning")
     )
     problems = tuple(str(problem) for problem in report.problems)
-    return report.exit_code(threshold) == 0, (*problems, *lines)
-
-
-async def _migrate_crd(
-    args: argparse.Namespace, client: Client, live: Object, leaving: Sequence[str]
-) -> MigrationReport | str:
-    crd = read_live_crd(live)
-    facts = await find_out(client, crd, via_status=False, concurrency=args.concurrency)
-    settle = 0.0 if facts.is_instar else args.settle
-    plan = Plan(
-        crd,
-        facts,
-        args.concurrency,
-        args.qps,
-        forced=False,
-        settle=seconds_to_settle(crd, settle, datetime.now(UTC)),
-    )
-    if plan.obstacles:
-        return "; ".join(plan.obstacles)
-    options = MigrationOptions(
-        concurrency=args.concurrency,
-        clean_managed_fields=True,
-        leaving=tuple(leaving),
-        patience=RetryPolicy(attempts=args.retries + 1),
-        who=user_and_host(),
-    )
-    journal = ProgressFile()
-    try:
-        return await migrate(client, plan, options, journal, _Notes())
-    finally:
-        journal.close()
-
-
-class _Notes:
-    """Progress as log lines, because a progress bar is useless in a Job's log."""
-
-    def begin(self, phase: str, total: int | None) -> None:
-        return
-
-    def advance(self, count: int) -> None:
-        return
-
-    def note(self, text: str) -> None:
-        print(f"instar upgrade: {text}", file=sys.stderr, flush=True)
+    passed = report.exit_code(threshold) == 0
+    if passed and old is not None:
+        lost = await lost_by_release(args, client, old, new)
+        return not lost, (*problems, *lines, *lost)
+    return passed, (*problems, *lines)

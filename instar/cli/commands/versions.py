@@ -14,13 +14,18 @@ from instar.base.errors import Conflict
 from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.cli.shared.cluster_flags import read_crds, with_client
-from instar.cli.shared.common_flags import add_cluster_arguments, add_output_argument
+from instar.cli.shared.common_flags import (
+    add_cluster_arguments,
+    add_output_argument,
+    add_qps_argument,
+)
 from instar.cli.shared.failure import CliFailure
 from instar.cli.shared.version_edits import DONE, edit_cluster, edit_file
 from instar.kube.api.crd import Crd, CrdVersion
 from instar.kube.api.user_agents import VERSIONS
 from instar.tools.migrator.census.usage import from_audit_logs
 from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.migrator.proof.collection_check import EFFECT_SECONDS
 from instar.tools.migrator.versions.lifecycle import Situation, ago, next_steps, why_safe
 from instar.tools.migrator.versions.version_state import QUIET_DAYS, as_document, situation_of
 from instar.wire.client.client import Client
@@ -57,19 +62,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--clients-migrated", action="store_true", help="unserve: assert that no client uses it")
     add("--dry-run", action="store_true", help="check everything, change nothing")
+    add(
+        "--settle",
+        type=float,
+        default=EFFECT_SECONDS,
+        metavar="SECONDS",
+        help="remove: wait so long before the objects are listed again (not on instar)",
+    )
+    add_qps_argument(parser)
     add_output_argument(parser, ("text", "json"))
 
 
 def run(args: argparse.Namespace) -> int:
     if not args.crd:
-        return with_client(args, lambda client: _overview(args, client))
+        return with_client(args, lambda client: _overview(args, client), qps=args.qps)
     if args.action and not args.version:
         raise CliFailure(f"{args.action} needs a version", code=2)
     if args.offline and not args.file:
         raise CliFailure("--offline needs --file", code=2)
     if args.offline:
         return edit_file(args, None)
-    return with_client(args, lambda client: _with_cluster(args, client), user_agent=VERSIONS)
+    return with_client(
+        args, lambda client: _with_cluster(args, client), qps=args.qps, user_agent=VERSIONS
+    )
 
 
 async def _overview(args: argparse.Namespace, client: Client) -> int:

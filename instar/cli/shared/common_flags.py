@@ -22,6 +22,17 @@ def add_cluster_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
 
 
+def add_qps_argument(parser: argparse._ActionsContainer) -> None:
+    """How fast the command may ask the cluster."""
+    parser.add_argument(
+        "--qps",
+        type=float,
+        default=0,
+        metavar="N",
+        help="requests a second at most; 0: no limit",
+    )
+
+
 def add_output_argument(parser: argparse._ActionsContainer, forms: Iterable[str]) -> None:
     """Add ``--output``; the first form is for people."""
     choices = tuple(forms)

@@ -6,20 +6,26 @@ Called by ``cli/commands/versions.py``.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import io
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml.error import YAMLError
 
-from instar.base.json_values import Object
+from instar.base.errors import Conflict
+from instar.base.json_values import Object, copy_json
 from instar.cli.shared.failure import CliFailure
 from instar.kube.api.crd import GROUP, KIND, is_crd
 from instar.kube.api.encoding.manifests import UnreadableManifest, only_document
 from instar.tools.migrator.census.usage import VersionUsage
+from instar.tools.migrator.census.version_census import exact_census
 from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.migrator.proof.collection_check import why_unreadable
+from instar.tools.migrator.proof.pass_record import follow_edit
 from instar.tools.migrator.versions.crd_edits import EDITS, VersionEdit
 from instar.tools.migrator.versions.lifecycle import (
     STEPS,
@@ -49,19 +55,52 @@ _AFTER = {
     "remove": "drop conversion support for {version} from the webhook, if there is one",
 }
 
+_ATTEMPTS = 5
+
 
 async def edit_cluster(
     args: argparse.Namespace, client: Client, situation: Situation, raw: Object
 ) -> int:
-    """Edit the CRD, guarded by the resourceVersion that was checked."""
+    """Edit the CRD, guarded by the resourceVersion that the checks looked at."""
     wish = _requested_edit(args)
     _raise_if_blocked(args, situation, wish)
     _warn(args, situation)
+    before = copy_json(raw)
     EDITS[args.action](raw, wish)
     dry_run = "All" if args.dry_run else None
-    await client.put(crd_path(args.crd), raw, fieldManager="instar-versions", dryRun=dry_run)
+    path, manager = crd_path(args.crd), "instar-versions"
+    after = await client.put(path, raw, fieldManager=manager, dryRun=dry_run)
+    if not args.dry_run:
+        if args.action == "remove":
+            await _confirm_removal(args, client, before, after)
+        with suppress(OSError):
+            server = client.access.server
+            follow_edit(server, read_live_crd(before), read_live_crd(after))
     _print_result(args, "the cluster")
     return 0
+
+
+async def _confirm_removal(
+    args: argparse.Namespace, client: Client, before: Object, after: Object
+) -> None:
+    """List the collection at every version; put the version back when that fails."""
+    if await exact_census(client) is None:
+        await asyncio.sleep(args.settle)
+    why = await why_unreadable(client, read_live_crd(after))
+    if not why:
+        return
+    removed = next(v for v in before["spec"]["versions"] if v["name"] == args.version)
+    for _ in range(_ATTEMPTS):
+        current = await client.get(crd_path(args.crd))
+        current["spec"]["versions"].append(removed)
+        try:
+            await client.put(crd_path(args.crd), current, fieldManager="instar-versions")
+        except Conflict:
+            continue
+        raise CliFailure(
+            f"{args.version} was put back at once, because {why}; run instar migrate {args.crd}"
+        )
+    raise CliFailure(f"{why}; put {args.version} back into the CRD: other clients change it")
 
 
 def edit_file(

@@ -21,6 +21,7 @@ from instar.tools.migrator.migration import MigrationOptions, migrate
 from instar.tools.migrator.plan import Plan
 from instar.tools.migrator.progress_file import JournalBusy, ProgressFile, default_path
 from instar.tools.migrator.report import MigrationReport
+from instar.tools.migrator.undo.journal import UndoJournal, UndoJournalError, journal_path
 from instar.wire.client.client import Client
 
 log = logging.getLogger(__name__)
@@ -148,13 +149,15 @@ class LocalMigrations:
         except (OSError, sqlite3.Error) as error:
             run.failed(f"the progress file cannot be written: {error}")
             return
-        finished = False
+        finished, undo = False, None
         try:
-            report = await migrate(
-                self._client, plan, MigrationOptions(who="instar console"), journal, run
-            )
+            undo = UndoJournal(journal_path(journal.path))
+            options = MigrationOptions(who="instar console")
+            report = await migrate(self._client, plan, options, journal, run, undo)
             run.finished(report)
             finished = report.ok
+        except UndoJournalError as error:
+            run.failed(str(error))
         except asyncio.CancelledError:
             run.paused()
             raise
@@ -163,3 +166,5 @@ class LocalMigrations:
             run.failed(f"{type(error).__name__}: {error}")
         finally:
             journal.close(remove=finished)
+            if undo is not None:
+                undo.close()

@@ -1,49 +1,103 @@
-"""Whether two readings of an object say the same, and where they do not. Pure.
+"""Compares two readings of one object: digests, changed paths, texts for reports. Pure.
 
-Who owns which field is content too, but has rules of its own: ``ownership.py``.
+Called by the lister (digests), by the proof before a write and by the checks after it. Field
+ownership is compared by ``ownership.py``.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from instar.base.json_values import ABSENT, Object, differing
+from instar.tools.redacting import SHOWN as REDACTED
+from instar.tools.redacting import is_secret, last_name
 
-_BOOKKEEPING = ("resourceVersion", "managedFields")
+_BOOKKEEPING = ("resourceVersion", "managedFields", "generation", "selfLink")
+"""The server writes these by itself; they change with every write."""
 _OWN_PARTS = ("labels", "annotations", "finalizers", "ownerReferences")
 _SHOWN = 3
 _VALUE_LENGTH = 60
+_POSITION = re.compile(r"\[\d+\]")
+
+
+class FieldDifference(NamedTuple):
+    """One place where two readings of an object differ."""
+
+    path: str
+    """As in ``spec.ports[2].name``."""
+    before: Any
+    """``ABSENT`` when only the later reading has the field."""
+    after: Any
+
+    @property
+    def field(self) -> str:
+        """The path without list positions, the same for all objects: ``spec.ports[].name``."""
+        return _POSITION.sub("[]", self.path)
+
+    @property
+    def is_loss(self) -> bool:
+        return self.after is ABSENT
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self._shown(self.before)} -> {self._shown(self.after)}"
+
+    def _shown(self, value: Any) -> str:
+        if value is ABSENT:
+            return "absent"
+        if is_secret(last_name(self.path)):
+            return REDACTED
+        text = orjson.dumps(value).decode()
+        return text if len(text) <= _VALUE_LENGTH else f"{text[: _VALUE_LENGTH - 1]}…"
+
+
+def differences(before: Object, after: Object) -> Iterator[FieldDifference]:
+    """Yield the places where two readings at one version differ, without bookkeeping."""
+    for path, old, new in differing(content_of(before), content_of(after)):
+        yield FieldDifference(path, old, new)
+
+
+def content_of(obj: Object) -> Object:
+    """Return the object without what the server writes by itself."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
+    return {**obj, "metadata": metadata}
 
 
 def digest(obj: Object) -> str:
-    """A short hash of each part a client cares about, in one text: equal when nothing differs."""
-    parts = {name: value for name, value in obj.items() if name != "metadata"}
-    metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
+    """Return a short hash of each part of an object, in one text; equal when nothing differs."""
+    content = content_of(obj)
+    metadata = content.pop("metadata")
     for name in _OWN_PARTS:
         if name in metadata:
-            parts[f"metadata.{name}"] = metadata.pop(name)
-    parts["metadata"] = metadata
-    return ";".join(f"{name}:{_hash(parts[name])}" for name in sorted(parts))
+            content[f"metadata.{name}"] = metadata.pop(name)
+    content["metadata"] = metadata
+    return ";".join(f"{name}:{_hash(content[name])}" for name in sorted(content))
 
 
 def changed_parts(before: str, after: str) -> list[str]:
-    """Which parts two digests disagree about."""
+    """Return the parts that two digests disagree about."""
     old, new = (dict(_split(text)) for text in (before, after))
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
 def changes(before: Object, after: Object) -> list[str]:
-    """The first few differences of two readings, as ``spec.size: 3 -> 7``."""
+    """Return the first few differences of two readings, as ``spec.size: 3 -> 7``."""
     found = []
-    for path, old, new in differing(_content(before), _content(after)):
-        found.append(f"{path}: {_shown(old)} -> {_shown(new)}")
+    for difference in differences(before, after):
+        found.append(str(difference))
         if len(found) > _SHOWN:
             return [*found[:_SHOWN], "and more"]
     return found
+
+
+def is_covered(field: str, accepted: str) -> bool:
+    """Return whether a user who accepts changes of ``accepted`` accepts those of ``field``."""
+    accepted = accepted.lstrip(".")
+    return field == accepted or field.startswith((f"{accepted}.", f"{accepted}["))
 
 
 def _split(text: str) -> Iterator[tuple[str, str]]:
@@ -55,15 +109,3 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
 def _hash(value: Any) -> str:
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(text, digest_size=12).hexdigest()
-
-
-def _content(obj: Object) -> Object:
-    metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
-    return {**obj, "metadata": metadata}
-
-
-def _shown(value: Any) -> str:
-    if value is ABSENT:
-        return "absent"
-    text = orjson.dumps(value).decode()
-    return text if len(text) <= _VALUE_LENGTH else f"{text[: _VALUE_LENGTH - 1]}…"

@@ -1,4 +1,4 @@
-"""The migration as its CRD shows it: a condition while it runs, storedVersions trimmed at the end.
+"""Writes a migration into the status of its CRD: a condition while it runs, then storedVersions.
 
 Every write is guarded by the CRD's resourceVersion, and the trimming by its generation too: a
 storage version that moved during the run may have put objects back.
@@ -30,7 +30,7 @@ class CrdStatus:
         self._who = who
 
     async def begin(self) -> str:
-        """Mark the CRD as migrating; what another run left there, to be told to the user."""
+        """Mark the CRD as migrating. Return the message of another run that still marks it."""
         crd = await self._read()
         found = _condition(crd)
         other = found["message"] if found.get("status") == "True" else ""
@@ -42,7 +42,7 @@ class CrdStatus:
         return str(other)
 
     async def end(self, *, prune: bool, message: str) -> str:
-        """Why storedVersions was not trimmed; empty when it was."""
+        """Unmark the CRD. Return why storedVersions was not trimmed; empty when it was."""
         for _ in range(_ATTEMPTS):
             crd = await self._read()
             live = read_live_crd(crd)
@@ -68,7 +68,7 @@ class CrdStatus:
             except Conflict:
                 continue
             return refusal
-        return "the CRD is changed by somebody all the time"
+        return "other clients change the CRD all the time"
 
     async def _change(self, make: Any) -> None:
         for _ in range(_ATTEMPTS):

@@ -1,4 +1,7 @@
-"""One object as it was read: what a write is guarded by, and what it is compared with. Pure."""
+"""One object as the lister read it: the guard of its write and what the result is compared with.
+
+Made by ``object_pages.py``, used by the proof, the writer, the journals and the verification. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import field, replace
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
+from instar.tools.migrator.content_diff import digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,25 +19,30 @@ class ListedObject:
     uid: str
     revision: str
     digests: Mapping[str, str] = field(default_factory=dict)
-    """By version; one that could not be read is missing."""
+    """By version; a version that could not be read is missing."""
     entries: tuple[Object, ...] = ()
     """``managedFields`` as they are."""
     managed_fields: list[Object] | None = None
     """What they should become, where some name a version that is gone or leaving."""
     obj: Object | None = None
-    """The reading at the version we write at, as long as it is in hand."""
+    """The reading at the version that is written."""
     readings: Mapping[str, Object] = field(default_factory=dict)
-    """All readings, where somebody asked to keep them."""
+    """The object at every version that could be read, where the lister was told to keep them."""
 
     @property
     def expected(self) -> list[Object]:
-        """Who should own what after the write."""
+        """The ``managedFields`` that the object should have after the write."""
         return list(self.entries) if self.managed_fields is None else self.managed_fields
 
     def same_content(self, digests: Mapping[str, str]) -> bool:
-        """Equal at every version both were read at, and at one at least."""
+        """Return whether the contents are equal at every version that both were read at, and at
+        one at least."""
         shared = self.digests.keys() & digests.keys()
         return bool(shared) and all(self.digests[name] == digests[name] for name in shared)
+
+    def has_content(self, version: str, obj: Object) -> bool:
+        """Return whether the reading at a version is equal to ``obj``."""
+        return self.digests.get(version) == digest(obj)
 
     def with_digests_of(self, digests: Mapping[str, str]) -> ListedObject:
         return replace(self, digests=dict(digests))

@@ -1,4 +1,4 @@
-"""What a migration is about: one CRD as the migrator needs it. Pure."""
+"""The CRD of a migration, read from the cluster, with the paths of its objects. Pure."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def latest(times: Iterable[str | None]) -> datetime | None:
 
 
 def key_of(obj: Object) -> str:
-    """``namespace/name``, or the name alone: an object's identity in journal and report."""
+    """Return ``namespace/name``, or the name alone: an object's identity in journal and report.
+    Bytes that no API server wrote may have no name."""
     metadata = obj["metadata"]
-    namespace, name = metadata.get("namespace"), metadata["name"]
+    namespace, name = metadata.get("namespace"), metadata.get("name") or "(no name)"
     return f"{namespace}/{name}" if namespace else str(name)

@@ -1,4 +1,8 @@
-"""One CRD's migration from beginning to end: mark, rewrite, verify, trim, report."""
+"""Runs the migration of one CRD: mark the CRD, rewrite, verify, trim storedVersions, report.
+
+Called by ``instar migrate``, ``instar upgrade``, ``instar rehearse`` and the console, which open
+the progress file and the undo journal.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +23,18 @@ from instar.tools.migrator.outcomes import Commands, Fate, Quarantined, suggesti
 from instar.tools.migrator.plan import Plan
 from instar.tools.migrator.progress import Progress
 from instar.tools.migrator.progress_file import ProgressFile
+from instar.tools.migrator.proof.admission_rules import may_be_mutated
+from instar.tools.migrator.proof.prover import RewriteProver
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
-from instar.tools.migrator.rewrite_pass import RewritePass, Stopped
+from instar.tools.migrator.rewrite_pass import RewritePass, Safeguards, Stopped
+from instar.tools.migrator.undo.journal import JournalSubject, UndoJournal, UndoJournalError
+from instar.tools.migrator.undo.put_back import ObjectRestorer
 from instar.tools.migrator.verify import Proof
 from instar.wire.client.client import Client
 
 MOST_QUARANTINED = 1000
-"""A report names so many objects; the progress file knows the others."""
+"""A report names so many objects; the others are in the progress file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +48,40 @@ class MigrationOptions:
     leaving: tuple[str, ...] = ()
     """More versions whose ownership entries are carried over."""
     keep_going: bool = False
+    prove: bool = True
+    """Compute or try before each write what it would change. A rehearsal works on a copy."""
+    accept_changes: tuple[str, ...] = ()
+    """Paths whose change by a rewrite the user accepts."""
+    accept_keys: tuple[str, ...] = ()
+    """Objects whose change by a rewrite the user accepts."""
     patience: RetryPolicy = field(default_factory=RetryPolicy)
-    who: str = "somebody"
+    who: str = "unknown"
+    """Who runs it, for the condition of the CRD."""
 
 
 async def migrate(
-    client: Client, plan: Plan, options: MigrationOptions, journal: ProgressFile, progress: Progress
+    client: Client,
+    plan: Plan,
+    options: MigrationOptions,
+    journal: ProgressFile,
+    progress: Progress,
+    undo: UndoJournal | None = None,
 ) -> MigrationReport:
-    """The plan has no obstacles. Never raises for what happens to objects."""
+    """Run a plan without obstacles. Never raises for what happens to objects.
+
+    ``undo`` keeps objects as they were before their write; None on copies and in dry runs.
+    """
     began = time.monotonic()
     report = MigrationReport(plan, dry_run=options.dry_run, progress_file=journal.path)
     report.resumed = journal.begin(_identity(plan, options))
+    if undo is not None:
+        crd = plan.live.crd
+        try:
+            undo.begin(JournalSubject(plan.facts.server, crd.name, crd.uid), resumed=report.resumed)
+        except UndoJournalError as error:
+            report.stopped = str(error)
+            return report
+        report.undo_journal = undo.path
     if report.resumed and options.dry_run:
         journal.forget_position()
     status = CrdStatus(client, plan.live, options.patience, options.who)
@@ -59,11 +90,11 @@ async def migrate(
         if other and not report.resumed:
             progress.note(f"note: {other}; running twice does no harm")
     try:
-        await _rewrite_and_prove(client, plan, options, journal, progress, report)
+        await _rewrite_and_verify(client, plan, options, journal, progress, undo, report)
     except Stopped as stopped:
         report.stopped = str(stopped)
     except asyncio.CancelledError:
-        # Ctrl-C: nobody else should believe that this still runs.
+        # Ctrl-C: the condition of the CRD must not say that this still runs.
         if not options.dry_run:
             with suppress(ApiError):
                 await status.end(prune=False, message="the run was interrupted")
@@ -76,12 +107,13 @@ async def migrate(
     return report
 
 
-async def _rewrite_and_prove(
+async def _rewrite_and_verify(
     client: Client,
     plan: Plan,
     options: MigrationOptions,
     journal: ProgressFile,
     progress: Progress,
+    undo: UndoJournal | None,
     report: MigrationReport,
 ) -> None:
     """Raises ``Stopped`` where going on makes no sense now."""
@@ -91,44 +123,69 @@ async def _rewrite_and_prove(
         live,
         options.patience,
         limit=options.page,
-        verify=verify,
+        verify=verify or options.prove,
         leaving=[*options.leaving, *(live.leaving if options.clean_managed_fields else ())],
+    )
+    prover = RewriteProver(
+        client,
+        live,
+        options.patience,
+        accepted=options.accept_changes,
+        accepted_keys=options.accept_keys,
+        concurrency=options.concurrency,
+        admission=options.prove and await may_be_mutated(client, live),
     )
     writer = NoopWriter(
         client,
         live,
         options.patience,
         lister,
+        prover,
         dry_run=options.dry_run,
         via_status=options.via_status,
     )
+    restorer = None if undo is None else ObjectRestorer(client, live, options.patience, undo)
     rewriting = RewritePass(
         lister,
         writer,
         journal,
         progress,
         options.patience,
+        Safeguards(
+            prover,
+            prove=options.prove,
+            undo=undo,
+            restorer=restorer,
+            compare=verify,
+        ),
         concurrency=options.concurrency,
         keep_going=options.keep_going or options.dry_run,
         try_first=verify,
     )
+    report.changes, report.put_back = prover.tally, rewriting.result.put_back
     if not options.dry_run:
         await _take_effect(plan, lister, journal, progress)
-    passed = await rewriting.run()
-    report.unreadable = {key: error.message for key, error in passed.unreadable.items()}
-    report.restored = passed.restored
+    try:
+        await rewriting.run()
+    finally:
+        passed = rewriting.result
+        report.unreadable = {key: error.message for key, error in passed.unreadable.items()}
+        report.restored = passed.restored
     if not options.dry_run:
-        proof = Proof(lister, journal, writer.rewrite, compare=options.verify)
+        proof = Proof(lister, journal, rewriting, compare=options.verify)
         report.verification = await proof.look(progress)
+        report.revision = journal.effective
 
 
 async def _take_effect(
     plan: Plan, lister: Lister, journal: ProgressFile, progress: Progress
 ) -> None:
-    """Wait until every API server writes the storage version, and note from where on it does."""
-    if journal.effective:
-        return
-    if plan.settle > 0:
+    """Wait until every API server writes the storage version, and note from where on it does.
+
+    A run that goes on does not wait again, but notes the present revision: what was written to
+    the store between the runs is looked at again.
+    """
+    if plan.settle > 0 and not journal.effective:
         progress.note(f"waiting {plan.settle:g} s for every API server to know the CRD (--settle)")
         await asyncio.sleep(plan.settle)
     try:
@@ -147,11 +204,14 @@ async def _finish(client: Client, plan: Plan, status: CrdStatus, report: Migrati
 
 
 def _refusal(report: MigrationReport) -> str:
-    """Why nothing may be trimmed, going by the run itself."""
+    """Return why storedVersions must not be trimmed, by the outcome of the run."""
     if report.stopped:
         return "the run was stopped"
     if report.counts.get(Fate.PENDING) or report.counts.get(Fate.DEFERRED):
         return "not every object was tried"
+    refused = report.counts.get(Fate.REFUSED, 0)
+    if refused:
+        return f"a rewrite would change {counted(refused, 'object')}"
     differing = report.counts.get(Fate.DIFFERS, 0)
     if differing:
         return f"the content of {counted(differing, 'object')} changed"
@@ -167,7 +227,7 @@ def _refusal(report: MigrationReport) -> str:
 
 
 async def _left_behind(client: Client, plan: Plan) -> str:
-    """Where the server can count, it has the last word."""
+    """Return how many objects an instar server counts at other versions."""
     if not plan.facts.is_instar:
         return ""
     census = await exact_census(client)
@@ -198,6 +258,7 @@ def _commands(plan: Plan, key: str) -> Commands:
         delete=f"kubectl delete {about}",
         namespace=f"kubectl create namespace {namespace}",
         accept=f"instar migrate {crd.name} --accept {key}",
+        key=f"{crd.group}/{crd.names.plural}/{key}",
     )
 
 

@@ -1,14 +1,19 @@
-"""One object written back unchanged, guarded by its resourceVersion."""
+"""Writes one object back unchanged, guarded by its resourceVersion.
+
+Called by ``rewrite_pass.py`` for objects that were proven and journalled. When another client
+writes an
+object first, the object is read again, proven and journalled again (``guard``), and written then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
 from instar.base.errors import ApiError, Conflict, NotFound
 from instar.base.json_values import Object
-from instar.tools.migrator.content_diff import changes, digest
+from instar.tools.migrator.content_diff import digest
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.live_crd import USER_AGENT, LiveCrd
 from instar.tools.migrator.object_pages import Lister
@@ -21,12 +26,20 @@ from instar.tools.migrator.outcomes import (
     unwritable,
 )
 from instar.tools.migrator.ownership import entries_of, lost
+from instar.tools.migrator.proof.prover import RewriteProver
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
 from instar.wire.client.client import Client
 
 _ROUNDS = 4
-"""So often somebody else may be faster before we leave an object to them."""
+"""So often another client may be faster before the object is left to it."""
 _RESTORES = 4
+
+WriteGuard = Callable[[ListedObject], Awaitable[ObjectResult | None]]
+"""Proves and journals an object that was read again; an outcome means that it is not written."""
+
+
+async def _unguarded(found: ListedObject) -> ObjectResult | None:
+    return None
 
 
 class NoopWriter:
@@ -36,6 +49,7 @@ class NoopWriter:
         live: LiveCrd,
         patience: RetryPolicy,
         lister: Lister,
+        prover: RewriteProver,
         *,
         dry_run: bool = False,
         via_status: bool = False,
@@ -44,11 +58,12 @@ class NoopWriter:
         self._live = live
         self._patience = patience
         self._lister = lister
+        self._prover = prover
         self._dry_run = dry_run
         self._subresource = "status" if via_status else ""
 
-    async def rewrite(self, found: ListedObject) -> ObjectResult:
-        """Never raises an ``ApiError``: whatever happens is the object's outcome."""
+    async def rewrite(self, found: ListedObject, guard: WriteGuard = _unguarded) -> ObjectResult:
+        """Never raises an ``ApiError``: what happens to the object is its outcome."""
         if self._subresource and found.managed_fields is not None:
             text = "its managedFields name a version that is gone, and /status cannot mend them"
             return ObjectResult(found.key, Fate.FAILED, reason="OwnershipAtRisk", message=text)
@@ -60,6 +75,7 @@ class NoopWriter:
                 return await self._not_found(found, error)
             except Conflict as error:
                 outcome, found = await self._after_conflict(first, found, error)
+                outcome = outcome or await guard(found)
                 if outcome is not None:
                     return outcome
                 reading = found
@@ -67,7 +83,7 @@ class NoopWriter:
                 return failed(found.key, error)
             else:
                 outcome = await self._judged(found, after)
-                return replace(outcome, reading=reading)
+                return replace(outcome, reading=outcome.reading or reading)
         return ObjectResult(found.key, Fate.OVERTAKEN, found.revision, reading=reading)
 
     async def _patch(self, found: ListedObject) -> Object:
@@ -87,15 +103,18 @@ class NoopWriter:
         revision = after["metadata"].get("resourceVersion", "")
         before = found.digests.get(version)
         if before is not None and digest(after) != before:
-            what = changes(found.obj, after) if found.obj is not None else []
-            return differs(found.key, revision, version, what)
+            changes = self._prover.seen_changes(found, version, after)
+            if changes or found.readings.get(version) is None:
+                what = [str(change.difference) for change in changes[:3]]
+                why = self._prover.explained(changes) if changes else ""
+                return differs(found.key, revision, version, what, why)
         missing = lost(found.expected, entries_of(after))
         restored = False
         if missing and not self._dry_run and not self._subresource:
             after, missing = await self._restored(found, after, missing)
             revision, restored = after["metadata"].get("resourceVersion", ""), not missing
         if missing:
-            return dispossessed(found.key, revision, missing)
+            return dispossessed(found.key, revision, missing, again=not self._dry_run)
         if self._dry_run:
             return ObjectResult(found.key, Fate.WOULD_PASS, revision)
         fate = Fate.CURRENT if revision == found.revision else Fate.REWRITTEN
@@ -104,7 +123,7 @@ class NoopWriter:
     async def _restored(
         self, found: ListedObject, after: Object, missing: list[str]
     ) -> tuple[Object, list[str]]:
-        """A server that drops entries when a webhook hiccups takes them back when asked."""
+        """Write the owners again that the server dropped because a webhook failed."""
         for _ in range(_RESTORES):
             revision = after["metadata"].get("resourceVersion", "")
             again = replace(found, revision=revision, managed_fields=_merged(found, after))
@@ -118,7 +137,7 @@ class NoopWriter:
         return after, missing
 
     async def _not_found(self, found: ListedObject, error: NotFound) -> ObjectResult:
-        """Gone is what a read calls gone: a write may miss the namespace instead."""
+        """Only a read says that an object is gone; a write may miss the namespace instead."""
         try:
             await self._lister.again(found.key)
         except NotFound:
@@ -130,8 +149,8 @@ class NoopWriter:
     async def _after_conflict(
         self, first: ListedObject, found: ListedObject, error: Conflict
     ) -> tuple[ObjectResult | None, ListedObject]:
-        """Somebody was faster: perhaps we ourselves, before a kill or a lost answer. Read again;
-        what says the same as at first is still compared with the first reading."""
+        """Read the object again. The other writer may have been this tool, before a kill or a lost
+        answer: an object with the same content is still compared with its first reading."""
         try:
             now = await self._lister.again(found.key)
         except NotFound:
@@ -143,13 +162,13 @@ class NoopWriter:
         if now.uid == first.uid and now.same_content(first.digests):
             now = now.with_digests_of({**now.digests, **first.digests})
             if first.expected and not now.entries:
-                # Nobody's doing but a server's: see ownership.py.
+                # The server dropped them: see ownership.py.
                 now = replace(now, managed_fields=first.expected)
         return None, now
 
 
 def _merged(found: ListedObject, after: Object | None) -> list[Object]:
-    """What should be owned, and what others came to own since."""
+    """Return the entries that are expected, and those of other managers since."""
     known = {_identity(entry) for entry in found.expected}
     others: Iterable[Object] = entries_of(after) if after is not None else ()
     return [*found.expected, *(entry for entry in others if _identity(entry) not in known)]

@@ -1,4 +1,7 @@
-"""What became of one object, and what to tell whoever has to mend it. Pure."""
+"""The outcome of one object in a migration, and the fix that a report suggests. Pure.
+
+Made by the prover, the writer and the verification; kept in the progress file.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +33,25 @@ class Fate(StrEnum):
     WOULD_PASS = "would-pass"
     """Dry run."""
     DEFERRED = "deferred"
-    """Server or webhook did not answer; the object may be fine, and is tried again at the end."""
+    """Server or webhook did not answer, or owners were lost; it is tried again at the end."""
     FAILED = "failed"
     DIFFERS = "differs"
-    """Rewriting changed its content, or who owns it."""
+    """Rewriting changed its content or its field owners."""
+    REFUSED = "refused"
+    """Rewriting would change its content, so it was not written."""
 
 
 DONE = frozenset({Fate.REWRITTEN, Fate.CURRENT, Fate.OVERTAKEN, Fate.GONE})
 WRITTEN = frozenset({Fate.REWRITTEN, Fate.CURRENT})
+TROUBLED = (Fate.FAILED, Fate.DIFFERS, Fate.REFUSED)
+"""Objects that a person has to look at."""
 
 NAMESPACE_GONE = "NamespaceGone"
 UNWRITABLE = "ReadableNotWritable"
 CONTENT_CHANGED = "ContentChanged"
+WOULD_CHANGE = "WouldChange"
+UNREACHABLE = "ListedNotFound"
+UNDECODABLE = "Undecodable"
 OWNERSHIP_LOST = "OwnershipLost"
 VETO = "PolicyVeto"
 
@@ -59,7 +69,7 @@ class ObjectResult:
     reading: ListedObject | None = None
     """What it was compared with, where that is newer than the first reading."""
     restored: bool = False
-    """The server had dropped who owns what, and was given it back."""
+    """The server had dropped field owners, and they were written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,8 @@ class Commands:
     delete: str
     namespace: str
     accept: str
+    key: str = ""
+    """``namespace/name``, the end of its key in etcd."""
 
 
 def failed(key: str, error: ApiError) -> ObjectResult:
@@ -98,15 +110,38 @@ def unwritable(key: str, error: ApiError) -> ObjectResult:
     return ObjectResult(key, Fate.FAILED, reason=reason, message=error.message)
 
 
-def differs(key: str, revision: str, where: str, what: Iterable[str] = ()) -> ObjectResult:
+def differs(
+    key: str, revision: str, where: str, what: Iterable[str] = (), why: str = ""
+) -> ObjectResult:
+    """Return the outcome of an object that a rewrite changed. ``why`` says what changed it."""
     shown = "; ".join(what)
     text = f"content is not the same as before at {where}{f': {shown}' if shown else ''}"
+    text += f" ({why})" if why else ""
     return ObjectResult(key, Fate.DIFFERS, revision=revision, reason=CONTENT_CHANGED, message=text)
 
 
-def dispossessed(key: str, revision: str, owners: Iterable[str]) -> ObjectResult:
+def refused(key: str, revision: str, text: str) -> ObjectResult:
+    """Return the outcome of an object that was not written, because the write would change it."""
+    return ObjectResult(
+        key,
+        Fate.REFUSED,
+        revision=revision,
+        reason=WOULD_CHANGE,
+        message=f"a rewrite would change it, so it was not written: {text}",
+    )
+
+
+def unreachable(key: str, why: str) -> ObjectResult:
+    """Return the outcome of an object that lists show and requests by name do not reach."""
+    return ObjectResult(key, Fate.FAILED, reason=UNREACHABLE, message=why)
+
+
+def dispossessed(key: str, revision: str, owners: Iterable[str], *, again: bool) -> ObjectResult:
+    """Return the outcome of an object that lost field owners; ``again``: write them once more when
+    all other objects are done."""
     text = f"field ownership was lost: {'; '.join(owners)}"
-    return ObjectResult(key, Fate.DIFFERS, revision=revision, reason=OWNERSHIP_LOST, message=text)
+    fate = Fate.DEFERRED if again else Fate.DIFFERS
+    return ObjectResult(key, fate, revision=revision, reason=OWNERSHIP_LOST, message=text)
 
 
 def suggestion(reason: str, message: str, commands: Commands) -> str:
@@ -124,11 +159,28 @@ def suggestion(reason: str, message: str, commands: Commands) -> str:
         return "the admission policy must let an unchanged object pass (mend or unbind it)"
     if reason == Invalid.reason:
         return f"make the object valid ({commands.edit}), or relax the schema, then run again"
+    if reason == WOULD_CHANGE:
+        return (
+            "add the field to the storage version's schema or mend the conversion, then run "
+            f"again; or accept the change of the path (--accept-change PATH) or of this object "
+            f"({commands.accept})"
+        )
+    if reason == UNREACHABLE:
+        return (
+            "its key in etcd and its metadata differ; compare them (instar census --storage "
+            "etcd://…), then write it again under its own name or delete the key in etcd"
+        )
+    if reason == UNDECODABLE:
+        return (
+            "put the version that it is stored in back into the CRD, or mend or delete its value "
+            f"in etcd (key …/{commands.key}); with the feature gate "
+            "AllowUnsafeMalformedObjectDeletion: kubectl delete with "
+            "ignoreStoreReadErrorWithClusterBreakingPotential"
+        )
     if reason == CONTENT_CHANGED:
         return (
-            "a conversion or a mutating admission webhook changes objects on a write that "
-            "changes nothing; mend it, restore this object, then run again; or take the object "
-            f"as it is now: {commands.accept}"
+            "mend what changed it, then run again; or take the object as it is now: "
+            f"{commands.accept}"
         )
     if reason == OWNERSHIP_LOST:
         return (

@@ -1,4 +1,4 @@
-"""Who owns which field, kept through a rewrite. Pure.
+"""Keeps field ownership (``managedFields``) through a rewrite. Pure.
 
 kube-apiserver drops every entry of ``managedFields`` when one of them names a version that is
 gone from the CRD, and when a conversion webhook fails for one of them; the write succeeds all the
@@ -76,7 +76,7 @@ def relabelled(
 
 
 def lost(before: Iterable[Object], after: Iterable[Object]) -> list[str]:
-    """Owners who own less than they did, each as ``argocd (Apply): .spec.size``.
+    """Return the managers that own less than before, each as ``argocd (Apply): .spec.size``.
 
     A field that became part of an atomic one is still owned, with its parent.
     """
@@ -90,6 +90,11 @@ def lost(before: Iterable[Object], after: Iterable[Object]) -> list[str]:
             more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
             found.append(f"{_named(owner)}: {paths}{more}")
     return found
+
+
+def is_same_ownership(before: Iterable[Object], after: Iterable[Object]) -> bool:
+    """Return whether every manager owns what it owned; times and versions do not count."""
+    return _by_owner(before) == _by_owner(after)
 
 
 _Owner = tuple[str, str, str]
@@ -159,7 +164,7 @@ def _add(table: dict[tuple[str, ...], Object], entry: Object) -> None:
 
 
 def _seed(last: Object, api_version: str) -> Object:
-    """An empty list would make the next apply believe nobody ever owned anything and take over
+    """With an empty list the next apply would find no owner and take over
     all fields under one stand-in owner, so the last entry leaves a minimal one behind."""
     return {
         **last,

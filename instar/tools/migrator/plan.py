@@ -1,4 +1,7 @@
-"""What a run would do and what it would cost, as one value to show before anything is written."""
+"""The plan of a migration: what it would do, what stops it, how long it takes. Pure.
+
+Made by the commands from what ``preflight.py`` found out, shown before anything is written.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.tools.migrator.census.version_census import StoredVersionCensus
 from instar.tools.migrator.live_crd import LiveCrd
+from instar.tools.migrator.proof.rewrite_effect import fields_only_in, unaccepted_fields
+
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +43,42 @@ class Plan:
     settle: float = 0.0
     """Seconds to wait first, until every API server knows the CRD's last change."""
     verify: bool = True
+    trusting: bool = False
+    """Believe a storedVersions that names the storage version alone."""
+    accepted: tuple[str, ...] = ()
+    """Paths whose change by a rewrite the user accepts."""
 
     @property
     def needed(self) -> bool:
-        return bool(self.live.old_versions) or self.forced
+        """Whether objects may be at other versions. Only a count of the stored bytes excludes it,
+        or the user's word."""
+        if self.live.old_versions or self.forced:
+            return True
+        census = self.facts.census
+        if census is not None and census.exact:
+            return bool(census.stale(self.live.storage))
+        return not self.trusting
+
+    @property
+    def unseen_fields(self) -> dict[str, list[str]]:
+        """Fields that only a version shows that is not served, by version: whether objects hold
+        them cannot be read, and a rewrite under conversion None would drop them."""
+        crd, census = self.live.crd, self.facts.census
+        written = crd.version(self.live.write_version)
+        if crd.conversion.strategy != "None" or crd.preserve_unknown or written is None:
+            return {}
+        found = {}
+        for version in crd.versions:
+            if version.served or version.name == self.live.write_version:
+                continue
+            if census is not None and census.exact and not census.at_most(version.name):
+                continue
+            if self.trusting and version.name not in crd.stored_versions:
+                continue
+            fields = fields_only_in(version.schema, written.schema)
+            if names := unaccepted_fields(fields, self.accepted):
+                found[version.name] = names
+        return found
 
     @property
     def obstacles(self) -> list[str]:
@@ -56,16 +94,29 @@ class Plan:
             f"{version} cannot be used: {why}"
             for version, why in self.facts.version_trouble.items()
         ]
+        for version, names in self.unseen_fields.items():
+            shown = ", ".join(names[:_SHOWN]) + (" and more" if len(names) > _SHOWN else "")
+            accepts = " ".join(f"--accept-change {name}" for name in names[:_SHOWN])
+            found.append(
+                f"objects stored at {version} may hold {shown}, which {self.live.write_version} "
+                f"would drop and no served version shows; serve {version}, so that they can be "
+                f"compared (instar versions {crd.name} serve {version}), or let them go: {accepts}"
+            )
         return found
 
     @property
     def seconds(self) -> float | None:
-        """Expected time of everything: settling, listing twice, writing; or what --qps allows."""
+        """Return the expected time of settling, listing twice, proving and writing, or what --qps
+        allows. With a webhook each object costs a dry run and a read per other served version."""
         count, each = self.facts.objects, self.facts.seconds_per_write
         if count is None or each is None:
             return None
+        requests = 1
+        if self.live.crd.conversion.strategy != "None":
+            requests += 2 * (len(self.live.read_versions) - 1)
         reading = self.facts.seconds_per_read * (2 if self.verify else 1)
-        return self.settle + max(count * (each + reading), count / self.qps if self.qps else 0.0)
+        paced = count * requests / self.qps if self.qps else 0.0
+        return self.settle + max(count * (each * requests + reading), paced)
 
     def to_json(self) -> Object:
         crd = self.live.crd
@@ -107,7 +158,14 @@ class Plan:
         lines += [f"  warning: {text}" for text in facts.warnings]
         lines += [f"  cannot start: {text}" for text in self.obstacles]
         if not self.needed:
-            lines.append("  nothing to do: every object is stored at the storage version")
+            exact = self.facts.census is not None and self.facts.census.exact
+            why = (
+                "every object is stored at the storage version"
+                if exact
+                else "storedVersions names the storage version alone, and is believed "
+                "(--trust-stored-versions)"
+            )
+            lines.append(f"  nothing to do: {why}")
         return lines
 
 

@@ -1,4 +1,7 @@
-"""Looks before anybody leaps: permissions, webhook health, counts and speed. Writes nothing."""
+"""Read-only preflight checks of a migration: permissions, webhook health, counts and speed.
+
+Called by the commands that plan a migration. Writes are sent as dry runs only.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
+from statistics import median
 from typing import NamedTuple
 
 from cryptography import x509
@@ -22,6 +26,7 @@ from instar.tools.migrator.object_pages import Lister
 from instar.tools.migrator.object_writer import NoopWriter
 from instar.tools.migrator.outcomes import ObjectResult
 from instar.tools.migrator.plan import Facts
+from instar.tools.migrator.proof.prover import RewriteProver
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
 from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path
@@ -52,19 +57,19 @@ async def find_out(
     sample: list[Object] = []
     reading = 0.0
     for name in live.read_versions:
-        began = time.monotonic()
         try:
-            listing = partial(client.list, live.path(name), limit=_SAMPLES)
-            page = await call_with_retries(listing, _BRIEF)
+            listing = partial(_timed_list, client, live.path(name))
+            page, seconds = await call_with_retries(listing, _BRIEF)
         except ApiError as error:
             trouble[name] = error.message
             continue
-        reading += (time.monotonic() - began) / max(len(page.get("items") or ()), 1)
+        reading += seconds / max(len(page.get("items") or ()), 1)
         if total is None:
             total, sample = _count(page), page.get("items") or []
     once = RetryPolicy(attempts=1)
     lister = Lister(client, live, once, verify=False)
-    writer = NoopWriter(client, live, once, lister, dry_run=True, via_status=via_status)
+    prover = RewriteProver(client, live, once)
+    writer = NoopWriter(client, live, once, lister, prover, dry_run=True, via_status=via_status)
     trial = await _try_writes(writer, sample, concurrency)
     warnings = list(_warnings(live))
     if trial.passed:
@@ -83,6 +88,13 @@ async def find_out(
         seconds_per_write=trial.seconds,
         seconds_per_read=reading,
     )
+
+
+async def _timed_list(client: Client, path: str) -> tuple[Object, float]:
+    """Return a page and how long it took; a failed attempt does not count."""
+    began = time.monotonic()
+    page = await client.list(path, limit=_SAMPLES)
+    return page, time.monotonic() - began
 
 
 def _count(page: Object) -> int | None:
@@ -157,27 +169,31 @@ class _Trial(NamedTuple):
 
 
 async def _try_writes(writer: NoopWriter, sample: list[Object], concurrency: int) -> _Trial:
-    """Server-side dry runs, as many at a time as later: is the webhook well, how fast is this?"""
+    """Send dry runs, as many at a time as later: whether the webhook works, and how fast it is.
+
+    The median counts, because one object that no webhook converts may take as long as all others.
+    """
     outcomes: list[ObjectResult] = []
+    durations: list[float] = []
     queue = iter(sample)
 
     async def work(most: int) -> None:
         for obj in islice(queue, most):
             metadata = obj["metadata"]
-            revision = metadata.get("resourceVersion", "")
-            outcomes.append(
-                await writer.rewrite(ListedObject(key_of(obj), metadata["uid"], revision))
-            )
+            revision, uid = metadata.get("resourceVersion", ""), metadata.get("uid", "")
+            began = time.monotonic()
+            outcomes.append(await writer.rewrite(ListedObject(key_of(obj), uid, revision)))
+            durations.append(time.monotonic() - began)
 
     # The first write of each worker opens its connection; that is paid once, not per object.
     warm = concurrency if len(sample) >= 2 * concurrency else 0
     if warm:
         await asyncio.gather(*(work(1) for _ in range(concurrency)))
-    began = time.monotonic()
+        durations.clear()
     await asyncio.gather(*(work(len(sample)) for _ in range(concurrency)))
     if not outcomes:
         return _Trial(None, True, "")
-    seconds = (time.monotonic() - began) / (len(outcomes) - warm)
+    seconds = median(durations or [0.0]) / min(concurrency, len(sample))
     down = [outcome.message for outcome in outcomes if outcome.outage]
     passed = len(down) < len(outcomes)
     return _Trial(seconds, passed, f"writes fail: {down[0]}" if down else "")

@@ -1,4 +1,4 @@
-"""Who watches a run."""
+"""Progress reporting of a migration run: the interface and a no-op implementation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """A progress bar, a log, nobody."""
+    """What a run reports to: a progress bar, a log, or ``NoProgress``."""
 
     def begin(self, phase: str, total: int | None) -> None: ...
 
@@ -15,8 +15,8 @@ class Progress(Protocol):
     def note(self, text: str) -> None: ...
 
 
-class Nobody:
-    """Nobody watches: what is to be said is in the report."""
+class NoProgress:
+    """Reports nothing; the report of the run has it all."""
 
     def begin(self, phase: str, total: int | None) -> None:
         return

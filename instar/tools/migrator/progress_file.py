@@ -1,8 +1,9 @@
-"""The progress file: what was listed and what became of it, so that a killed run can go on.
+"""The progress file: which objects were listed and the outcome of each, so that a killed run can
+go on.
 
 SQLite, because it survives a kill at any moment and keeps the memory of a run of a million
-objects flat. Rows are written a page at a time. Holds names and digests; while a write is under
-way also who owned what, in case the server forgets it. Never content.
+objects flat. Rows are written a page at a time. Holds names and digests, and managedFields until
+the write has kept them. The contents of objects are in ``tools/migrator/undo/journal.py``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import NamedTuple
 
 from instar.base.json_values import Object
 from instar.tools.migrator.listed_object import ListedObject
-from instar.tools.migrator.outcomes import DONE, OWNERSHIP_LOST, Fate, ObjectResult
+from instar.tools.migrator.outcomes import DONE, OWNERSHIP_LOST, TROUBLED, Fate, ObjectResult
+from instar.tools.migrator.ownership import lost
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -30,11 +32,11 @@ CREATE TABLE IF NOT EXISTS rewrites (
 ) WITHOUT ROWID;
 """
 _COLUMNS = "key, revision, digests, fate, after, reason, message, intended"
-_UNSETTLED = (Fate.FAILED, Fate.DIFFERS, Fate.PENDING, Fate.DEFERRED)
+_UNSETTLED = (*TROUBLED, Fate.PENDING, Fate.DEFERRED)
 
 
 def default_path(crd: str, server: str) -> Path:
-    """Where the progress of a CRD's migration is kept, unless somebody says otherwise."""
+    """Return the default progress file of a CRD's migration."""
     home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     place = hashlib.sha256(server.encode()).hexdigest()[:8]
     return Path(home) / "instar" / "migrate" / f"{crd}-{place}.progress"
@@ -55,11 +57,11 @@ class ProgressLine(NamedTuple):
     reason: str
     message: str
     intended: bytes | None
-    """Compressed: who should own what, until the outcome of the write is known."""
+    """Compressed managedFields that the write should leave, until it has."""
 
 
 class ProgressFile:
-    """``":memory:"`` for runs nobody means to resume."""
+    """``":memory:"`` for runs that are not resumed."""
 
     def __init__(self, path: str | Path = ":memory:") -> None:
         self._lock = None
@@ -86,7 +88,7 @@ class ProgressFile:
 
     def begin(self, identity: str) -> bool:
         """True when this goes on with an earlier run of the same thing; else a clean start, but
-        for writes whose end nobody noted: who owned what must not be forgotten."""
+        for objects whose managedFields an earlier write did not keep."""
         if self._fact("identity") == identity:
             return True
         with self._database:
@@ -164,6 +166,12 @@ class ProgressFile:
                 "UPDATE rewrites SET seen = ? WHERE key = ?", ((number, key) for key in keys)
             )
 
+    def seen_already(self, keys: Iterable[str], number: int) -> list[str]:
+        """Return those keys that this look has shown before."""
+        query = "SELECT seen FROM rewrites WHERE key = ?"
+        rows = ((key, self._database.execute(query, (key,)).fetchone()) for key in keys)
+        return [key for key, row in rows if row is not None and row[0] == number]
+
     def next_look(self) -> int:
         """A number for one complete look at everything."""
         (highest,) = self._database.execute("SELECT max(seen) FROM rewrites").fetchone()
@@ -189,7 +197,7 @@ class ProgressFile:
     def accept(self, key: str) -> bool:
         """Take changed content for the right one; False when there is none to accept."""
         known = self.line(key)
-        if known is None or known.fate is not Fate.DIFFERS:
+        if known is None or known.fate not in (Fate.DIFFERS, Fate.REFUSED):
             return False
         return self.forget(key)
 
@@ -203,7 +211,8 @@ class ProgressFile:
         """What did not work at the last try either has failed."""
         with self._database:
             self._database.execute(
-                "UPDATE rewrites SET fate = ? WHERE fate = ?", (Fate.FAILED, Fate.DEFERRED)
+                "UPDATE rewrites SET fate = CASE reason WHEN ? THEN ? ELSE ? END WHERE fate = ?",
+                (OWNERSHIP_LOST, Fate.DIFFERS, Fate.FAILED, Fate.DEFERRED),
             )
 
     def line(self, key: str) -> ProgressLine | None:
@@ -217,29 +226,39 @@ class ProgressFile:
         return {Fate(fate): count for fate, count in rows}
 
     def troubled(self) -> Iterator[ProgressLine]:
+        marks = ", ".join("?" * len(TROUBLED))
         rows = self._database.execute(
-            f"SELECT {_COLUMNS} FROM rewrites WHERE fate IN (?, ?) ORDER BY key",
-            (Fate.FAILED, Fate.DIFFERS),
+            f"SELECT {_COLUMNS} FROM rewrites WHERE fate IN ({marks}) ORDER BY key", TROUBLED
         )
         return map(_line, rows)
 
     def _is_settled(self, known: ProgressLine, item: ListedObject) -> bool:
-        """Done; or changed by a rewrite and neither restored nor accepted since."""
+        """Return whether the object is done, or was changed by a rewrite and neither restored nor
+        accepted since. Lost owners are written again by every run."""
         if known.fate is Fate.DIFFERS:
-            owned = known.reason != OWNERSHIP_LOST
-            restored = owned and item.same_content(known.digests)
-            return known.after == item.revision or not restored
+            if known.reason == OWNERSHIP_LOST:
+                return False
+            return known.after == item.revision or not item.same_content(known.digests)
         return known.after == item.revision and known.fate in DONE
 
     def _finish(self, outcome: ObjectResult) -> None:
         known = self.line(outcome.key)
         fate = outcome.fate
+        if known is None and fate in TROUBLED:
+            # It was not listed, or not in a form that could be taken.
+            self._database.execute(
+                "INSERT INTO rewrites (key, revision, digests, fate) VALUES (?, '', '{}', ?)",
+                (outcome.key, fate),
+            )
         if known is not None and known.fate is Fate.PENDING and fate is Fate.CURRENT:
             fate = Fate.CURRENT if known.revision == outcome.revision else Fate.REWRITTEN
+        # Owners that the write did not keep are needed for the next one.
+        kept = outcome.reason == OWNERSHIP_LOST
+        intended = known.intended if known is not None and kept else None
         self._database.execute(
-            "UPDATE rewrites SET fate = ?, after = ?, reason = ?, message = ?, intended = NULL "
+            "UPDATE rewrites SET fate = ?, after = ?, reason = ?, message = ?, intended = ? "
             "WHERE key = ?",
-            (fate, outcome.revision, outcome.reason, outcome.message, outcome.key),
+            (fate, outcome.revision, outcome.reason, outcome.message, intended, outcome.key),
         )
         if outcome.reading is not None:
             self._database.execute(
@@ -265,15 +284,20 @@ class ProgressFile:
 
 
 def _goes_on(known: ProgressLine, item: ListedObject) -> bool:
-    """A write was begun, nobody noted its end, and the object says what it said before."""
+    """Return whether a write was begun, its end was not noted, and the content is the same."""
     return known.fate is Fate.PENDING and item.same_content(known.digests)
 
 
 def _mended(item: ListedObject, known: ProgressLine | None) -> ListedObject:
-    """Ownership that was there when the write began and is nowhere now goes into the next one."""
-    if known is None or known.intended is None or item.entries:
+    """Return the object with the managedFields that an earlier write should have kept."""
+    if known is None or known.intended is None:
         return item
-    return item.with_managed_fields(_unpacked(known.intended))
+    intended = _unpacked(known.intended)
+    if item.entries and (known.reason != OWNERSHIP_LOST or not lost(intended, item.entries)):
+        return item
+    known_managers = {entry.get("manager") for entry in intended}
+    others = [entry for entry in item.entries if entry.get("manager") not in known_managers]
+    return item.with_managed_fields([*intended, *others])
 
 
 def _packed(entries: list[Object]) -> bytes | None:

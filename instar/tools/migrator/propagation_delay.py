@@ -1,7 +1,7 @@
-"""How long until a change of a CRD is in effect everywhere. Pure.
+"""Computes how long to wait until every API server uses a changed CRD. Pure.
 
 Each API server of a cluster learns of a new storage version on its own, and finishes what it had
-begun with the old one. Nobody tells when the last of them has, so we wait.
+begun with the old one. No API tells when the last of them has, so a migration waits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SPREAD = timedelta(seconds=10)
 
 
 SETTLE = 10.0
-"""Seconds, unless somebody knows better."""
+"""Seconds that a migration waits by default."""
 
 
 def seconds_to_settle(live: LiveCrd, settle: float, now: datetime) -> float:

@@ -1,5 +1,7 @@
-"""Every object read once at every served version, by the lister of a migration: does each of them
-still convert? Writes nothing."""
+"""Reads every object once at every served version, to see whether each still converts.
+
+Called by the console. Writes nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,17 +1,22 @@
-"""How a run went, for people and for machines."""
+"""The report of a migration run, as text and as JSON."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from datetime import UTC, datetime
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.base.plurals import counted
-from instar.tools.migrator.outcomes import Fate, Quarantined
+from instar.tools.migrator.outcomes import TROUBLED, WOULD_CHANGE, Fate, Quarantined
 from instar.tools.migrator.plan import Plan, human
+from instar.tools.migrator.proof.pass_record import PassRecord
+from instar.tools.migrator.proof.prover import ChangeTally
+from instar.tools.migrator.undo.put_back import UndoReport
 from instar.tools.migrator.verify import Verification
 
 _SHOWN = 20
+_SHOWN_REFUSED = 2
 
 
 @dataclass
@@ -23,7 +28,11 @@ class MigrationReport:
     quarantine: list[Quarantined] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
     restored: int = 0
-    """Objects whose owners the server had dropped, and was given back."""
+    """Objects whose owners the server had dropped and were written again."""
+    changes: ChangeTally = field(default_factory=ChangeTally)
+    """Fields that rewrites would have changed, so that objects were not written."""
+    put_back: UndoReport = field(default_factory=UndoReport)
+    """Objects that a rewrite changed and that were put back."""
     verification: Verification | None = None
     stopped: str = ""
     """Why the run ended early."""
@@ -32,6 +41,9 @@ class MigrationReport:
     """Why storedVersions stays as it is."""
     seconds: float = 0.0
     progress_file: str = ""
+    undo_journal: str = ""
+    revision: str = ""
+    """A resourceVersion of the collection: every later write used the storage version."""
 
     @property
     def ok(self) -> bool:
@@ -39,13 +51,28 @@ class MigrationReport:
             return False
         return self.dry_run or self.pruned or not self.plan.needed
 
+    def pass_record(self) -> PassRecord:
+        """Return the record of this pass; only for a run that trimmed storedVersions."""
+        live = self.plan.live
+        return PassRecord(
+            server=self.plan.facts.server,
+            crd=live.name,
+            uid=live.crd.uid,
+            generation=live.crd.generation,
+            storage=live.storage,
+            crd_revision=live.revision,
+            revision=self.revision,
+            objects=self.total,
+            finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        )
+
     @property
     def total(self) -> int:
         return sum(self.counts.values())
 
     @property
     def troubled(self) -> int:
-        return self.counts.get(Fate.FAILED, 0) + self.counts.get(Fate.DIFFERS, 0)
+        return sum(self.counts.get(fate, 0) for fate in TROUBLED)
 
     def to_json(self) -> Object:
         verification = self.verification
@@ -74,7 +101,10 @@ class MigrationReport:
                 "incomplete": verification.incomplete,
             },
             "ownershipRestored": self.restored,
+            "changes": self.changes.to_json(),
+            "putBack": self.put_back.to_json(),
             "progressFile": self.progress_file,
+            "undoJournal": self.undo_journal,
             "stopped": self.stopped,
             "pruned": self.pruned,
             "notPruned": self.not_pruned,
@@ -93,16 +123,21 @@ class MigrationReport:
             f"({rate:.0f}/s): " + (", ".join(parts) or "none")
         ]
         lines += self._verification_lines()
+        lines += [f"  {line}" for line in self.changes.lines(self.plan.live.storage)]
         lines += [f"  cannot be read at every version: {key}: {why}" for key, why in self._bad()]
-        for item in self.quarantine[:_SHOWN]:
+        shown = self._shown_quarantine()
+        for item in shown:
             lines += [f"  {item.key}: {item.reason}: {item.message}", f"    fix: {item.fix}"]
-        more = self.troubled - min(len(self.quarantine), _SHOWN)
+        more = self.troubled - len(shown)
         if more:
             lines.append(f"  and {more} more (--report names a thousand)")
         if self.restored:
             lines.append(
-                f"  the server dropped the owners of {counted(self.restored, 'object')}; given back"
+                f"  the server dropped the owners of {counted(self.restored, 'object')}; written "
+                "again"
             )
+        if self.put_back.objects:
+            lines += [f"  {line}" for line in self.put_back.lines()]
         if self.stopped:
             lines.append(f"  stopped: {self.stopped}; run the same command again to go on")
         if self.pruned:
@@ -111,7 +146,20 @@ class MigrationReport:
             lines.append(f"  storedVersions was not changed: {self.not_pruned}")
             if self.progress_file and self.progress_file != ":memory:":
                 lines.append(f"  what is known so far: {self.progress_file}")
+        if self.counts.get(Fate.REWRITTEN) and self.undo_journal not in ("", ":memory:"):
+            lines.append(f"  to put every object back: instar migrate --undo {self.undo_journal}")
         return lines
+
+    def _shown_quarantine(self) -> list[Quarantined]:
+        """Return the objects to name; of those that would change a few, because the changes are
+        counted by field."""
+        kept: list[Quarantined] = []
+        refused = 0
+        for item in self.quarantine:
+            refused += item.reason == WOULD_CHANGE
+            if item.reason != WOULD_CHANGE or refused <= _SHOWN_REFUSED or not self.changes.changes:
+                kept.append(item)
+        return kept[:_SHOWN]
 
     def _bad(self) -> list[tuple[str, str]]:
         return list(self.unreadable.items())[:_SHOWN]
@@ -147,4 +195,5 @@ _WORDS = {
     Fate.DEFERRED: "without an answer",
     Fate.FAILED: "failed",
     Fate.DIFFERS: "changed content",
+    Fate.REFUSED: "would change and were not written",
 }

@@ -1,47 +1,74 @@
-"""The rewriting pass: pages in, outcomes out, a bounded number of objects in hand at any time.
+"""The rewriting pass of a migration: lists page by page, and takes each page through five steps.
 
-While one page is rewritten, the next is already being listed. The journal learns of a page before
-its first write and after its last, so a kill costs at most one page of repeated no-ops. What the
-server or a webhook had no answer for is tried once more when everything else is done.
+Each page is proven (``prover.py``), recorded in the undo journal, written (``object_writer.py``),
+read
+again where a webhook converts, and noted in the progress file. An object that a write changed is
+put back at once and the run stops. Called by ``migration.py``. A bounded number of objects is in
+memory at any time: the page that is written and the next one, which is listed meanwhile.
+
+The progress file has a page before its first write and after its last, so a kill costs at most one
+page of repeated no-op writes. Objects for which the server or a webhook had no answer are tried
+again when all others are done.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import field, replace
 
 from instar.base.errors import ApiError, Expired, NotFound
 from instar.base.fast_dataclass import dataclass
+from instar.base.plurals import counted
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.object_pages import Lister, ObjectPage, Unlistable
 from instar.tools.migrator.object_writer import NoopWriter
-from instar.tools.migrator.outcomes import Fate, ObjectResult, failed
+from instar.tools.migrator.outcomes import CONTENT_CHANGED, Fate, ObjectResult, differs, failed
 from instar.tools.migrator.progress import Progress
 from instar.tools.migrator.progress_file import ProgressFile
+from instar.tools.migrator.proof.prover import RewriteProver
 from instar.tools.migrator.retries import RetryPolicy
-from instar.tools.migrator.verify import difference
+from instar.tools.migrator.undo.journal import UndoJournal, UndoJournalError
+from instar.tools.migrator.undo.put_back import ObjectRestorer, UndoReport
 
 _TRIAL = 20
-"""Objects that are rewritten and looked at again at every version before the rest follows."""
+"""Objects on the first page."""
 _OUTAGE_AFTER = 3
 """Batches in a row, each as large as the concurrency, in which nothing worked but might later."""
 _LAST_PASSES = (1.0, 4.0, 10.0)
 """Seconds to wait before each further look at what was put off."""
 _BATCH = 200
+_LEFT = (Fate.REWRITTEN, Fate.DIFFERS)
+"""Outcomes of objects that the run has written."""
+_UNREADABLE = 100
 
 
 class Stopped(Exception):
     """The run ended before everything was tried; ``str()`` says why. It can be resumed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Pass:
-    """What the rewriting pass found out beyond the journal."""
+    """What the rewriting pass found out beyond the progress file."""
 
-    unreadable: dict[str, ApiError]
+    unreadable: dict[str, ApiError] = field(default_factory=dict)
     """Objects that cannot be read at some served version (at most a hundred are kept)."""
     restored: int = 0
-    """Objects whose owners the server had dropped, and was given back."""
+    """Objects whose owners the server had dropped and were written again."""
+    put_back: UndoReport = field(default_factory=UndoReport)
+    """Objects that a rewrite changed, and what became of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Safeguards:
+    """What protects objects from a rewrite. A rehearsal works on a copy and has none of it."""
+
+    prover: RewriteProver
+    prove: bool = True
+    undo: UndoJournal | None = None
+    restorer: ObjectRestorer | None = None
+    compare: bool = True
+    """Read objects again after their write and compare contents."""
 
 
 class RewritePass:
@@ -52,6 +79,7 @@ class RewritePass:
         journal: ProgressFile,
         progress: Progress,
         patience: RetryPolicy,
+        safeguards: Safeguards,
         *,
         concurrency: int,
         keep_going: bool,
@@ -62,47 +90,34 @@ class RewritePass:
         self._journal = journal
         self._progress = progress
         self._patience = patience
+        self._safe = safeguards
         self._concurrency = concurrency
         self._keep_going = keep_going
         self._try_first = try_first
         self._failures_in_a_row = 0
-        self._unreadable: dict[str, ApiError] = {}
-        self._restored = 0
+        self.result = Pass()
 
-    async def run(self) -> Pass:
+    async def run(self) -> None:
         """Raises ``Stopped`` when going on makes no sense now."""
         if self._journal.listed and not self._journal.unfinished:
-            return Pass({})
+            return
         if self._journal.listed:
             self._journal.forget_position()
         first = True
         async for page in self._pages(self._journal.token):
             if first and page.remaining is not None:
                 self._progress.begin("rewriting", len(page.found) + page.remaining)
-            await self._page(page)
-            if first and self._try_first:
-                await self._look_again(page)
+            await self._page(page, trial=first and self._try_first)
             first = False
         await self._last_passes()
-        return Pass(self._unreadable, self._restored)
 
-    async def _look_again(self, page: ObjectPage) -> None:
-        """A conversion that loses data shows here, before it has met every object."""
-        for found in page.found:
-            line = self._journal.line(found.key)
-            if line is None or line.fate is not Fate.REWRITTEN:
-                continue
-            try:
-                now = await self._lister.again(found.key)
-            except ApiError:
-                continue
-            wrong = difference(line, now, found)
-            if wrong is not None:
-                self._journal.correct([wrong])
-                self._judge(wrong)
+    async def rewrite(self, found: ListedObject) -> ObjectResult:
+        """Take one object through all steps. The caller notes the outcome."""
+        (outcome,) = await self._rewritten([found])
+        return outcome
 
     async def _pages(self, token: str) -> AsyncIterator[ObjectPage]:
-        """Each page, the one after it already on its way."""
+        """Yield each page while the next one is listed."""
         trial = _TRIAL if self._try_first else 0
         upcoming = asyncio.ensure_future(self._listed(token, trial))
         try:
@@ -119,7 +134,7 @@ class RewritePass:
 
     async def _listed(self, token: str, limit: int = 0) -> ObjectPage:
         try:
-            return await self._lister.page(token, limit, keep=bool(limit))
+            return await self._lister.page(token, limit)
         except Expired:
             self._progress.note("the position in the list has expired; listing from the start")
             self._journal.forget_position()
@@ -129,49 +144,211 @@ class RewritePass:
         except ApiError as error:
             raise Stopped(f"the objects cannot be listed: {error.message}") from error
 
-    async def _page(self, page: ObjectPage) -> None:
+    async def _page(self, page: ObjectPage, *, trial: bool) -> None:
         for key, error in page.unreadable.items():
-            if len(self._unreadable) < 100:
-                self._unreadable[key] = error
+            if len(self.result.unreadable) < _UNREADABLE:
+                self.result.unreadable[key] = error
         todo = self._journal.take(page.found)
         self._progress.advance(len(page.found) - len(todo))
-        outcomes = await self._written(todo)
-        self._journal.finish_page(outcomes, page.token)
+        outcomes = await self._rewritten(todo, trial=trial)
+        self._journal.finish_page([*outcomes, *page.undecodable], page.token)
 
-    async def _written(self, todo: list[ListedObject]) -> list[ObjectResult]:
-        """Everything in hand, some at a time; what is known is noted even when that stops."""
+    async def _rewritten(
+        self, todo: list[ListedObject], *, trial: bool = False
+    ) -> list[ObjectResult]:
+        """Prove, record, write and check some objects."""
+        refusals = await self._refusals(todo)
+        unsafe = {outcome.key for outcome in refusals}
+        todo = [found for found in todo if found.key not in unsafe]
+        changed = self._recorded(todo)
+        outcomes, stopped = await self._written([f for f in todo if f.key not in changed])
+        outcomes += changed.values()
+        outcomes = await self._checked(todo, outcomes, trial=trial)
+        wrong = [outcome for outcome in outcomes if outcome.fate is Fate.DIFFERS]
+        if wrong and stopped is None and not self._keep_going:
+            stopped = Stopped(
+                f"{wrong[0].key}: {wrong[0].message}; nothing more is rewritten (--keep-going does)"
+            )
+        if stopped is not None:
+            self._journal.correct([*refusals, *outcomes])
+            raise stopped
+        return [*refusals, *outcomes]
+
+    async def _refusals(self, todo: list[ListedObject]) -> list[ObjectResult]:
+        """Return the objects that must not be written. Raises ``Stopped`` before anything of the
+        page is written when a rewrite would change one."""
+        if not self._safe.prove:
+            return []
+        refusals = await self._safe.prover.refusals(todo)
+        try:
+            for outcome in refusals:
+                self._judge_outage(outcome)
+        except Stopped:
+            self._journal.correct(refusals)
+            raise
+        self._progress.advance(sum(outcome.fate is not Fate.DEFERRED for outcome in refusals))
+        harmed = [outcome for outcome in refusals if outcome.fate is Fate.REFUSED]
+        if harmed and not self._keep_going:
+            self._journal.correct(refusals)
+            raise Stopped(
+                f"{counted(len(harmed), 'object')} of the next {len(todo)} would change: "
+                f"{harmed[0].key}: {harmed[0].message}; none of them was written (--keep-going "
+                "writes the others)"
+            )
+        return refusals
+
+    def _recorded(self, todo: Sequence[ListedObject]) -> dict[str, ObjectResult]:
+        """Record objects in the undo journal. Return those that an earlier, killed run changed."""
+        undo = self._safe.undo
+        if undo is None:
+            return {}
+        try:
+            undo.record(todo)
+        except UndoJournalError as error:
+            raise Stopped(str(error)) from error
+        return {found.key: wrong for found in todo if (wrong := self._killed_write(undo, found))}
+
+    def _killed_write(self, undo: UndoJournal, found: ListedObject) -> ObjectResult | None:
+        """Return how an object differs that a write of an earlier run reached before its end was
+        noted; the journal then has another revision of it than was read now."""
+        entry = undo.entry(found.key)
+        if entry is None or entry.revision == found.revision or entry.after:
+            return None
+        before = replace(found, readings=entry.readings)
+        return self._difference(before, found)
+
+    async def _guarded(self, found: ListedObject) -> ObjectResult | None:
+        """Prove and record an object that another client has written meanwhile."""
+        if self._safe.prove:
+            refusal = await self._safe.prover.refusal(found)
+            if refusal is not None:
+                return refusal
+        if self._safe.undo is not None:
+            try:
+                self._safe.undo.record([found])
+            except UndoJournalError as error:
+                raise Stopped(str(error)) from error
+        return None
+
+    async def _written(self, todo: list[ListedObject]) -> tuple[list[ObjectResult], Stopped | None]:
+        """Write all objects, some at a time. Writes under way are finished before a stop."""
         outcomes: list[ObjectResult] = []
         queue = iter(todo)
-        stopped: Stopped | None = None
+        stops: list[Stopped] = []
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self._concurrency, len(todo))):
-                    workers.create_task(self._work(queue, outcomes))
-        except* Stopped as group:
-            stopped = next(error for error in group.exceptions if isinstance(error, Stopped))
+                    workers.create_task(self._work(queue, outcomes, stops))
         finally:
-            if stopped is not None or len(outcomes) < len(todo):
+            if len(outcomes) < len(todo):
                 self._journal.correct(outcomes)
-        if stopped is not None:
-            raise stopped
-        return outcomes
+        return outcomes, stops[0] if stops else None
 
-    async def _work(self, queue: Iterator[ListedObject], outcomes: list[ObjectResult]) -> None:
+    async def _work(
+        self, queue: Iterator[ListedObject], outcomes: list[ObjectResult], stops: list[Stopped]
+    ) -> None:
         for found in queue:
-            outcome = await self._writer.rewrite(found)
-            outcomes.append(outcome)
-            self._progress.advance(0 if outcome.fate is Fate.DEFERRED else 1)
-            self._restored += outcome.restored
-            self._judge(outcome)
+            try:
+                outcome = await self._writer.rewrite(found, self._guarded)
+                outcomes.append(outcome)
+                self._progress.advance(0 if outcome.fate is Fate.DEFERRED else 1)
+                self.result.restored += outcome.restored
+                self._judge_outage(outcome)
+            except Stopped as stopped:
+                stops.append(stopped)
+            if stops or (outcomes[-1].fate is Fate.DIFFERS and not self._keep_going):
+                return
 
-    def _judge(self, outcome: ObjectResult) -> None:
-        if outcome.fate is Fate.DIFFERS and not self._keep_going:
-            raise Stopped(
-                f"{outcome.key}: {outcome.message}; nothing more is rewritten (--keep-going does)"
-            )
+    def _judge_outage(self, outcome: ObjectResult) -> None:
         self._failures_in_a_row = self._failures_in_a_row + 1 if outcome.outage else 0
         if self._failures_in_a_row >= _OUTAGE_AFTER * self._concurrency:
             raise Stopped(f"nothing works any more: {outcome.message}")
+
+    async def _checked(
+        self, todo: Sequence[ListedObject], outcomes: list[ObjectResult], *, trial: bool
+    ) -> list[ObjectResult]:
+        """Compare what was written with what was read, and put back what changed."""
+        undo, known = self._safe.undo, {found.key: found for found in todo}
+        if undo is not None:
+            undo.note_written({o.key: o.revision for o in outcomes if o.fate in _LEFT})
+            undo.drop(o.key for o in outcomes if o.fate in (Fate.CURRENT, Fate.GONE))
+        if self._safe.compare:
+            outcomes = await self._compared(known, outcomes, everything=trial)
+        return await self.put_back(outcomes)
+
+    async def put_back(self, outcomes: list[ObjectResult]) -> list[ObjectResult]:
+        """Put back the objects that a write changed; their messages say so."""
+        changed = [
+            o.key for o in outcomes if o.fate is Fate.DIFFERS and o.reason == CONTENT_CHANGED
+        ]
+        if not changed or self._safe.restorer is None:
+            return outcomes
+        report = await self._safe.restorer.put_these_back(changed)
+        told = {item.key: item for item in report.objects}
+        for item in report.objects:
+            self.result.put_back.add(item)
+        return [
+            replace(o, message=f"{o.message}; {_fate_of(told[o.key].state, told[o.key].text)}")
+            if o.key in told
+            else o
+            for o in outcomes
+        ]
+
+    async def _compared(
+        self, known: dict[str, ListedObject], outcomes: list[ObjectResult], *, everything: bool
+    ) -> list[ObjectResult]:
+        """Read rewritten objects again at every version, where the answer to the write does not
+        show all: a webhook converts, or changes were accepted."""
+        results, prover = list(outcomes), self._safe.prover
+        everything = everything or prover.asks_server
+        accepted = prover.take_accepted()
+        queue = iter(
+            n
+            for n, outcome in enumerate(outcomes)
+            if outcome.fate is Fate.REWRITTEN and (everything or outcome.key in accepted)
+        )
+
+        async def work() -> None:
+            for number in queue:
+                results[number] = await self._look_again(known, outcomes[number])
+
+        await asyncio.gather(*(work() for _ in range(self._concurrency)))
+        return results
+
+    async def _look_again(
+        self, known: dict[str, ListedObject], outcome: ObjectResult
+    ) -> ObjectResult:
+        before = outcome.reading or known[outcome.key]
+        try:
+            now = await self._lister.again(outcome.key)
+        except ApiError:
+            return outcome
+        if now.revision != outcome.revision:
+            return outcome
+        wrong = self._difference(before, now)
+        if wrong is not None:
+            return wrong
+        # What the user accepted is what the last look compares with.
+        return replace(outcome, reading=now)
+
+    def refined(self, found: ListedObject, wrong: ObjectResult) -> ObjectResult | None:
+        """Return what differs from the journalled reading, by path; None when the user accepted
+        all of it. ``wrong`` comes from digests, which name parts only."""
+        entry = None if self._safe.undo is None else self._safe.undo.entry(found.key)
+        if entry is None:
+            return wrong
+        return self._difference(replace(found, readings=entry.readings), found)
+
+    def _difference(self, before: ListedObject, now: ListedObject) -> ObjectResult | None:
+        """Return how an object differs from an earlier reading, beyond what the user accepted."""
+        prover = self._safe.prover
+        for version, shown in now.readings.items():
+            changes = prover.seen_changes(before, version, shown)
+            if changes:
+                what = [str(change.difference) for change in changes[:3]]
+                why = prover.explained(changes)
+                return differs(now.key, now.revision, version, what, why)
+        return None
 
     async def _last_passes(self) -> None:
         for delay in _LAST_PASSES:
@@ -194,4 +371,8 @@ class RewritePass:
             except ApiError as error:
                 unread.append(failed(key, error))
         self._journal.correct(unread)
-        self._journal.correct(await self._written(self._journal.take(found)))
+        self._journal.correct(await self._rewritten(self._journal.take(found)))
+
+
+def _fate_of(state: str, text: str) -> str:
+    return "it was put back" if state == "put back" else f"it is {state}: {text}"

@@ -1,38 +1,45 @@
-"""After the rewriting: proof that every object is stored anew, and says what it said before.
+"""The verification after the rewriting pass: lists every object once more and accounts for it.
 
-One more complete list, taken after the last write. An object is accounted for when its present
-state is the one our own write left, or when somebody wrote it after the storage version was known
-to be in effect everywhere. That somebody else changed it proves nothing by itself. What is not
-accounted for is written once more, here and now.
+Called by ``migration.py``. An object is accounted for when its state is the one that this run's
+write left, or when another client wrote it after the storage version was in effect on every API
+server. A change by another client before that proves nothing. An object that is not accounted for
+is written once more, here. An object that lists show and requests by name do not reach is not
+gone: it is quarantined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import field
 
 from instar.base.errors import ApiError, Expired, NotFound
 from instar.base.fast_dataclass import dataclass
-from instar.tools.migrator.content_diff import changed_parts, changes
+from instar.tools.migrator.content_diff import changed_parts
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.object_pages import Lister, ObjectPage, Unlistable
-from instar.tools.migrator.outcomes import WRITTEN, Fate, ObjectResult, differs
+from instar.tools.migrator.outcomes import (
+    TROUBLED,
+    WRITTEN,
+    Fate,
+    ObjectResult,
+    differs,
+    unreachable,
+)
 from instar.tools.migrator.progress import Progress
 from instar.tools.migrator.progress_file import ProgressFile, ProgressLine
+from instar.tools.migrator.rewrite_pass import RewritePass
 
-Rewrite = Callable[[ListedObject], Awaitable[ObjectResult]]
 _NAMED = 100
 
 
 @dataclass
 class Verification:
     compared: bool = True
-    """Contents too, not only whose write each object shows."""
+    """Whether contents were compared, and not only resourceVersions."""
     same: int = 0
     """Objects whose content is the same at every version compared."""
     differing: int = 0
     changed_since: int = 0
-    """Written by somebody else after us, at the storage version."""
+    """Written by another client after this run, at the storage version."""
     new: int = 0
     """Not there when the run listed them, and written at the storage version."""
     late: int = 0
@@ -46,16 +53,18 @@ class Verification:
 
 class Proof:
     def __init__(
-        self, lister: Lister, journal: ProgressFile, rewrite: Rewrite, *, compare: bool = True
+        self, lister: Lister, journal: ProgressFile, rewriting: RewritePass, *, compare: bool = True
     ) -> None:
         self._lister = lister
         self._journal = journal
-        self._rewrite = rewrite
+        self._rewriting = rewriting
         self._compare = compare
         self._result = Verification(compared=compare)
+        self._unreached: dict[str, str] = {}
+        """ResourceVersions, by key, of listed objects that requests by name did not reach."""
 
     async def look(self, progress: Progress) -> Verification:
-        """Every object once more. Never raises: what cannot be seen leaves it incomplete."""
+        """List every object once more. What cannot be listed leaves the result incomplete."""
         progress.begin("verifying", sum(self._journal.counts().values()))
         number = self._journal.next_look()
         token = ""
@@ -71,6 +80,8 @@ class Proof:
             if not token:
                 break
         await self._confirm_gone(number)
+        if self._unreached:
+            await self._confirm_unreached()
         return self._result
 
     async def _page(self, page: ObjectPage, number: int) -> None:
@@ -82,14 +93,17 @@ class Proof:
                 await self._late(found)
             elif outcome.fate is Fate.DIFFERS or line is None or line.fate is not outcome.fate:
                 wrong.append(outcome)
-        self._journal.correct(wrong)
+        self._journal.correct(await self._rewriting.put_back(wrong))
+        self._journal.correct(page.undecodable)
+        twice = self._journal.seen_already((found.key for found in page.found), number)
+        self._unreached |= dict.fromkeys((*twice, *page.repeated), "")
         self._journal.mark_seen((found.key for found in page.found), number)
 
     def _accounted(self, found: ListedObject, line: ProgressLine | None) -> ObjectResult | None:
-        """What is known of the object now; None when nothing accounts for it."""
+        """Return the outcome of the object as it is now; None when nothing accounts for it."""
         result = self._result
         if line is not None and line.fate in WRITTEN and line.after == found.revision:
-            wrong = difference(line, found) if self._compare else None
+            wrong = self._difference(line, found)
             if wrong is None:
                 result.same += 1
                 return ObjectResult(found.key, line.fate, line.after)
@@ -98,20 +112,22 @@ class Proof:
         if line is not None and line.fate is Fate.DIFFERS:
             result.differing += 1
             return ObjectResult(found.key, line.fate, line.after, line.reason, line.message)
+        if line is not None and line.fate is Fate.REFUSED and line.after == found.revision:
+            return ObjectResult(found.key, line.fate, line.after, line.reason, line.message)
         if is_later(found.revision, self._journal.effective):
             if line is None:
                 result.new += 1
             else:
                 result.changed_since += 1
             return ObjectResult(found.key, Fate.OVERTAKEN, found.revision)
-        if line is not None and line.fate is Fate.FAILED:
+        if line is not None and line.fate in TROUBLED:
             return ObjectResult(found.key, line.fate, line.after, line.reason, line.message)
         return None
 
     async def _late(self, found: ListedObject) -> None:
-        """Nobody can say what its bytes are: write it, and look what that did."""
+        """Write an object that nothing accounts for, and compare."""
         (item,) = self._journal.take([found]) or [found]
-        outcome = await self._rewrite(item)
+        outcome = await self._rewriting.rewrite(item)
         self._journal.correct([outcome])
         if outcome.fate in WRITTEN:
             self._result.late += 1
@@ -120,18 +136,26 @@ class Proof:
                 now = await self._lister.again(found.key)
             except ApiError:
                 return
-            wrong = difference(line, now) if self._compare and line is not None else None
+            if now.uid != found.uid:
+                self._unreached[found.key] = found.revision
+            wrong = self._difference(line, now) if line is not None else None
             if wrong is not None:
                 self._result.differing += 1
-                self._journal.correct([wrong])
+                self._journal.correct(await self._rewriting.put_back([wrong]))
         elif outcome.fate is Fate.OVERTAKEN and is_later(outcome.revision, self._journal.effective):
             self._result.changed_since += 1
-        elif outcome.fate is not Fate.GONE and outcome.fate is not Fate.DIFFERS:
+        elif outcome.fate is Fate.GONE:
+            self._unreached[found.key] = found.revision
+        elif outcome.fate not in TROUBLED:
             self._result.unproven += 1
             self._result.unproven_keys = [*self._result.unproven_keys, found.key][:_NAMED]
 
+    def _difference(self, line: ProgressLine, found: ListedObject) -> ObjectResult | None:
+        wrong = difference(line, found) if self._compare else None
+        return None if wrong is None else self._rewriting.refined(found, wrong)
+
     async def _confirm_gone(self, number: int) -> None:
-        """Trouble with an object ends with the object."""
+        """Forget the trouble with objects that were deleted since."""
         for key in self._journal.unseen(number):
             try:
                 await self._lister.again(key)
@@ -140,16 +164,40 @@ class Proof:
             except ApiError:
                 continue
 
+    async def _confirm_unreached(self) -> None:
+        """Quarantine what the next list still shows; the others were deleted meanwhile."""
+        wrong: dict[str, ObjectResult] = {}
+        listed: set[str] = set()
+        token = ""
+        while True:
+            try:
+                page = await self._lister.page(token)
+            except (ApiError, Unlistable, Expired) as error:
+                self._result.incomplete = f"the objects could not be listed again: {error}"
+                return
+            for found in page.found:
+                if self._unreached.get(found.key) == found.revision:
+                    text = "it is listed, and requests for its name do not reach it"
+                    wrong[found.key] = unreachable(found.key, text)
+            names = [found.key for found in page.found]
+            twice = [*page.repeated, *(name for name in names if name in listed)]
+            listed |= self._unreached.keys() & set(names)
+            text = "two stored objects have this name, and requests reach only one of them"
+            wrong |= {key: unreachable(key, text) for key in twice}
+            token = page.token
+            if not token:
+                break
+        self._journal.correct(wrong.values())
+
 
 def is_later(revision: str, effective: str) -> bool:
-    """Revisions that are no numbers cannot be compared, so they prove nothing."""
+    """Return whether a revision is above another; only numbers can be compared."""
     return revision.isdecimal() and effective.isdecimal() and int(revision) > int(effective)
 
 
-def difference(
-    line: ProgressLine, found: ListedObject, before: ListedObject | None = None
-) -> ObjectResult | None:
-    """How an object differs from its first reading, if nobody else wrote it since."""
+def difference(line: ProgressLine, found: ListedObject) -> ObjectResult | None:
+    """Return the parts in which an object differs from its first reading, if no other client wrote
+    it since."""
     if line.after != found.revision:
         return None
     wrong = sorted(
@@ -161,10 +209,5 @@ def difference(
         return None
     what: list[str] = []
     for version in wrong:
-        old = None if before is None else before.readings.get(version)
-        new = found.readings.get(version)
-        if old is not None and new is not None:
-            what += changes(old, new)
-        else:
-            what += changed_parts(line.digests[version], found.digests[version])
+        what += changed_parts(line.digests[version], found.digests[version])
     return differs(found.key, found.revision, ", ".join(wrong), dict.fromkeys(what))

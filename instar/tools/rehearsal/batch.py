@@ -7,6 +7,7 @@ run one after the other or in parallel, and their outcomes are merged.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import field
 from uuid import NAMESPACE_URL, uuid5
@@ -58,7 +59,9 @@ class RehearsalBatch:
     """Whether this batch also answers for collections and for the CRD itself."""
     faults: bool = True
     sample: int = 20
-    """Number of objects to try per manager and per fault."""
+    """Objects per manager and per fault."""
+    exact: bool = False
+    """Whether the objects are the bytes of a store, so that their apiVersion is the stored one."""
 
     @property
     def name(self) -> str:
@@ -85,7 +88,7 @@ class _Play:
 
 
 async def play(batch: RehearsalBatch) -> CrdRehearsal:
-    result = CrdRehearsal(batch.name)
+    result = CrdRehearsal(batch.name, misstored=_misstored(batch))
     documents = [batch.crd, *(crd for _, crd in batch.releases)]
     conversion = batch.converting.of(*documents)
     functions = {} if conversion is ConversionMode.NONE else batch.converting.functions(batch.name)
@@ -118,6 +121,16 @@ async def play(batch: RehearsalBatch) -> CrdRehearsal:
             if not await _release(play, release, batch.converting.fitted(crd)):
                 break
     return result
+
+
+def _misstored(batch: RehearsalBatch) -> Counter[str]:
+    """Count the objects stored at versions that ``status.storedVersions`` does not name."""
+    stored = (batch.crd.get("status") or {}).get("storedVersions") or ()
+    if not batch.exact or not stored:
+        return Counter()
+    found = Counter(_version(obj) for obj in batch.objects if isinstance(obj, dict))
+    known = {version["name"] for version in batch.crd["spec"]["versions"]} - set(stored)
+    return Counter({name: number for name, number in found.items() if name in known})
 
 
 async def create(release: str, crd: Object, converting: Converting) -> CrdRehearsal:

@@ -21,6 +21,7 @@ WORDS = (
     "unknown",
     "refused",
     "unmigrated",
+    "stored-versions",
     "fault",
     "problem",
 )
@@ -58,6 +59,15 @@ def _crd_reasons(crd: CrdRehearsal) -> list[GoNoGoReason]:
     found = [
         GoNoGoReason("unknown", f"{crd.name}: {counted(number, 'object')}: {why}")
         for why, number in crd.unloaded.items()
+    ]
+    found += [
+        GoNoGoReason(
+            "stored-versions",
+            f"{crd.name}: {counted(number, 'object')} stored at {version}, which "
+            "status.storedVersions does not name: an API server would let the version be removed, "
+            f"and every list would fail; run instar migrate {crd.name} first",
+        )
+        for version, number in sorted(crd.misstored.items())
     ]
     known: dict[str, ClientStanding] = {}
     for step in crd.steps:

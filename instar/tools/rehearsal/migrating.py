@@ -14,12 +14,12 @@ from instar.base.errors import ApiError
 from instar.tools.migrator.live_crd import LiveCrd, read_live_crd
 from instar.tools.migrator.migration import MigrationOptions, migrate
 from instar.tools.migrator.plan import Facts, Plan
-from instar.tools.migrator.progress import Nobody
+from instar.tools.migrator.progress import NoProgress
 from instar.tools.migrator.progress_file import ProgressFile
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.redacting import is_secret, last_name
 from instar.tools.rehearsal.model import MOST_EXAMPLES, MigrationOutcome
-from instar.tools.rehearsal.redacting import is_secret, last_name
 from instar.tools.rehearsal.sandbox import Sandbox, StageSender
 
 _PATIENCE = RetryPolicy(attempts=2, first_delay=0.05, longest_delay=0.1)
@@ -36,13 +36,15 @@ async def run_migration(
         clean_managed_fields=True,
         leaving=tuple(leaving),
         keep_going=True,
+        prove=False,
         patience=_PATIENCE,
         who="instar rehearse",
     )
     journal = ProgressFile()
     try:
         async with stage.client(sender) as client:
-            return await migrate(client, _plan(live, len(stage.keys)), options, journal, Nobody())
+            plan = _plan(live, len(stage.keys))
+            return await migrate(client, plan, options, journal, NoProgress())
     finally:
         journal.close()
         await stage.refresh()

@@ -324,7 +324,9 @@ class CrdRehearsal:
     size: int = 0
     """Size of all objects in bytes."""
     notes: list[str] = field(default_factory=list)
-    """What the copy does not have."""
+    """What the copy is without."""
+    misstored: Counter[str] = field(default_factory=Counter)
+    """Objects stored at versions that ``status.storedVersions`` does not name, by version."""
 
     @property
     def no_return(self) -> StepOutcome | None:
@@ -338,6 +340,7 @@ class CrdRehearsal:
         self.differing = [*self.differing, *other.differing][:MOST_EXAMPLES]
         self.differing_count += other.differing_count
         self.unloaded.update(other.unloaded)
+        self.misstored.update(other.misstored)
         known = {(step.release, step.kind): step for step in self.steps}
         for step in other.steps:
             mine = known.get((step.release, step.kind))

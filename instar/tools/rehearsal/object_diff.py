@@ -13,7 +13,7 @@ import orjson
 import yaml
 
 from instar.base.json_values import ABSENT, Object, differing
-from instar.tools.rehearsal.redacting import last_name, redacted
+from instar.tools.redacting import last_name, redacted
 from instar.tools.reviewer.report import Damage
 
 _BOOKKEEPING = ("resourceVersion", "managedFields", "selfLink")

@@ -131,6 +131,7 @@ def _batches(
             first=first,
             faults=options.faults,
             sample=options.sample,
+            exact=world.exact,
         )
         first = False
 

@@ -16,10 +16,10 @@ import orjson
 from instar.base.json_values import Object
 from instar.kube.api.crd import Crd, read_crd
 from instar.server.lifecycle.embedded import Embedded, EmbeddedReply, embedded
+from instar.tools.redacting import is_secret, last_name, redacted
 from instar.tools.rehearsal.converting import ConversionMode
 from instar.tools.rehearsal.model import Exchange
 from instar.tools.rehearsal.object_diff import key_of
-from instar.tools.rehearsal.redacting import is_secret, last_name, redacted
 from instar.wire.client.client import Client
 from instar.wire.client.kubeconfig import Access
 from instar.wire.client.paths import crd_path, path_in

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 
 from instar.base.errors import ApiError
 from instar.kube.api.user_agents import SNAPSHOT
-from instar.tools.migrator.progress import Nobody
+from instar.tools.migrator.progress import NoProgress
 from instar.tools.reviewer.sources import ReviewedCluster
 from instar.tools.snapshots.capture.cluster import ClusterSource
 from instar.tools.snapshots.capture.scope import CaptureScope
@@ -56,4 +56,4 @@ async def _take(target: Path, asked: CaptureScope, cluster: ReviewedCluster) -> 
     access = load_access(cluster.kubeconfig, cluster.context)
     async with Client(access, user_agent=SNAPSHOT) as client:
         source = ClusterSource(client, f"kube:{access.server}")
-        await take(source, Packing(target), asked, Nobody())
+        await take(source, Packing(target), asked, NoProgress())

@@ -1,4 +1,4 @@
-"""What an upgrade does to one CRD on a cluster: read, try, apply, wait, take back."""
+"""Reads, tries, applies and takes back one CRD on a cluster, for ``upgrade.py``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from instar.base.errors import ApiError, Conflict, NotFound
 from instar.base.json_values import Object
 from instar.tools.migrator.census.references import dependents, repoint
 from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.migrator.proof.collection_check import why_unreadable
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
 from instar.tools.upgrader.transition_crds import applied, loses_webhook, way_back
 from instar.wire.client.client import Client
@@ -95,6 +96,12 @@ class CrdAccess:
         done = await repoint(self._client, crd, leaving, found.found, self._patience)
         return References(done.changed, _told(done.failed), _told(found.unseen))
 
+    async def why_unreadable(self, name: str, settle: float) -> str:
+        """Return why objects cannot be listed under the CRD as it is; empty when they can."""
+        await asyncio.sleep(settle)
+        live = await self.read(name)
+        return "" if live is None else await why_unreadable(self._client, read_live_crd(live))
+
     async def take_back(self, old: Object) -> str:
         """Make the CRD say what it said before; what is wrong with that, if anything."""
         name = old["metadata"]["name"]
@@ -110,7 +117,7 @@ class CrdAccess:
                 continue
             except ApiError as error:
                 return error.message
-        return "the CRD is changed by somebody all the time"
+        return "other clients change the CRD all the time"
 
 
 def _told(reasons: Mapping[str, str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""``instar upgrade`` as a Job: what Helm, Argo CD and Flux need to run it before the rest."""
+"""Renders ``instar upgrade`` as a Job with its permissions, for Helm, Argo CD and Flux."""
 
 from __future__ import annotations
 

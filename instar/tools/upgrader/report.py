@@ -1,4 +1,4 @@
-"""How an upgrade went: one line per step, one document for machines."""
+"""The report of an upgrade, as text and as JSON."""
 
 from __future__ import annotations
 

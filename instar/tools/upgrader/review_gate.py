@@ -1,4 +1,4 @@
-"""May this CRD take the place of the one on the cluster? The reviewer's answer, with objects."""
+"""Reviews a release's CRD against the cluster's, with a sample of real objects."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The CRDs an upgrade writes on its way: the bridge, the goal, the way back. Pure.
+"""Builds the CRDs that an upgrade applies: the bridge, the release, the way back. Pure.
 
-A release that drops a version cannot be applied while objects may be stored in it: the API server
-refuses. So the new CRD is applied with the old versions still in it, everything is migrated, and
-only then the CRD of the release takes its place.
+A release that drops a version must not be applied while objects may be stored in it. The API server
+refuses it only if ``storedVersions`` names the version, and that can be false. So the bridge, the
+new CRD with every old version still in it, is applied first; then every object is rewritten, and
+only then the CRD of the release is applied.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _SERVER_OWNED = ("creationTimestamp", "generation", "managedFields", "resourceVe
 
 
 def applied(crd: Object) -> Object:
-    """What is sent: no status, nothing the server decides, and an explicit conversion."""
+    """Return what is sent: no status, no server-owned metadata, an explicit conversion."""
     body: Object = copy_json({name: crd[name] for name in ("apiVersion", "kind", "spec")})
     metadata = {k: v for k, v in (crd.get("metadata") or {}).items() if k not in _SERVER_OWNED}
     body["metadata"] = metadata
@@ -24,14 +25,13 @@ def applied(crd: Object) -> Object:
 
 
 def bridge(new: Object, live: Object) -> Object:
-    """The new CRD, with every version the cluster may still have objects in."""
-    stored = (live.get("status") or {}).get("storedVersions") or ()
-    return _with_versions(new, live, stored)
+    """Return the new CRD with every version that the cluster's CRD has."""
+    return _with_versions(new, live, [version["name"] for version in live["spec"]["versions"]])
 
 
 def way_back(old: Object, live: Object) -> Object:
-    """The CRD as it was, with the versions objects may be stored in since; they stay unserved.
-    Whoever converted those goes on doing it: without him they would be read as they lie there."""
+    """Return the CRD as it was, with the versions that objects may be stored in since, unserved.
+    A webhook that converts those versions stays, because conversion None would only rename them."""
     stored = (live.get("status") or {}).get("storedVersions") or ()
     back = _with_versions(old, live, stored, served=False)
     kept = len(back["spec"]["versions"]) > len(old["spec"]["versions"])
@@ -58,21 +58,21 @@ def _with_versions(
 
 
 def dropped(new: Object, live: Object) -> list[str]:
-    """Versions that only the bridge keeps."""
+    """Return the versions that only the bridge keeps."""
     names = {version["name"] for version in new["spec"]["versions"]}
-    stored = (live.get("status") or {}).get("storedVersions") or ()
-    return [name for name in stored if name not in names]
+    known = [version["name"] for version in live["spec"]["versions"]]
+    return [name for name in known if name not in names]
 
 
 def loses_webhook(new: Object, live: Object) -> bool:
-    """An apply leaves alone what others own: the webhook of before would stay, half."""
+    """Return whether the new CRD drops the webhook: a server-side apply would leave half of it."""
     before = live["spec"].get("conversion") or {}
     after = new["spec"].get("conversion") or {}
     return before.get("strategy") == "Webhook" and after.get("strategy", "None") != "Webhook"
 
 
 def same_crd(one: Object, other: Object) -> bool:
-    """As clients see it: what the server notes about it is no matter."""
+    """Return whether two CRDs are equal in spec, labels and annotations."""
     return _essence(one) == _essence(other)
 
 

@@ -1,12 +1,13 @@
-"""The order of an upgrade: look at everything, then one CRD after the other, each to its end.
+"""Runs an upgrade: reviews and tries every CRD, then takes one after the other through all steps.
 
-Nothing is written before every CRD was reviewed and tried (dry run) on the server. Each step is
-safe to repeat; a run that finds everything as it should be writes nothing.
+Called by ``instar upgrade``. Nothing is written before every CRD was reviewed and tried (dry run)
+on the server, and before every object was compared with what the release would leave of it. Each
+step is safe to repeat; a run that finds everything as it should be writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import field
 
 from instar.base.errors import ApiError
@@ -16,14 +17,18 @@ from instar.base.plurals import counted
 from instar.tools.migrator.live_crd import read_live_crd
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.undo.put_back import UndoReport
 from instar.tools.upgrader.cluster import CrdAccess, NotEstablished
 from instar.tools.upgrader.report import CrdUpgrade, StepState, UpgradeReport
 from instar.tools.upgrader.transition_crds import bridge, dropped, same_crd
 from instar.wire.client.client import Client
 
-Migrate = Callable[[Object, Sequence[str]], Awaitable[MigrationReport | str]]
-"""Given the live CRD and the versions that will go: how its migration went, or why it could not
-start."""
+Migrate = Callable[[Object, Sequence[str]], Awaitable[MigrationReport | str | None]]
+"""Given the live CRD and the versions that will go: the report of its migration, why it could not
+start, or None when a count of the stored bytes shows that nothing is to be done."""
+PutBack = Callable[[Object], Awaitable[UndoReport | None]]
+"""Given the CRD as it was taken back: puts back the objects that the migration wrote; None when it
+wrote none."""
 Judge = Callable[[Object | None, Object], Awaitable[tuple[bool, tuple[str, ...]]]]
 """Old (None: new to the cluster) and new CRD: whether it may go on, and what to say."""
 
@@ -32,13 +37,20 @@ Judge = Callable[[Object | None, Object], Awaitable[tuple[bool, tuple[str, ...]]
 class UpgradeOptions:
     plan_only: bool = False
     take_back: bool = True
-    """Undo a CRD whose later steps fail."""
+    """Undo a CRD whose later steps fail, and put its objects back."""
     wait: float = 60.0
+    settle: float = 0.0
+    """Seconds until every API server uses a changed CRD."""
     patience: RetryPolicy = field(default_factory=RetryPolicy)
 
 
 async def upgrade(
-    client: Client, crds: Sequence[Object], judge: Judge, migrate: Migrate, options: UpgradeOptions
+    client: Client,
+    crds: Sequence[Object],
+    judge: Judge,
+    migrate: Migrate,
+    put_back: PutBack,
+    options: UpgradeOptions,
 ) -> UpgradeReport:
     report = UpgradeReport(client.access.server)
     access = CrdAccess(client, options.patience)
@@ -54,7 +66,7 @@ async def upgrade(
     if not report.ok or options.plan_only:
         return report
     for crd, entry in zip(crds, report.crds, strict=True):
-        await _carry_out(access, entry, before, crd, migrate, options)
+        await _carry_out(access, entry, before[entry.name], crd, migrate, put_back, options)
         if not entry.ok:
             break
     return report
@@ -63,7 +75,7 @@ async def upgrade(
 async def _look(
     access: CrdAccess, entry: CrdUpgrade, live: Object | None, crd: Object, judge: Judge
 ) -> None:
-    """Review, and let the server say what it thinks of it."""
+    """Review a CRD, and try it on the server with a dry run."""
     passed, lines = await judge(live, crd)
     entry.add("review", StepState.DONE if passed else StepState.REFUSED, lines=lines)
     if not passed:
@@ -91,20 +103,20 @@ async def _look(
 async def _carry_out(
     access: CrdAccess,
     entry: CrdUpgrade,
-    before: Mapping[str, Object | None],
+    old: Object | None,
     crd: Object,
     migrate: Migrate,
+    put_back: PutBack,
     options: UpgradeOptions,
 ) -> None:
-    old = before[entry.name]
     try:
         live = await _applied(access, entry, old, crd, options)
         live = await _migrated(access, entry, live, crd, migrate)
-        await _finished(access, entry, live, crd)
+        await _finished(access, entry, live, crd, options)
     except (ApiError, NotEstablished, _Unmigrated) as error:
         name = "migrate" if isinstance(error, _Unmigrated) else "apply"
         entry.add(name, StepState.FAILED, str(error))
-        await _take_back(access, entry, old, options)
+        await _take_back(access, entry, old, put_back, options)
 
 
 class _Unmigrated(Exception):
@@ -118,9 +130,6 @@ async def _applied(
     if old is not None and entry.unchanged:
         entry.add("apply", StepState.NOTHING)
         return old
-    if old is not None and (gone := _names(old) - _names(body)):
-        # Nothing is stored in them, so no bridge keeps them; others may name them all the same.
-        await _repointed(access, entry, old, gone)
     await access.apply(body, old)
     live = await access.established(entry.name, options.wait)
     entry.add(
@@ -132,10 +141,14 @@ async def _applied(
 async def _migrated(
     access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object, migrate: Migrate
 ) -> Object:
-    if not read_live_crd(live).old_versions:
+    leaving = dropped(crd, live)
+    if not read_live_crd(live).old_versions and not leaving:
         entry.add("migrate", StepState.NOTHING)
         return live
-    done = await migrate(live, dropped(crd, live))
+    done = await migrate(live, leaving)
+    if done is None:
+        entry.add("migrate", StepState.NOTHING, "every object is stored at the storage version")
+        return live
     if isinstance(done, str):
         raise _Unmigrated(done)
     entry.migration = done.to_json()
@@ -145,19 +158,26 @@ async def _migrated(
     return await access.read(entry.name) or live
 
 
-async def _finished(access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object) -> None:
-    """The CRD of the release itself, where a bridge was needed."""
+async def _finished(
+    access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object, options: UpgradeOptions
+) -> None:
+    """Apply the CRD of the release where a bridge was needed, and see that objects can be read."""
     extra = _names(live) - _names(crd)
-    if extra:
-        await _repointed(access, entry, live, extra)
-        await access.apply(crd, live)
-        entry.add("drop versions", StepState.DONE, ", ".join(sorted(extra)))
+    if not extra:
+        return
+    await _repointed(access, entry, live, extra)
+    await access.apply(crd, live)
+    why = await access.why_unreadable(entry.name, options.settle)
+    if why:
+        await access.apply(live, None)
+        raise _Unmigrated(f"{', '.join(sorted(extra))} was put back at once, because {why}")
+    entry.add("drop versions", StepState.DONE, ", ".join(sorted(extra)))
 
 
 async def _repointed(
     access: CrdAccess, entry: CrdUpgrade, live: Object, leaving: Collection[str]
 ) -> None:
-    """Dependents must not lose their owner with the version they know it by."""
+    """Change owner references that name a version that goes."""
     done = await access.repoint(live, leaving)
     if done.failed:
         raise _Unmigrated(f"owner references could not be changed: {'; '.join(done.failed)}")
@@ -168,7 +188,11 @@ async def _repointed(
 
 
 async def _take_back(
-    access: CrdAccess, entry: CrdUpgrade, old: Object | None, options: UpgradeOptions
+    access: CrdAccess,
+    entry: CrdUpgrade,
+    old: Object | None,
+    put_back: PutBack,
+    options: UpgradeOptions,
 ) -> None:
     if not options.take_back:
         return
@@ -179,8 +203,14 @@ async def _take_back(
     wrong = await access.take_back(old)
     if wrong:
         entry.add("roll back", StepState.FAILED, wrong)
-    else:
-        entry.add("roll back", StepState.TAKEN_BACK, "the CRD serves what it served before")
+        return
+    entry.add("roll back", StepState.TAKEN_BACK, "the CRD serves what it served before")
+    live = await access.read(entry.name)
+    done = None if live is None else await put_back(live)
+    if done is not None:
+        state = StepState.TAKEN_BACK if done.ok else StepState.FAILED
+        head, *lines = done.lines()
+        entry.add("roll back of objects", state, head, tuple(line.strip() for line in lines))
 
 
 def _names(crd: Object) -> set[str]:

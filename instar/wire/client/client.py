@@ -93,12 +93,16 @@ class Client:
             if not token:
                 return
 
+    async def list_metadata(self, path: str, *, limit: int = 0, continue_: str = "") -> Object:
+        """Return one page with the metadata of its objects alone."""
+        query = {"limit": limit or None, "continue": continue_ or None}
+        return await self.request("GET", path, query=query, accept=_METADATA)
+
     async def metadata_pages(self, path: str, *, limit: int = 500) -> AsyncIterator[Object]:
         """Yield every page with only the metadata of its objects."""
         token = ""
         while True:
-            query = {"limit": limit, "continue": token or None}
-            page = await self.request("GET", path, query=query, accept=_METADATA)
+            page = await self.list_metadata(path, limit=limit, continue_=token)
             yield page
             token = (page.get("metadata") or {}).get("continue") or ""
             if not token:

@@ -1,8 +1,8 @@
-"""Who still names a version: owner references of other objects, ownership entries of its own.
+"""Finds what still names a version: owner references of other objects, managedFields of its own.
 
 An owner reference says ``apiVersion``; once that version is gone, the garbage collector cannot
 find the owner any more and dependents are orphaned or never cleaned up. Nothing rewrites them:
-they lie in objects of any kind, which their owner's CRD knows nothing about.
+they lie in objects of any kind.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class VersionReference:
 
 
 async def dependents(client: Client, live: LiveCrd, versions: Collection[str]) -> Dependents:
-    """Over all kinds: whoever is owned by an object of this CRD by way of one of ``versions``."""
+    """Return the objects of all kinds whose owner references name one of ``versions``."""
     discovered = await listable(client)
     result = Dependents(unseen=dict(discovered.unknown))
     for kind in discovered.types:

@@ -1,4 +1,7 @@
-"""Who used which version, and when: from instar's counters, or from audit logs of other servers."""
+"""Counts the uses of each version: from instar's counters, or from audit logs of other servers.
+
+Called by ``instar versions`` and the console; ``lifecycle.py`` judges the result.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ class VersionUsage:
         return max((use for use in found if not is_ours(use.agent)), key=_when, default=None)
 
     def users(self, version: str, after: datetime) -> list[VersionUse]:
-        """Who used it after a moment, the most recent first."""
+        """Return the uses after a moment, the most recent first."""
         found = [
             use
             for use in self.uses
@@ -95,7 +98,7 @@ def from_audit_logs(paths: Iterable[Path], live: LiveCrd) -> VersionUsage:
         about = event.get("objectRef") or {}
         if (about.get("apiGroup"), about.get("resource")) != (crd.group, crd.names.plural):
             continue
-        # Whoever asked in somebody's name is not the one who needs the version.
+        # The impersonated user needs the version, not the one that impersonates.
         asked = event.get("impersonatedUser") or event.get("user") or {}
         user = asked.get("username") or ""
         key = (

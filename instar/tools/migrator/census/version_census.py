@@ -1,10 +1,12 @@
-"""How many objects are stored at which version: exact where the server tells, else an estimate.
+"""Counts objects by the version they are stored in. An instar server counts exactly; elsewhere it
+is an estimate through the public API.
 
-What can be known through the public API of another server: an object written a while after the
-CRD's last change must be stored at the storage version. Right after it, a server that has not
-heard of the change still writes the old one. managedFields hold times; and whoever was written
-after an object with such a time (revisions are counted across all objects) was written later too.
-Of the others only the set of possible versions is known.
+Called by ``instar census``, ``instar versions``, the plan of a migration and the console. What the
+public API shows: an object written a while after the CRD's last change is stored at the storage
+version. Right after the change an API server that has not seen it still writes the old version.
+managedFields hold times, and an object with a higher resourceVersion than an object with such a
+time was written later too. Of the others only the possible versions are known:
+``status.storedVersions`` can be patched by any client, so it is an assumption and is called one.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from datetime import datetime
 from instar.base.errors import ApiError, Forbidden, NotFound
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
+from instar.base.plurals import counted
 from instar.tools.migrator.live_crd import LiveCrd, latest
 from instar.tools.migrator.object_pages import list_page
+from instar.tools.migrator.proof.pass_record import PassRecord
 from instar.tools.migrator.propagation_delay import SPREAD
 from instar.tools.migrator.retries import RetryPolicy
 from instar.wire.client.client import Client
@@ -42,7 +46,10 @@ class StoredVersionCensus:
     keys: Mapping[str, int] = field(default_factory=dict)
     """Objects by the key they lie under, where some are encrypted or should be."""
     key: str = ""
-    """The one that new ones would lie under."""
+    """The key that new objects are encrypted with."""
+    assumed: bool = False
+    """Whether only ``status.storedVersions`` says that the unknown ones are at the storage
+    version."""
 
     @property
     def total(self) -> int:
@@ -72,12 +79,13 @@ class StoredVersionCensus:
             "objects": dict(self.counts),
             "unknown": self.unknown,
             "unknownAmong": list(self.candidates),
+            "assumed": self.assumed,
             **({"keys": dict(self.keys), "currentKey": self.key} if self.keys else {}),
         }
 
 
 async def exact_census(client: Client) -> dict[str, StoredVersionCensus] | None:
-    """Every CRD's numbers from instar's own endpoint; None on any other server."""
+    """Return every CRD's numbers from instar's own endpoint; None on any other server."""
     try:
         document = await client.get(ENDPOINT)
     except (NotFound, Forbidden):
@@ -102,8 +110,11 @@ def _exact(item: Object, sealed: Object) -> StoredVersionCensus:
     )
 
 
-async def estimate(client: Client, live: LiveCrd, *, limit: int = 500) -> StoredVersionCensus:
-    """Lists every object's metadata once, at the first version that can be listed."""
+async def estimate(
+    client: Client, live: LiveCrd, *, limit: int = 500, record: PassRecord | None = None
+) -> StoredVersionCensus:
+    """List every object once, at the first version that can be listed. ``record`` is that of the
+    last complete pass of ``instar migrate``."""
     trouble: ApiError | None = None
     for version in live.read_versions:
         bounds = Bounds(live.changed)
@@ -112,11 +123,11 @@ async def estimate(client: Client, live: LiveCrd, *, limit: int = 500) -> Stored
         except ApiError as error:
             trouble = trouble or error
             continue
-        return _as_census(live, bounds)
+        return _as_census(live, bounds, record)
     why = "no version is served" if trouble is None else trouble.message
     return StoredVersionCensus(
         {},
-        candidates=live.crd.stored_versions,
+        candidates=_possible(live),
         exact=False,
         how=f"the objects cannot be listed now: {why}",
         counted=False,
@@ -126,7 +137,7 @@ async def estimate(client: Client, live: LiveCrd, *, limit: int = 500) -> Stored
 async def _count(client: Client, path: str, limit: int, bounds: Bounds) -> None:
     token = ""
     while True:
-        page, _ = await list_page(client, path, token, limit, _BRIEF)
+        page, _ = await list_page(client, path, token, limit, _BRIEF, metadata=True)
         for obj in page.get("items") or ():
             bounds.add(obj["metadata"].get("resourceVersion", ""), _last_write(obj))
         token = (page.get("metadata") or {}).get("continue") or ""
@@ -134,25 +145,46 @@ async def _count(client: Client, path: str, limit: int, bounds: Bounds) -> None:
             return
 
 
-def _as_census(live: LiveCrd, bounds: Bounds) -> StoredVersionCensus:
-    if not live.old_versions:
-        how = "status.storedVersions names one version only, so all must be stored in it"
-        return StoredVersionCensus({live.storage: bounds.total}, exact=False, how=how)
+def _possible(live: LiveCrd) -> tuple[str, ...]:
+    """Return the versions that objects may be stored in: all that the API server can decode."""
+    return tuple(version.name for version in live.crd.versions)
+
+
+def _as_census(live: LiveCrd, bounds: Bounds, record: PassRecord | None) -> StoredVersionCensus:
+    storage, total = live.storage, bounds.total
+    if len(live.crd.versions) == 1:
+        how = "the CRD has one version, and every object can be read"
+        return StoredVersionCensus({storage: total}, exact=False, how=how)
+    if record is not None and record.proves(live):
+        how = f"instar migrate rewrote every object (finished {record.finished})"
+        return StoredVersionCensus({storage: total}, exact=False, how=how)
     late = bounds.late()
-    unknown = bounds.total - late
+    unknown = total - late
+    known = (
+        f"objects written {SPREAD.seconds} s and more after the CRD's last change are stored at "
+        "the storage version"
+    )
+    if live.old_versions:
+        how = f"an estimate: {known}; of the others only the possible versions are known"
+    elif unknown:
+        how = (
+            f"{counted(unknown, 'object')} at {storage} assumed from storedVersions, which "
+            f"nothing proves; of the others, {known}"
+        )
+    else:
+        how = known
     return StoredVersionCensus(
-        counts={live.storage: late},
+        counts={storage: late},
         unknown=unknown,
-        candidates=live.crd.stored_versions if unknown else (),
+        candidates=_possible(live) if unknown else (),
         exact=False,
-        how=f"an estimate: objects written {SPREAD.seconds} s and more after the CRD's last "
-        "change are stored at the storage version; of the others only the possible versions are "
-        "known",
+        how=how,
+        assumed=bool(unknown) and not live.old_versions,
     )
 
 
 class Bounds:
-    """How many objects were certainly written late enough. Two numbers per object at most."""
+    """Counts the objects that were certainly written late enough. Keeps one number per object."""
 
     def __init__(self, changed: datetime | None) -> None:
         self._from = None if changed is None else changed + SPREAD

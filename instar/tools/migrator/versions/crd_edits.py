@@ -1,4 +1,4 @@
-"""The next edit of a CRD, made on its JSON or YAML tree in place. Pure: judges nothing.
+"""Edits a CRD's JSON or YAML tree in place, for ``instar versions``. Pure; ``lifecycle.py`` judges.
 
 Works on what ``ruamel.yaml`` loads as well as on plain dicts, so that comments in files survive.
 """

@@ -1,4 +1,4 @@
-"""What may be done next with each version of a CRD, and what stands in the way. Pure.
+"""Judges which lifecycle steps of a CRD's versions are safe, and what blocks the others. Pure.
 
 The preconditions are those of the Kubernetes documents on CRD versions. One function per step:
 it returns what blocks the step, and nothing when the step is safe.
@@ -31,9 +31,9 @@ class Situation:
     usage: VersionUsage
     now: datetime
     quiet: timedelta = timedelta(days=14)
-    """How long nobody must have used a version before it may go."""
+    """How long a version must be unused before it may go."""
     clients_migrated: bool = False
-    """Somebody vouches for the clients where nothing is counted."""
+    """The user vouches for the clients where no requests are counted."""
     cluster_known: bool = True
     """False when only a file was looked at."""
     dependents: Dependents | None = None
@@ -57,7 +57,7 @@ def blocks_add(situation: Situation, version: str) -> list[str]:
 
 
 def blocks_schema(crd: Crd, source: str, schema: Mapping[str, Any] | None) -> list[str]:
-    """A new version with another schema needs somebody who converts."""
+    """Return why a version with another schema is refused: it needs a conversion webhook."""
     model = crd.version(source or crd.storage_version())
     if model is None:
         return [f"there is no version {source} to copy from"]
@@ -136,9 +136,13 @@ def blocks_remove(situation: Situation, version: str) -> list[str]:
     if stored:
         number = situation.census.shown(version) if situation.census is not None else ""
         verb = "is" if number == "1" else "are"
-        found.append(
-            f"{counted(number, 'object')} {verb} stored in it; run instar migrate {crd.name}"
-        )
+        text = f"{counted(number, 'object')} {verb} stored in it"
+        if situation.census is not None and situation.census.assumed:
+            text = (
+                f"up to {counted(stored, 'object')} may be stored in it: storedVersions says "
+                "otherwise, and nothing proves it"
+            )
+        found.append(f"{text}; run instar migrate {crd.name}")
     elif listed:
         found.append(f"status.storedVersions still names {version}; run instar migrate {crd.name}")
     return found + _migrating(situation) + _depended_on(situation)
@@ -224,7 +228,8 @@ def why_safe(situation: Situation, step: str, version: str) -> str:
         then = last.last if last is not None else usage.since
         return f"no request for {ago(situation.now, then).removesuffix(' ago')}"
     if step == "remove":
-        return "it is not served, and no object is stored in it"
+        how = "" if situation.census is None else f" ({situation.census.how})"
+        return f"it is not served, and no object is stored in it{how}"
     return ""
 
 
@@ -241,7 +246,7 @@ def _in_use(situation: Situation, version: str) -> list[str]:
         return []
     if usage.since is None:
         return [
-            "nobody counts who uses it: give audit logs (--audit-log), or vouch for the clients "
+            "no requests are counted here: give audit logs (--audit-log), or vouch for the clients "
             "(--clients-migrated)"
         ]
     begin = situation.now - situation.quiet

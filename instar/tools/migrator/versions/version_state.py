@@ -1,5 +1,7 @@
-"""How it stands with a CRD's versions, found out from a cluster; and the same as JSON, for
-``instar versions -o json`` and the console."""
+"""Finds out the state of a CRD's versions on a cluster, and renders it as JSON.
+
+Called by ``instar versions`` and the console; ``lifecycle.py`` judges it.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from instar.tools.migrator.census.references import dependents, naming_entries
 from instar.tools.migrator.census.usage import VersionUsage, from_server
 from instar.tools.migrator.census.version_census import estimate, exact_census
 from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.migrator.proof.pass_record import load_record
 from instar.tools.migrator.versions.lifecycle import Situation, next_steps
 from instar.wire.client.client import Client
 
@@ -32,7 +35,8 @@ async def situation_of(
     exact = await exact_census(client)
     census = None if exact is None else exact.get(live.name)
     if census is None:
-        census = await estimate(client, live)
+        record = load_record(live.name, client.access.server)
+        census = await estimate(client, live, record=record)
     references: dict[str, Any] = {}
     if removing and live.crd.version(removing) is not None:
         references = {

@@ -1,7 +1,8 @@
-"""Hides secret values in reports. Pure.
+"""Hides values of fields whose name says that they are secret. Pure.
 
-All renderers call it. Values are recognised by the name of their field, because a schema does not
-say what is secret. Names of secrets (``secretName``, ``secretRef``) are references and stay.
+Called by the reports of ``migrate``, ``upgrade`` and ``rehearse``. A schema does not say what is
+secret, so the last name of a field's path decides. Names of Secrets (``secretName``,
+``secretRef``) are references and are shown.
 """
 
 from __future__ import annotations

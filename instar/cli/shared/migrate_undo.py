@@ -1,0 +1,47 @@
+"""``instar migrate --undo JOURNAL``: puts the objects of a migration back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from instar.base.errors import NotFound
+from instar.cli.shared.failure import CliFailure
+from instar.cli.shared.progress_bar import watching
+from instar.tools.migrator.preflight import fetch_crd
+from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.undo.journal import UndoJournal, UndoJournalError
+from instar.tools.migrator.undo.put_back import ObjectRestorer
+from instar.wire.client.client import Client
+
+
+async def undo_migration(args: argparse.Namespace, client: Client) -> int:
+    """Exit code 0 when every object of the journal is as it was."""
+    try:
+        journal = UndoJournal(args.undo)
+    except UndoJournalError as error:
+        raise CliFailure(str(error)) from None
+    try:
+        journal.reopen()
+        subject = journal.subject
+        try:
+            live = await fetch_crd(client, subject.crd)
+        except NotFound:
+            raise CliFailure(f"the cluster has no CustomResourceDefinition {subject.crd}") from None
+        if live.crd.uid != subject.uid:
+            raise CliFailure(
+                f"{args.undo} is about another {subject.crd}: the CRD was deleted and created "
+                f"since, or it is one of {subject.server}"
+            )
+        restorer = ObjectRestorer(client, live, RetryPolicy(attempts=args.retries + 1), journal)
+        with watching("migrate", args.output == "text") as progress:
+            report = await restorer.put_all_back(progress, concurrency=args.concurrency)
+    except UndoJournalError as error:
+        raise CliFailure(str(error)) from None
+    finally:
+        journal.close()
+    document = json.dumps(report.to_json(), indent=2)
+    if args.report is not None:
+        args.report.write_text(document + "\n")
+    print(document if args.output == "json" else "\n".join(report.lines()))
+    return 0 if report.ok else 1

@@ -1,0 +1,77 @@
+"""The record of a complete migration pass: proof that all objects are at the storage version.
+
+Written beside the progress file when a run has rewritten, verified and trimmed. Read by ``instar
+census``, ``instar versions`` and ``instar upgrade``, which do not believe ``storedVersions``
+alone. The record holds for one CRD (uid) in one state (generation and storage version): an edit
+of the CRD that did not go through ``instar versions`` ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from instar.base.fast_dataclass import dataclass
+from instar.tools.migrator.live_crd import LiveCrd
+from instar.tools.migrator.progress_file import default_path
+
+
+@dataclass(frozen=True, slots=True)
+class PassRecord:
+    server: str
+    crd: str
+    uid: str
+    generation: int
+    storage: str
+    crd_revision: str
+    """The CRD's resourceVersion when the pass began."""
+    revision: str
+    """A resourceVersion of the collection: every later write used the storage version."""
+    objects: int
+    finished: str
+    """When the pass ended, in RFC 3339."""
+
+    def proves(self, live: LiveCrd) -> bool:
+        """Return whether every object of the CRD, as it is now, is at its storage version."""
+        return (
+            bool(self.uid)
+            and self.uid == live.crd.uid
+            and self.generation == live.crd.generation
+            and self.storage == live.storage
+            and not live.old_versions
+        )
+
+
+def record_path(crd: str, server: str) -> Path:
+    return default_path(crd, server).with_suffix(".pass")
+
+
+def load_record(crd: str, server: str) -> PassRecord | None:
+    """Return the record of the last pass; None when there is none or it cannot be read."""
+    try:
+        document = json.loads(record_path(crd, server).read_text())
+        return PassRecord(**document)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def save_record(record: PassRecord) -> None:
+    """Raises ``OSError``. The file is complete or absent at any time."""
+    path = record_path(record.crd, record.server)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_suffix(".pass-draft")
+    with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(asdict(record), file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+
+
+def follow_edit(server: str, before: LiveCrd, after: LiveCrd) -> None:
+    """Let a record go on to hold after an edit that this tool made and that left the storage
+    version alone. Raises ``OSError``."""
+    record = load_record(before.name, server)
+    if record is not None and record.proves(before) and before.storage == after.storage:
+        save_record(replace(record, generation=after.crd.generation))

@@ -1,0 +1,268 @@
+"""The undo journal of a migration: each object as every served version showed it before its write.
+
+``rewrite_pass.py`` records a page here before the page is written, and the record is on disk
+(fsync) before
+the first write is sent. ``put_back.py`` reads it to put objects back: at once when a rewrite
+changed an object, and for ``instar migrate --undo`` and the roll back of ``instar upgrade``.
+
+The file lies beside the progress file. It holds contents of objects, so only its owner may read it
+(mode 0600) and values are compressed. Its size is bounded: a run stops before it would grow beyond
+the limit, and three journals of earlier runs are kept. SQLite in WAL mode with full
+synchronisation survives a kill at any moment.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import orjson
+
+from instar.base.json_values import Object
+from instar.tools.migrator.listed_object import ListedObject
+
+DEFAULT_LIMIT = 2 << 30
+"""Bytes of compressed objects."""
+_KEPT = 3
+_FORMAT = "1"
+_SIDE_FILES = ("", "-wal", "-shm")
+_TABLES = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS objects (
+  key TEXT PRIMARY KEY, uid TEXT NOT NULL, revision TEXT NOT NULL, after TEXT NOT NULL DEFAULT '',
+  undone INTEGER NOT NULL DEFAULT 0, readings BLOB NOT NULL
+);
+"""
+_COLUMNS = "key, uid, revision, after, undone, readings"
+
+
+class UndoJournalError(Exception):
+    """The journal cannot be used; ``str()`` says why in one line."""
+
+
+class JournalledObject(NamedTuple):
+    """One object as it was before it was written."""
+
+    key: str
+    uid: str
+    revision: str
+    after: str
+    """The resourceVersion that the write left; empty when it is not known."""
+    undone: bool
+    readings: dict[str, Object]
+    """By served version, with managedFields."""
+
+
+class JournalSubject(NamedTuple):
+    """The CRD whose objects a journal holds."""
+
+    server: str
+    crd: str
+    uid: str
+
+
+class UndoJournal:
+    """``":memory:"`` for runs on a copy. ``begin`` must be called before anything is recorded."""
+
+    def __init__(self, path: str | Path = ":memory:", *, limit: int = DEFAULT_LIMIT) -> None:
+        """Raises ``UndoJournalError`` when the file cannot be made or another process uses it."""
+        self.path = str(path)
+        self._limit = limit
+        self._lock: IO[str] | None = None
+        self._database: sqlite3.Connection | None = None
+        if self.path != ":memory:":
+            self._lock = _locked(self.path)
+
+    def begin(self, subject: JournalSubject, *, resumed: bool) -> None:
+        """Open the journal for a run; a run that is not resumed starts an empty one."""
+        if not resumed and self.path != ":memory:" and Path(self.path).exists():
+            _rotate(self.path)
+        self._open()
+        if not self.subject.crd:
+            with self._db:
+                facts = {"format": _FORMAT, **subject._asdict()}
+                self._db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
+
+    def reopen(self) -> None:
+        """Open an existing journal, to put its objects back. Raises ``UndoJournalError``."""
+        if not Path(self.path).is_file():
+            raise UndoJournalError(f"{self.path}: there is no such journal")
+        self._open()
+        if self._fact("format") != _FORMAT:
+            raise UndoJournalError(f"{self.path} is not an undo journal of this version of instar")
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    @property
+    def subject(self) -> JournalSubject:
+        return JournalSubject(self._fact("server"), self._fact("crd"), self._fact("uid"))
+
+    @property
+    def size(self) -> int:
+        """Bytes of compressed objects."""
+        (found,) = self._db.execute("SELECT sum(length(readings)) FROM objects").fetchone()
+        return int(found or 0)
+
+    def record(self, page: Iterable[ListedObject]) -> None:
+        """Keep the objects of a page; they are on disk when this returns.
+
+        Raises ``UndoJournalError`` when they would exceed the limit or the disk is full; then
+        nothing of the page may be written. The first reading of an object is kept when a run
+        goes on after a kill, unless another client has written the object since.
+        """
+        rows = [self._row(found) for found in page]
+        fresh = [row for row in rows if row is not None]
+        size = sum(len(row[-1]) for row in fresh)
+        if self.size + size > self._limit:
+            raise UndoJournalError(
+                f"the undo journal {self.path} would exceed {self._limit >> 20} MiB; give a larger "
+                "--journal-limit"
+            )
+        try:
+            with self._db:
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO objects (key, uid, revision, readings) "
+                    "VALUES (?, ?, ?, ?)",
+                    fresh,
+                )
+        except sqlite3.Error as error:
+            raise UndoJournalError(
+                f"the undo journal {self.path} cannot be written: {error}"
+            ) from None
+
+    def note_written(self, revisions: Mapping[str, str]) -> None:
+        """Note the resourceVersion that each write left, by key."""
+        with self._db:
+            self._db.executemany(
+                "UPDATE objects SET after = ? WHERE key = ?",
+                ((revision, key) for key, revision in revisions.items()),
+            )
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Remove objects that were not written after all."""
+        with self._db:
+            self._db.executemany("DELETE FROM objects WHERE key = ?", ((key,) for key in keys))
+
+    def note_undone(self, key: str) -> None:
+        with self._db:
+            self._db.execute("UPDATE objects SET undone = 1 WHERE key = ?", (key,))
+
+    def entry(self, key: str) -> JournalledObject | None:
+        row = self._db.execute(f"SELECT {_COLUMNS} FROM objects WHERE key = ?", (key,)).fetchone()
+        return None if row is None else _entry(row)
+
+    def keys(self) -> list[str]:
+        """Return the keys of all objects, in order."""
+        return [key for (key,) in self._db.execute("SELECT key FROM objects ORDER BY key")]
+
+    def entries(self) -> Iterator[JournalledObject]:
+        """Yield every object, one at a time in memory."""
+        for key in self.keys():
+            found = self.entry(key)
+            if found is not None:
+                yield found
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self._database is None:
+            raise UndoJournalError(f"the undo journal {self.path} is not open")
+        return self._database
+
+    def _open(self) -> None:
+        try:
+            if self.path != ":memory:":
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+                os.chmod(self.path, 0o600)
+            self._database = sqlite3.connect(self.path)
+            self._database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
+            self._database.executescript(_TABLES)
+        except (OSError, sqlite3.Error) as error:
+            raise UndoJournalError(f"{self.path}: {error}") from None
+
+    def _row(self, found: ListedObject) -> tuple[str, str, str, bytes] | None:
+        known = self.entry(found.key)
+        if known is not None and _is_still_first(known, found):
+            return None
+        return found.key, found.uid, found.revision, _packed(found.readings)
+
+    def _fact(self, name: str) -> str:
+        row = self._db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return "" if row is None else str(row[0])
+
+
+def journal_path(progress: str | Path) -> Path:
+    """Return where the undo journal of a run with this progress file lies."""
+    return Path(progress).with_suffix(".undo")
+
+
+def _is_still_first(known: JournalledObject, found: ListedObject) -> bool:
+    """Return whether only this tool can have written the object since it was recorded."""
+    if known.undone or known.uid != found.uid:
+        return False
+    if known.after:
+        return known.after == found.revision
+    if known.revision == found.revision:
+        return False
+    shared = known.readings.keys() & found.readings.keys()
+    return any(found.has_content(version, known.readings[version]) for version in shared)
+
+
+def _locked(path: str) -> IO[str]:
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = Path(f"{path}.lock").open("w")  # noqa: SIM115 - held until close()
+    except OSError as error:
+        raise UndoJournalError(f"{path}: {error}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise UndoJournalError(f"another instar process is using {path}") from None
+    return lock
+
+
+def _rotate(path: str) -> None:
+    """Keep the journals of the last runs as ``.1``, ``.2`` and ``.3``."""
+    if _is_empty(path):
+        for suffix in _SIDE_FILES:
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        return
+    for number in range(_KEPT, 0, -1):
+        older = f"{path}.{number}"
+        newer = path if number == 1 else f"{path}.{number - 1}"
+        for suffix in _SIDE_FILES:
+            if Path(f"{newer}{suffix}").exists():
+                os.replace(f"{newer}{suffix}", f"{older}{suffix}")
+            else:
+                Path(f"{older}{suffix}").unlink(missing_ok=True)
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        with closing(sqlite3.connect(path)) as database:
+            (count,) = database.execute("SELECT count(*) FROM objects").fetchone()
+            return not count
+    except sqlite3.Error:
+        return False
+
+
+def _packed(readings: Mapping[str, Object]) -> bytes:
+    return zlib.compress(orjson.dumps(dict(readings)), 1)
+
+
+def _entry(row: tuple[str, str, str, str, int, bytes]) -> JournalledObject:
+    key, uid, revision, after, undone, data = row
+    readings: dict[str, Object] = orjson.loads(zlib.decompress(data))
+    return JournalledObject(key, uid, revision, after, bool(undone), readings)
