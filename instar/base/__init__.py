@@ -1,5 +1,5 @@
-"""Plain values and small mechanisms without any Kubernetes in them.
+"""Values and mechanisms that are independent of Kubernetes.
 
 JSON values, field errors, the error tree, limits, offloading work from the event loop, metrics,
-certificates. Every other group imports from here; nothing here imports from them.
+certificates. Every other package imports from here; modules here import only each other.
 """

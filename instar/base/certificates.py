@@ -1,9 +1,11 @@
-"""An authority of our own and what it signs, as PEM texts. Knows no file.
+"""X.509 certificate authority: creates a CA and issues server and client certificates, as PEM
+texts.
 
-Certificates are written by hand (``der.py``): the library's module for them takes a sixth of a
-first start to import, and so is loaded only for an authority that somebody else may have made.
-Keys and signatures are the library's. Whoever does not always make certificates imports this
-module where it does.
+Called by ``server/files/certificates.py``, which stores them as files, by
+``server/access/identities.py`` and by the SDK. Certificates are written by ``der.py``, because
+importing the cryptography library's X.509 module takes a sixth of a first start; it is loaded only
+to read an existing CA. Keys and signatures use the library. Import this module lazily where
+certificates are not always needed.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class KeyPair(NamedTuple):
 
 
 class Signer(NamedTuple):
-    """An authority as what it signs needs it."""
+    """The part of a CA that issuing a certificate needs: its name, key id and signing function."""
 
     name: bytes
     key_id: bytes
@@ -49,7 +51,8 @@ class Signer(NamedTuple):
 
 
 class Authority:
-    """Who holds its key can sign; who only holds ``pem.cert`` can check."""
+    """Certificate authority. With its private key it issues certificates; ``pem.cert`` alone
+    verifies them."""
 
     def __init__(self, pem: KeyPair, signer: Signer | None = None) -> None:
         self.pem = pem
@@ -68,12 +71,13 @@ class Authority:
         return cls(KeyPair(_certificate(signer, called, key, valid, extensions), key.pem), signer)
 
     def server(self, name: str, hosts: Sequence[str], valid: timedelta) -> KeyPair:
-        """For a server that is reached under any of ``hosts``, names or addresses."""
+        """Issue a serving certificate for ``hosts`` (DNS names or IP addresses)."""
         hosted = _extension("2.5.29.17", der.sequence(*map(_host, hosts)))
         return self._issue(_name(name), valid, _SERVER_AUTH, hosted)
 
     def client(self, user: str, groups: Sequence[str], valid: timedelta) -> KeyPair:
-        """Raises ``ValueError`` for names a certificate cannot hold: nobody is to be another."""
+        """Issue a client certificate. Raises ``ValueError`` for names that a certificate cannot
+        hold unchanged, because the holder would then authenticate as another user."""
         for name in (user, *groups):
             if not 0 < len(name) <= _LONGEST_NAME:
                 text = f'"{name}" has {len(name)} characters; a certificate holds 1 to'
@@ -93,12 +97,12 @@ class Authority:
 
 
 def made_key() -> bytes:
-    """A new private key as PEM."""
+    """Return a new private key as PEM."""
     return _Key().pem
 
 
 class _Key:
-    """A new one, on the curve that everybody knows."""
+    """New private key on the P-256 curve."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -113,7 +117,7 @@ class _Key:
 
     @property
     def pem(self) -> bytes:
-        """PKCS #8."""
+        """Return the private key as PKCS #8 PEM."""
         secret = self._key.private_numbers().private_value.to_bytes(32, "big")
         inner = der.sequence(der.integer(1), der.octets(secret), der.explicit(1, self._point))
         return der.pem("PRIVATE KEY", der.sequence(der.integer(0), _P256, der.octets(inner)))
@@ -127,7 +131,7 @@ def _certificate(
 ) -> bytes:
     now = datetime.now(UTC)
     content = der.sequence(
-        der.explicit(0, der.integer(2)),  # the third version of the format
+        der.explicit(0, der.integer(2)),  # X.509 version 3
         der.integer(1 + secrets.randbits(_SERIAL_BITS)),
         signer.algorithm,
         signer.name,
@@ -158,7 +162,7 @@ def _extension(oid: str, value: bytes, *, critical: bool = False) -> bytes:
 
 
 def _read(pem: KeyPair) -> Signer:
-    # Only here: a server that makes its own authority does not wait for these.
+    # Imported lazily: a server that creates its own CA does not need these modules.
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import padding, rsa
     from cryptography.hazmat.primitives.serialization import load_pem_private_key

@@ -1,7 +1,8 @@
-"""A plain document against a shape: which of its fields nobody knows, what is of a wrong type.
+"""Shape check for configuration files: finds unknown fields and wrong types.
 
-For configuration files, whose readers say what is wrong in one line. A shape is a dict of fields,
-a list with the shape of its items, a type, or None for anything.
+Called by the readers of audit policies, admission and encryption configurations, rate limits and
+kubeconfigs, which report each problem in one line. A shape is a dict of fields, a list with the
+shape of its items, a type, or None for any value.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ _NAMES = {str: "string", bool: "boolean", int: "number"}
 
 
 class Misshapen(Exception):
-    """``str()`` says where, and what was expected there."""
+    """A value has the wrong type; ``str()`` is its path and the expected type."""
 
 
 def unknown_fields(value: Any, shape: Any, path: str = "") -> list[str]:
-    """The paths of fields the shape does not have. Raises ``Misshapen``; null is like absent."""
+    """Return the paths of fields that the shape does not have. Raises ``Misshapen``; null counts as
+    absent."""
     if value is None or shape is None:
         return []
     if isinstance(shape, dict):

@@ -1,4 +1,7 @@
-"""DER, as far as certificates and their keys need it: values in, bytes out. Pure."""
+"""DER encoder for the ASN.1 types that certificates and keys use: values in, bytes out.
+
+Called only by ``certificates.py``.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def set_of(part: bytes) -> bytes:
 
 
 def integer(value: int) -> bytes:
-    """Not negative."""
+    """Encode an integer that is not negative."""
     return tagged(0x02, value.to_bytes(value.bit_length() // 8 + 1, "big"))
 
 
@@ -46,12 +49,12 @@ def utf8(text: str) -> bytes:
 
 
 def explicit(number: int, content: bytes) -> bytes:
-    """Within a tag of the context."""
+    """Wrap the content in an explicit context tag."""
     return tagged(0xA0 | number, content)
 
 
 def implicit(number: int, content: bytes) -> bytes:
-    """A tag of the context instead of its own."""
+    """Replace the content's own tag by a context tag."""
     return tagged(0x80 | number, content)
 
 
@@ -61,7 +64,7 @@ def oid(dotted: str) -> bytes:
 
 
 def time(moment: datetime) -> bytes:
-    """To the second, in UTC."""
+    """Encode a time to the second, in UTC."""
     if moment.year < _SHORT_YEARS:
         return tagged(0x17, moment.strftime("%y%m%d%H%M%SZ").encode())
     return tagged(0x18, moment.strftime("%Y%m%d%H%M%SZ").encode())

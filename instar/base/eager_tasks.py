@@ -1,10 +1,10 @@
-"""Run a coroutine at once, and only make a task of it if it really has to wait.
+"""Eager task start: runs a coroutine at once and creates a task only if it has to wait.
 
-Most requests are answered from memory without waiting for anything; a task for each would cost
-more than the answer. (From Python 3.12 on, asyncio's eager tasks do the same.) What waits for a
-ticket (``taskless_wait.py``) goes on without a task, too. Code run this way must not ask for the
-current
-task before its first wait for something else.
+Called by ``server/http/http1.py`` for each request and by ``wire/storage/coalesced_call.py``. Most
+requests are answered from memory without waiting, and a task would cost more than the answer.
+(Python 3.12's eager tasks do the same.) A coroutine that waits for a ``Ticket``
+(``taskless_wait.py``) resumes without a task, too. Code run this way must not use the current task
+before its first other wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from instar.base.taskless_wait import Ticket
 
 
 def start(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | Parked | None:
-    """None when it is through already, else what goes on from the first wait."""
+    """Run the coroutine to its first wait. Return None if it has finished, else the task or
+    ``Parked`` that runs the rest."""
     try:
         waiting_for = coroutine.send(None)
     except StopIteration:
@@ -29,13 +30,13 @@ def start(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | Parked |
 
 
 class Parked:
-    """A coroutine that waits for a ticket; can be cancelled as a task can."""
+    """A coroutine without a task that waits for a ticket; it can be cancelled like a task."""
 
     __slots__ = ("_cancelled", "_context", "_coroutine", "_task", "_ticket")
 
     def __init__(self, coroutine: Coroutine[Any, Any, None], ticket: Ticket[Any]) -> None:
         self._coroutine, self._ticket = coroutine, ticket
-        self._context = copy_context()  # as a task would have
+        self._context = copy_context()  # the context that a task would copy
         self._task: asyncio.Task[None] | None = None
         self._cancelled = False
         ticket.then(self._go_on, self._context)
@@ -53,8 +54,11 @@ class Parked:
         except (StopIteration, asyncio.CancelledError):
             return
         except Exception as error:
-            # Not to whoever has brought the outcome: he may have more to tell.
-            report = {"message": "a request has failed on its way", "exception": error}
+            # Report here: raising into the code that set the result could stop it midway.
+            report = {
+                "message": "a request failed after its first wait; its connection gets no answer",
+                "exception": error,
+            }
             asyncio.get_running_loop().call_exception_handler(report)
             return
         if isinstance(waiting_for, Ticket):
@@ -72,8 +76,11 @@ class Parked:
 
 
 class _Rest(Coroutine[Any, Any, None]):
-    """What is left of a started coroutine, as a coroutine: its first step is the wait it is in,
-    which a cancellation must reach although the task has not made a step of its own."""
+    """The rest of a started coroutine, as a coroutine for a task.
+
+    Its first step yields the future that the coroutine already waits for, so that a cancellation
+    reaches it before the task has made a step of its own.
+    """
 
     __slots__ = ("_coroutine", "_waiting_for")
 

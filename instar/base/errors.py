@@ -1,7 +1,7 @@
-"""The one error tree: every failure a client can cause, as a Kubernetes ``Status``.
+"""The error tree: every failure that a client can cause, as a Kubernetes ``Status``.
 
-Each class knows its HTTP code and reason; ``to_status`` is the only renderer of the body.
-Nothing here knows requests, storage or schemas.
+Raised everywhere; ``server/rest/error_responses.py`` and the CLI render it. Each class has its HTTP
+code and reason; ``to_status`` is the only place that builds the body.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from instar.base.field_errors import FieldError, messages
 
 
 class ApiError(Exception):
-    """A failure that has a place in the Kubernetes API."""
+    """A failure that the API reports as a ``Status``."""
 
     code: int = 500
     reason: str = ""
@@ -58,10 +58,10 @@ class BadRequest(ApiError):
 
 
 class Undecodable(BadRequest):
-    """A document that cannot be an object of the kind; ``why`` is the decoder's own complaint."""
+    """A document that cannot be decoded as its kind; ``why`` is the decoder's message."""
 
     def __init__(self, message: str, why: str, restored: str = "") -> None:
-        """``restored`` is the complaint where the document came as values, not as text."""
+        """``restored`` is the message for a document that came as values, not as text."""
         super().__init__(message)
         self.why = why
         self.restored = restored or why
@@ -81,7 +81,7 @@ class Forbidden(ApiError):
 
 
 class AccessDenied(Forbidden):
-    """Refused by who asks, before anything was looked at."""
+    """Denied by the authorizer, before the object was looked up."""
 
 
 class NotFound(ApiError):
@@ -139,7 +139,7 @@ class TooManyRequests(ApiError):
 
 
 class Internal(ApiError):
-    """A failure upstream reports as ``InternalError`` with its usual prefix."""
+    """A failure that kube-apiserver reports as ``InternalError`` with its usual prefix."""
 
     reason = "InternalError"
     retryable = True
@@ -151,7 +151,7 @@ class Internal(ApiError):
 
 
 class Unclassified(ApiError):
-    """Upstream's bare Go error: 500, the raw text, no reason and no details."""
+    """A bare Go error of kube-apiserver: 500, the raw text, no reason and no details."""
 
     retryable = True
 
@@ -172,7 +172,7 @@ class Timeout(ApiError):
 
 
 def qualified(name: str, group: str) -> str:
-    """``name.group`` as upstream prints a group-resource or group-kind."""
+    """Return ``name.group``, as kube-apiserver prints a group-resource or group-kind."""
     return f"{name}.{group}" if group else name
 
 
@@ -203,7 +203,8 @@ def already_exists(
 
 
 def conflict(group: str, kind: str, name: str, why: str) -> Conflict:
-    """``kind`` is the plural for storage conflicts and the Kind for delete preconditions."""
+    """Return a Conflict. ``kind`` is the plural for storage conflicts and the Kind for
+    preconditions."""
     return Conflict(
         f'Operation cannot be fulfilled on {qualified(kind, group)} "{name}": {why}',
         details=_details(name, group, kind),
@@ -233,7 +234,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> I
 
 
 def invalid_options(kind: str, errors: Sequence[FieldError]) -> Invalid:
-    """A bad query option: ``CreateOptions.meta.k8s.io "" is invalid: …``."""
+    """Return the error of a bad query option: ``CreateOptions.meta.k8s.io "" is invalid: …``."""
     return invalid("meta.k8s.io", kind, "", errors)
 
 
@@ -242,11 +243,11 @@ def causes(errors: Iterable[FieldError]) -> list[dict[str, str]]:
 
 
 def from_status(status: Mapping[str, Any], code: int = 500) -> ApiError:
-    """A ``Status`` read off the wire as the error it stands for; ``code`` is the HTTP one."""
+    """Return the error that a received ``Status`` stands for; ``code`` is the HTTP status code."""
     chosen = _BY_REASON.get(status.get("reason") or "") or _by_code(status.get("code") or code)
     details = status.get("details")
     error = chosen.__new__(chosen)
-    # Not the subclass's own __init__: some of them add the prefix this message already has.
+    # Bypass the subclass's __init__: some of them add a prefix that this message already has.
     ApiError.__init__(
         error,
         status.get("message") or f"HTTP {code}",

@@ -1,8 +1,8 @@
-"""Where in an object something is wrong, and what: the vocabulary every rule speaks.
+"""Field errors: the path, type and message of one problem in an object.
 
-A rule returns ``FieldError`` values; it never raises, logs or knows HTTP. The wording
-of ``body()`` is the wire format of kube-apiserver and is pinned by tests. It is for people:
-whoever decides something by an error asks for its kind, its path or its code.
+Every validation rule returns ``FieldError`` values and never raises or logs; ``errors.py`` turns
+them into a ``Status``. The text of ``body()`` is kube-apiserver's wire format and pinned by tests.
+It is for people: code that decides by an error uses its type, path or code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_FIELD = "<nil>"
 
 
 class FieldErrorType(StrEnum):
-    """The type of a field error; the value is the cause's ``reason`` on the wire."""
+    """Type of a field error; the value is the cause's ``reason`` on the wire."""
 
     REQUIRED = "FieldValueRequired"
     INVALID = "FieldValueInvalid"
@@ -35,7 +35,7 @@ class FieldErrorType(StrEnum):
 
 
 class FieldErrorCode(StrEnum):
-    """What other code wants to know about an error: the fact beside the text. Not on the wire."""
+    """Machine-readable detail of an error for other code. Not on the wire."""
 
     UNPRUNED_DEFAULT = "unpruned-default"
     """A default holds fields that pruning would remove."""
@@ -44,7 +44,7 @@ class FieldErrorCode(StrEnum):
 
 
 class _Omitted:
-    """Marks an error whose value is not shown at all (CEL on objects and lists)."""
+    """Marks an error that does not show its value (CEL rules on objects and lists)."""
 
     def __repr__(self) -> str:
         return "OMITTED"
@@ -55,7 +55,7 @@ OMITTED = _Omitted()
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One problem at one place."""
+    """One problem at one path."""
 
     kind: FieldErrorType
     field: str
@@ -67,7 +67,7 @@ class FieldError:
 
     @property
     def path(self) -> str:
-        """Where the error is; empty at the root."""
+        """The path of the error; empty at the root."""
         if self.place is not None:
             return self.place
         return "" if self.field == NO_FIELD else self.field
@@ -95,7 +95,8 @@ def type_invalid(field: str, value: Any, detail: str) -> FieldError:
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """``supported`` is printed in the order given; callers sort where upstream does."""
+    """Return a NotSupported error. ``supported`` is printed as given; callers sort where upstream
+    does."""
     listed = ", ".join(go_quote(item) for item in supported)
     return FieldError(FieldErrorType.NOT_SUPPORTED, field, f"supported values: {listed}", value)
 
@@ -109,7 +110,7 @@ def duplicate(field: str, value: Any) -> FieldError:
 
 
 def missing(field: str, value: Any) -> FieldError:
-    """A name of something that is not there."""
+    """Return a NotFound error for a reference to something that does not exist."""
     return FieldError(FieldErrorType.NOT_FOUND, field, "", value)
 
 
@@ -128,7 +129,7 @@ def internal(field: str, detail: str) -> FieldError:
 
 
 def child(path: str, name: str) -> str:
-    """``path.name``; an empty path is the root and adds no dot."""
+    """Return ``path.name``; an empty path is the root and adds no dot."""
     return f"{path}.{name}" if path else name
 
 
@@ -137,25 +138,25 @@ def index(path: str, position: int) -> str:
 
 
 def key(path: str, name: str) -> str:
-    """A map key: ``path[name]``."""
+    """Return the path of a map key: ``path[name]``."""
     return f"{path}[{name}]"
 
 
 def distinct(errors: Iterable[FieldError], besides: Iterable[FieldError] = ()) -> list[FieldError]:
-    """Each error that reads like no other once, and none that reads like one of ``besides``."""
+    """Drop errors that read the same as an earlier one or as one of ``besides``."""
     known = set(map(str, besides))
     found = {text: error for error in errors if (text := str(error)) not in known}
     return list(found.values())
 
 
 def messages(errors: Sequence[FieldError]) -> str:
-    """Several errors as upstream aggregates them: one bare, more in brackets, no repeats."""
+    """Join errors as kube-apiserver aggregates them: one bare, several in brackets, no repeats."""
     texts = list(dict.fromkeys(str(error) for error in errors))
     return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
 
 
 def render_value(value: Any) -> str:
-    """A value as Go prints it inside a field error."""
+    """Return a value as Go prints it inside a field error."""
     if isinstance(value, str):
         return go_quote(value)
     if isinstance(value, bool):
@@ -181,7 +182,7 @@ JSON_ESCAPED = (
 
 
 def go_quote(text: str) -> str:
-    """Go's ``%q``."""
+    """Return the text as Go's ``%q`` prints it."""
     quoted = text.translate(_ESCAPES)
     if not quoted.isprintable():
         quoted = "".join(char if char.isprintable() else _by_number(char) for char in quoted)
@@ -199,14 +200,16 @@ _EXACT_FLOAT = 2.0**53
 
 
 def go_float(value: float) -> str:
-    """A float64 as Go's JSON encoder writes it: no fraction where there is none, ``e+21`` forms."""
+    """Return a float64 as Go's JSON encoder writes it: no fraction where there is none, ``e+21``
+    forms."""
     if value == int(value) and abs(value) < _EXACT_FLOAT:
         return str(int(value)) if value or str(value) == "0.0" else "-0"
     text = repr(value)
     if "e" not in text:
         return text.removesuffix(".0")
     if 1e-6 <= abs(value) < 1e21:
-        # The digits that tell the float apart and zeros, not all the digits it stands for.
+        # The shortest digits that identify the float, padded with zeros; not its exact decimal
+        # value.
         return f"{Decimal(text):f}"
     mantissa, exponent = text.split("e")
     sign = "-" if exponent.startswith("-") else "+"
@@ -214,7 +217,7 @@ def go_float(value: float) -> str:
 
 
 def go_number(value: float) -> str:
-    """A number as Go's ``%v`` prints it: floats of a million and more take an exponent."""
+    """Return a number as Go's ``%v`` prints it: floats of a million and more take an exponent."""
     if isinstance(value, int):
         return str(value)
     exact = Decimal(repr(value)).normalize()
@@ -226,7 +229,7 @@ def go_number(value: float) -> str:
 
 
 def go_plain(value: Any) -> str:
-    """Go's ``%v`` of a JSON value."""
+    """Return a JSON value as Go's ``%v`` prints it."""
     if isinstance(value, dict):
         return "map[" + " ".join(f"{k}:{go_plain(v)}" for k, v in sorted(value.items())) + "]"
     if isinstance(value, list):

@@ -1,6 +1,7 @@
-"""From ``package.module:name`` on a command line to what it names in Python.
+"""Import of ``package.module:name``, as given on a command line.
 
-The one way there, for converters, admission and models. Knows nothing of what is found.
+Called by the SDK's loader (converters, admission handlers) and by ``instar crd`` (models). The
+caller checks what kind of object it got.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from typing import Any
 
 
 class NotImportable(Exception):
-    """One line: there is no such thing, or its module fails, and where."""
+    """The module or attribute does not exist, or importing it fails; str() is one line."""
 
 
 def imported(spec: str) -> Any:
-    """The named thing; ``NotImportable`` where there is none."""
+    """Return the named attribute. Raises ``NotImportable``."""
     module_name, _, name = spec.partition(":")
     module = _module(module_name)
     found = getattr(module, name, None)
     if found is None:
-        raise NotImportable(f"{module_name}:{name} is nothing")
+        raise NotImportable(f"module {module_name} has no attribute {name}")
     return found
 
 
@@ -32,7 +33,7 @@ def names_a_thing(spec: str) -> bool:
 
 
 def _module(name: str) -> Any:
-    # Like ``python -m``: a module beside the caller is found without installing it.
+    # As with ``python -m``, modules of the current directory need no installation.
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
@@ -46,7 +47,7 @@ def _module(name: str) -> Any:
 
 
 def _broken(module_name: str, error: Exception) -> str:
-    """Where an author's module fails while it is imported: its last line, not ours."""
+    """Return a one-line message with the line of the user's module that failed on import."""
     if isinstance(error, SyntaxError):
         return f"{module_name} cannot be imported: {error.filename}:{error.lineno}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)

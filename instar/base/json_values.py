@@ -1,6 +1,6 @@
-"""Plain JSON values: what every room calls an object, the one way to copy one and to compare two.
+"""JSON values: the type aliases, deep copy and comparison.
 
-Knows nothing but Python's own types; every other room may import it.
+Used by every package for objects, which are plain dicts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ Pointer = tuple[str | int, ...]
 
 
 def copy_json(value: Any) -> Any:
-    """A deep copy of a JSON value. Through text and back, which is three times as fast as walking;
-    what has no text (a huge integer, half a surrogate pair) is walked."""
+    """Return a deep copy of a JSON value.
+
+    Encodes and decodes, which is three times as fast as walking; a value that has no JSON text (a
+    huge integer, half a surrogate pair) is walked.
+    """
     if not isinstance(value, dict | list):
         return value
     try:
@@ -40,9 +43,9 @@ ABSENT: Any = object()
 
 
 def differing(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The places where two values differ, in order, and what each has there.
+    """Yield the paths at which two values differ, in order, with both values.
 
-    With a stack: objects may be nested as deep as a server lets them.
+    Uses a stack, because objects may be nested as deep as the server allows.
     """
     todo: list[tuple[str, Any, Any]] = [("", old, new)]
     while todo:

@@ -1,8 +1,9 @@
-"""Numbers for Prometheus, in its text format. For the server, its registry and the webhooks.
+"""Prometheus metrics: counters, gauges and histograms, and their text format.
 
-Ours rather than a library's: importing one costs a quarter of the time the server has to start
-in, the hot path adds two numbers, and the format is a few lines. Processes that serve one port send
-each other ``Family``s, and ``merge_families`` makes one page of them.
+Used by the server, its registry and the webhook client; ``server/endpoints/metrics.py`` serves
+them. Not a library, because importing one costs a quarter of the server's start time, the hot path
+only adds two numbers, and the format is short. Worker processes send each other ``Family`` values,
+which ``merge_families`` adds up.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ Labels = tuple[str, ...]
 
 
 class Across(Enum):
-    """What the numbers of several processes are together."""
+    """How to combine the values of several processes."""
 
     SUM = "sum"
     GREATEST = "greatest"
-    """All of them see the same thing, or only the worst matters."""
+    """All processes measure the same thing, or only the worst value matters."""
 
 
 class Family(NamedTuple):
-    """A metric at one moment: what it is, and its numbers."""
+    """A metric at one moment: its description and its values."""
 
     name: str
     help: str
     kind: str
-    """As Prometheus calls it."""
+    """The metric type as Prometheus names it."""
     labels: Labels
     across: Across
     series: dict[Labels, Sequence[float]]
-    """One number each; of a histogram a count for each bucket and for what is above them all,
-    then the sum."""
+    """One value each; for a histogram the count of each bucket and of the values above all
+    buckets, then the sum."""
     bounds: tuple[float, ...] = ()
 
     def lines(self) -> Iterator[str]:
@@ -62,13 +63,14 @@ class Family(NamedTuple):
         yield f"{self.name}_count{text} {_number(total)}"
 
     def plain(self) -> list[Any]:
-        """For the way to another process."""
+        """Return JSON values, to send to another process."""
         series = [[labels, numbers] for labels, numbers in self.series.items()]
         return [*self[:4], self.across.value, series, self.bounds]
 
     @classmethod
-    def of_plain(cls, told: Sequence[Any]) -> Family:
-        name, help, kind, labels, across, series, bounds = told
+    def of_plain(cls, values: Sequence[Any]) -> Family:
+        """Return the family that ``plain`` encoded."""
+        name, help, kind, labels, across, series, bounds = values
         numbers = {tuple(values): found for values, found in series}
         return cls(name, help, kind, tuple(labels), Across(across), numbers, tuple(bounds))
 
@@ -80,7 +82,7 @@ class Metric(Protocol):
 
     @property
     def kind(self) -> str:
-        """As Prometheus calls it."""
+        """The metric type as Prometheus names it."""
 
     def family(self) -> Family: ...
 
@@ -106,7 +108,7 @@ class Counter:
 
 
 class Gauge(Counter):
-    """Goes down as well: ``add`` takes negative amounts."""
+    """A value that can also go down: ``add`` takes negative amounts."""
 
     kind = "gauge"
 
@@ -139,7 +141,7 @@ class Histogram:
 
 
 class Measured:
-    """A gauge that nobody keeps: it is measured when the page is asked for."""
+    """A gauge that is measured when the page is requested."""
 
     kind = "gauge"
 
@@ -171,7 +173,7 @@ def written(families: Iterable[Family]) -> bytes:
 
 
 def merge_families(several: Iterable[Iterable[Family]]) -> list[Family]:
-    """The families of several processes as if one had counted."""
+    """Combine the families of several processes into one list."""
     total: dict[str, Family] = {}
     for families in several:
         for family in families:
@@ -198,7 +200,7 @@ def _greatest(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:
 
 
 def without_gauges(families: Iterable[Family]) -> list[Family]:
-    """What stays of a process that is gone: what it counted. How it was is over."""
+    """Return what remains of an ended process: its counters and histograms, without its gauges."""
     return [family for family in families if family.kind != Gauge.kind]
 
 

@@ -1,8 +1,8 @@
-"""Numbers in sentences: the one place that knows that one object is no objects."""
+"""Counts with singular or plural nouns, for messages and reports of the tools."""
 
 from __future__ import annotations
 
 
 def counted(number: int | str, noun: str) -> str:
-    """``1 object``, ``2 objects``; a text is a number that is known roughly."""
+    """Return ``1 object``, ``2 objects``; ``number`` may be a text such as ``about 3``."""
     return f"{number} {noun}" if str(number) == "1" else f"{number} {noun}s"

@@ -1,9 +1,9 @@
-"""Waiting without a task.
+"""Waiting for one result without an asyncio task.
 
-A request is begun without one (``eager_tasks.py``), because a task costs more than most
-answers. Where it has to wait for one outcome that a callback tells, it need not become a task
-either: it waits for a ``Ticket``, and whoever began it goes on with it when the outcome is there.
-Knows neither what is waited for nor who waits.
+A request starts without a task (``eager_tasks.py``), because a task costs more than most answers. A
+coroutine that waits for one result of a callback need not become a task either: it awaits a
+``Ticket``, and ``eager_tasks.py`` resumes it when the result is set. Used by the stores, the watch
+cache and the gRPC client.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Ticket(Generic[T]):
     """Like a future, for the one coroutine without a task that awaits it.
 
-    It goes on in the next turn of the event loop; with ``prompt`` in the step that brings the
-    outcome, which must be ready for that, unless a task brings it.
+    It resumes in the next iteration of the event loop; with ``prompt`` inside the call that sets
+    the result, unless a task makes that call. That caller must be ready for it.
     """
 
     __slots__ = ("_context", "_done", "_error", "_prompt", "_result", "_resume")
@@ -43,26 +43,27 @@ class Ticket(Generic[T]):
         self._wake()
 
     def withdraw(self) -> None:
-        """Nobody waits for the outcome any more; who waited is woken to be told so."""
+        """Cancel the wait and resume the waiting coroutine."""
         if not self._done:
-            self._prompt = False  # who withdraws is in the middle of something
+            self._prompt = False  # the caller is in the middle of a step
             self._wake()
 
     def then(self, resume: Callable[[], None], context: Context) -> None:
-        """For whoever runs the coroutine: how it goes on."""
+        """Set the callback that resumes the coroutine. Called by its runner."""
         self._resume, self._context = resume, context
 
     def _wake(self) -> None:
         if self._done:
             raise asyncio.InvalidStateError("the outcome is there already")
         self._done = True
-        # Let go of who waited: he holds this ticket, and a circle is left to the collector, whose
-        # rounds over tens of thousands of them keep everybody waiting.
+        # Drop the reference to the waiting coroutine, which refers to this ticket: a cycle is left
+        # to the garbage collector, and its runs over tens of thousands of them delay all requests.
         resume, self._resume = self._resume, None
         if resume is None:
             return
         loop = asyncio.get_running_loop()
-        if self._prompt and asyncio.current_task(loop) is None:  # else it would take that for its
+        # a resumed coroutine must not run inside another's task
+        if self._prompt and asyncio.current_task(loop) is None:
             self._context.run(resume)
         else:
             loop.call_soon(resume, context=self._context)
@@ -79,14 +80,17 @@ Waiter = asyncio.Future[T] | Ticket[T]
 
 
 def waiter(prompt: bool = False) -> Waiter[Any]:
-    """What the calling coroutine may await: a future where it is in a task, else a ticket."""
+    """Return what the calling coroutine may await: a future inside a task, else a ticket."""
     loop = asyncio.get_running_loop()
     return Ticket(prompt) if asyncio.current_task(loop) is None else loop.create_future()
 
 
 async def within(seconds: float, work: Callable[[], Awaitable[T]]) -> T:
-    """What ``work`` comes to, or ``TimeoutError``. asyncio's own deadlines interrupt a task, and
-    the calling coroutine may be in none: so the work gets one."""
+    """Return the result of ``work`` or raise ``TimeoutError``.
+
+    asyncio's own timeouts interrupt a task, and the calling coroutine may have none, so the work
+    gets one.
+    """
 
     async def limited() -> T:
         async with asyncio.timeout(seconds):

@@ -1,8 +1,7 @@
-"""A memory of results that is bounded by their weight, not by their number.
+"""LRU cache bounded by the total weight of its entries instead of their number.
 
-``functools.lru_cache`` counts entries: fine for small ones, but where a client decides how large
-an entry is, a count is no bound. Least recently used goes first. Threads may share it. Knows
-nothing of what it keeps.
+For results that a client can make large (schemas, expressions, pages), where the entry count of
+functools.lru_cache would be no bound. Threads may share it.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ class Remembered(Generic[K, V]):
             return found[0]
 
     def put(self, key: K, value: V, weight: int) -> V:
-        """The value, for whoever asked for it; it takes the place of the one there was. What weighs
-        too much alone is not kept."""
+        """Store and return the value, replacing an old one. A value heavier than the whole cache is
+        not kept."""
         with self._lock:
             self._drop(key)
             if weight <= self._most:
