@@ -1,7 +1,8 @@
-"""Kubernetes quantities as texts: ``1.5Gi``, ``100m``, ``2e3``, and the one form each is kept in.
+"""Kubernetes quantities (``1.5Gi``, ``100m``, ``2e3``): parsing, canonical form, rounding and sums.
 
-Decimals are kept as digits and a power of ten, so that no text, however large its exponent, costs
-more than its length. Nothing here knows where a quantity stands.
+Called by the built-in kinds' decoders (``typed``, ``protobuf``), their rules, and the LimitRanger
+plugin. A quantity is digits and a power of ten, so that even a huge exponent costs no more than the
+length of its text.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _MAX_TEXT = 1024
 
 
 class QuantityError(ValueError):
-    """The text is no quantity; ``str()`` is upstream's sentence."""
+    """The text is not a quantity; ``str()`` is upstream's message."""
 
 
 def canonical_quantity(value: str | int | float) -> str:
-    """The form a server keeps: the largest suffix that leaves a whole number.
+    """Return the stored form: the largest suffix that leaves a whole number.
 
-    A number is read as its JSON text would be. What is finer than nano is rounded away from zero.
-    Raises ``QuantityError``.
+    A number is read by its JSON text. Fractions below nano are rounded away from zero. Raises
+    ``QuantityError``.
     """
     return _canonical(value if isinstance(value, str) else repr(value))
 
@@ -59,7 +60,7 @@ def _canonical(text: str) -> str:
 
 
 def _to_nano(digits: int, power: int) -> tuple[int, int]:
-    """The same amount with no more than nine decimals."""
+    """Round the amount to at most nine decimals."""
     surplus = _NANO - power
     if surplus <= 0:
         return digits, power
@@ -79,7 +80,8 @@ def _decimal(digits: int, power: int, *, exponential: bool) -> str:
 
 
 def _binary(digits: int, decimals: int, thousands: int) -> str:
-    """Below 1024, or with decimals left, a binary quantity is written as a decimal one."""
+    """Format a binary quantity; below 1024, or with decimals left, it is written as a decimal
+    one."""
     amount = digits * 1024**thousands
     scale: int = 10**decimals
     if amount > _MAX * scale:
@@ -94,7 +96,7 @@ def _binary(digits: int, decimals: int, thousands: int) -> str:
 
 
 def split_quantity(text: str) -> tuple[int, int, int]:
-    """(digits, power of ten, power of 1024) of a quantity. Raises ``QuantityError``."""
+    """Return (digits, power of ten, power of 1024) of a quantity. Raises ``QuantityError``."""
     match = _FORM.fullmatch(text.strip())
     if match is None or len(text) > _MAX_TEXT:
         raise QuantityError(WRONG_FORM)
@@ -108,13 +110,13 @@ def split_quantity(text: str) -> tuple[int, int, int]:
 
 
 def round_up_to_milli(text: str) -> str:
-    """Of a canonical decimal quantity in nanos or micros."""
+    """Round a canonical decimal quantity in nanos or micros up to millis."""
     digits, power, _ = split_quantity(text)
     return canonical_quantity(f"{-(-digits // 10 ** (-3 - power))}m")
 
 
 def sum_quantities(texts: list[str]) -> str:
-    """In the form of the first."""
+    """Return the sum, in the format (binary, decimal) of the first quantity."""
     if len(texts) == 1:
         return canonical_quantity(texts[0])
     parts = [split_quantity(text) for text in texts]

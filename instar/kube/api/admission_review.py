@@ -1,7 +1,8 @@
-"""AdmissionReview, ``v1`` and ``v1beta1``: the question a server asks a webhook, and the answer.
+"""AdmissionReview v1 and v1beta1: encoding and parsing of requests and responses.
 
-Both sides are here, because the server writes questions and reads answers while the SDK does the
-opposite. Shapes only: whether an answer may be *used* is decided in ``webhook_response.py``.
+The server (``server/registry/admission/webhooks/call.py``) writes requests and reads responses; the
+SDK (``tools/sdk/admission_reviews.py``) does the opposite. Whether a response is acceptable is
+decided by ``kube/admission/webhook_response.py``.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ _SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
 
 
 class NoAdmissionReview(ValueError):
-    """Not an AdmissionReview; the text is what Go's decoder says about the same bytes."""
+    """The body is not an AdmissionReview; the text is the message of Go's decoder for the same
+    bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionAnswer:
-    """An answer as received; ``present`` is false when it has no ``response`` at all."""
+    """A parsed response; ``present`` is false when the review has no ``response``."""
 
     api_version: str
     kind: str
@@ -48,7 +50,7 @@ class AdmissionAnswer:
 
 
 class AdmissionQuestion(NamedTuple):
-    """A question as received by a webhook."""
+    """A parsed request, as a webhook receives it."""
 
     version: str
     request: Object
@@ -59,16 +61,17 @@ class AdmissionQuestion(NamedTuple):
 
 
 def preferred_version(listed: Iterable[str]) -> str | None:
-    """The first listed review version that we speak: the configuration's order decides."""
+    """Return the first listed review version that the server supports; the configuration's order
+    decides."""
     return next((version for version in listed if version in KNOWN_VERSIONS), None)
 
 
 def encode_question(
     version: str, uid: str, document: Object, obj: bytes | None, old: bytes | None
 ) -> bytes:
-    """``document`` is the request but for ``uid`` and the objects, which are encoded already: many
-    webhooks may be asked about the same."""
-    # The last members of the document come behind the objects, as upstream writes them.
+    """Encode the review. ``document`` is the request without ``uid`` and the objects, which are
+    already encoded, because several webhooks may get the same ones."""
+    # The last members of the document follow the objects, as upstream writes them.
     tail = {name: document[name] for name in ("dryRun", "options")}
     head = {name: value for name, value in document.items() if name not in tail}
     return b"".join(
@@ -87,7 +90,8 @@ def encode_question(
 
 
 def parse_question(body: bytes) -> AdmissionQuestion:
-    """Raises ``NoAdmissionReview`` with a sentence for the caller of a webhook."""
+    """Parse a request. Raises ``NoAdmissionReview`` with a message for the caller of the
+    webhook."""
     review = _parse_object(body)
     group, _, version = str(review.get("apiVersion", "")).rpartition("/")
     if review.get("kind") != KIND or group != GROUP or version not in KNOWN_VERSIONS:
@@ -113,9 +117,9 @@ def encode_answer(
 ) -> bytes:
     response: Object = {"uid": question.uid, "allowed": allowed}
     status = {"message": message, "code": code, "reason": reason}
-    told = {name: value for name, value in status.items() if value}
-    if told:
-        response["status"] = told
+    filled = {name: value for name, value in status.items() if value}
+    if filled:
+        response["status"] = filled
     if patch:
         response["patchType"] = JSON_PATCH
         response["patch"] = base64.b64encode(orjson.dumps(patch)).decode()
@@ -128,8 +132,8 @@ def encode_answer(
 
 
 def parse_answer(body: bytes, wanted: str) -> AdmissionAnswer:
-    """Raises ``NoAdmissionReview`` where upstream's decoder gives up; ``wanted`` is the version
-    that was asked in."""
+    """Parse a response. Raises ``NoAdmissionReview`` where upstream's decoder fails; ``wanted``
+    is the review version of the request."""
     review = _parse_object(body)
     api_version = _text(review, "apiVersion")
     kind = _text(review, "kind")
@@ -153,7 +157,7 @@ def parse_answer(body: bytes, wanted: str) -> AdmissionAnswer:
 
 
 def _check_known(api_version: str, kind: str, wanted: str) -> None:
-    """A type that says nothing is taken for the one that was asked for."""
+    """Check the review's type; an empty type counts as the requested one."""
     if not api_version and not kind:
         return
     group, _, version = api_version.rpartition("/")
@@ -166,7 +170,7 @@ def _check_known(api_version: str, kind: str, wanted: str) -> None:
 
 
 def _parse_object(body: bytes) -> Object:
-    """JSON, or YAML as Go's decoder tries next."""
+    """Parse JSON, else YAML, as Go's decoder does."""
     try:
         review = decode(body)
     except TooDeep as error:
@@ -185,7 +189,7 @@ def _parse_object(body: bytes) -> Object:
 def _yaml(body: bytes) -> Any:
     if len(body) > _MOST_YAML:
         raise NoAdmissionReview("couldn't get version/kind; json parse error: invalid JSON")
-    # Only here: nearly all webhooks answer in JSON.
+    # Imported lazily: nearly all webhooks answer in JSON.
     from instar.kube.api.encoding.yaml_text import read_yaml
 
     try:
@@ -195,7 +199,7 @@ def _yaml(body: bytes) -> Any:
 
 
 def _member(holder: Object, name: str, wanted: type, go_name: str, place: str) -> Any:
-    """A typed member; absent and null are None, any other type is Go's decode error."""
+    """Return a typed member; absent and null are None, any other type is Go's decode error."""
     value = holder.get(name)
     if value is not None and type(value) is not wanted:
         raise NoAdmissionReview(

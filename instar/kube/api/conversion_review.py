@@ -1,8 +1,7 @@
-"""ConversionReview, ``v1`` and ``v1beta1``: the question a server asks a webhook, and the answer.
+"""ConversionReview v1 and v1beta1: encoding and parsing of requests and responses.
 
-Both sides are here, because the server writes questions and reads answers while the SDK does
-the opposite, and a shape written down once cannot disagree with itself. Shapes only: whether
-an answer may be *used* is decided in ``wire/conversion/contract.py``.
+The server (``wire/conversion/webhook.py``) writes requests and reads responses; the SDK does the
+opposite. Whether a response is acceptable is decided by ``wire/conversion/contract.py``.
 """
 
 from __future__ import annotations
@@ -23,12 +22,14 @@ FAILURE = "Failure"
 KNOWN_VERSIONS = ("v1", "v1beta1")
 
 _NO_ANSWER_YET = (
-    b'},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}\n'  # as upstream
+    # upstream sends this empty response, too
+    b'},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}\n'
 )
 
 
 class NoConversionReview(ValueError):
-    """Not a ConversionReview; the text is what Go's decoder says about the same bytes."""
+    """The body is not a ConversionReview; the text is the message of Go's decoder for the same
+    bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class ConversionRequest:
 
 @dataclass(frozen=True, slots=True)
 class ConversionResponse:
-    """An answer as received; ``present`` is false when it has no ``response`` at all."""
+    """A parsed response; ``present`` is false when the review has no ``response``."""
 
     api_version: str
     kind: str
@@ -54,12 +55,12 @@ class ConversionResponse:
 
 
 def preferred_version(listed: Iterable[str]) -> str | None:
-    """The first listed review version that we speak: the CRD's order decides, not ours."""
+    """Return the first listed review version that the server supports; the CRD's order decides."""
     return next((version for version in listed if version in KNOWN_VERSIONS), None)
 
 
 def encode_request(version: str, uid: str, api_version: str, objects: Iterable[bytes]) -> bytes:
-    """The request with already encoded objects, so that whoever sized them encodes them once."""
+    """Encode a request from encoded objects, which the caller has measured already."""
     head = (
         f'{{"kind":"{KIND}","apiVersion":"{GROUP}/{version}","request":{{'
         f'"uid":{_text(uid)},"desiredAPIVersion":{_text(api_version)},"objects":['
@@ -68,7 +69,8 @@ def encode_request(version: str, uid: str, api_version: str, objects: Iterable[b
 
 
 def parse_request(body: bytes) -> ConversionRequest:
-    """Read a request; raises ``NoConversionReview`` with a sentence for the caller of a webhook."""
+    """Parse a request. Raises ``NoConversionReview`` with a message for the caller of the
+    webhook."""
     review = _parse_object(body)
     group, _, version = _member(review, "apiVersion", str, "").rpartition("/")
     kind = _member(review, "kind", str, "")
@@ -92,12 +94,12 @@ def encode_success(version: str, uid: str, objects: Sequence[Any]) -> bytes:
 
 
 def encode_failure(version: str, uid: str, message: str) -> bytes:
-    """A refusal: ``message`` is the only part of it that a server passes on to its client."""
+    """Encode a failure; ``message`` is the only part that a server passes on to its client."""
     return _encode_response(version, uid, [], {"status": FAILURE, "message": message})
 
 
 def parse_response(body: bytes) -> ConversionResponse:
-    """Read an answer; raises ``NoConversionReview`` where upstream's decoder gives up."""
+    """Parse a response. Raises ``NoConversionReview`` where upstream's decoder fails."""
     review = _parse_object(body)
     api_version = _member(review, "apiVersion", str, "")
     kind = _member(review, "kind", str, "")
@@ -153,7 +155,8 @@ def _go_syntax_error(body: bytes, position: int) -> str:
 
 
 def _member(holder: dict[str, Any], name: str, wanted: type, default: Any, path: str = "") -> Any:
-    """A typed member; absent and null are the default, any other type is Go's decode error."""
+    """Return a typed member; absent and null give the default, any other type is Go's decode
+    error."""
     value = holder.get(name)
     if value is None:
         return default

@@ -1,7 +1,7 @@
-"""A CustomResourceDefinition as frozen values: what the rest of the code asks about a CRD.
+"""``Crd``: a CustomResourceDefinition as frozen values, read by nearly every part of the server.
 
-Read from the ``apiextensions.k8s.io/v1`` shape only (``crd_codec.py`` turns v1beta1 into it).
-No rules here: a ``Crd`` may well be invalid.
+``read_crd`` parses the ``apiextensions.k8s.io/v1`` form (``crd_codec.py`` converts v1beta1 to it).
+It does not validate: a ``Crd`` may be invalid (``kube/crds/validation`` has the rules).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def is_crd(value: Any) -> bool:
-    """Whether a document calls itself a CRD, of whichever version."""
+    """Return whether a document's kind is CustomResourceDefinition, in any version."""
     return (
         isinstance(value, dict)
         and value.get("kind") == KIND
@@ -56,25 +56,26 @@ class ScalePaths:
     status_replicas: str
     label_selector: str = ""
     selector_is: str = "text"
-    """``text`` at that path, or an object for ``labels`` or a whole ``selector``."""
+    """Type of the value at that path: ``text``, or an object for ``labels`` or a whole
+    ``selector``."""
 
 
 class Selectable(NamedTuple):
-    """A field that a selector may name."""
+    """A field that field selectors support."""
 
     path: tuple[str, ...]
     unset: str = ""
     instead: tuple[str, ...] = ()
-    """Where to look when there is nothing at the path."""
+    """Fallback path for objects that have no value at ``path``."""
 
 
 class CrdSubresource(NamedTuple):
-    """A path below an object that is served by rules of its own."""
+    """A subresource of an object, with its verbs and kind."""
 
     name: str
     verbs: tuple[str, ...] = ("get", "patch", "update")
     kind: GroupVersionKind | None = None
-    """What is read and written there, where it is not the object itself."""
+    """The kind that is read and written there, where it is not the object's own."""
 
 
 STATUS = CrdSubresource("status")
@@ -94,11 +95,11 @@ class CrdVersion:
     scale: ScalePaths | None = None
     columns: tuple[PrinterColumn, ...] = ()
     selectable_fields: tuple[str, ...] = ()
-    further_selectable: Mapping[str, Selectable] = field(default_factory=dict)
-    """Labels of built-in kinds that are no plain path, or have a value where nothing is set."""
     """JSON paths with their leading dot."""
+    further_selectable: Mapping[str, Selectable] = field(default_factory=dict)
+    """Selectable fields of built-in kinds that are not a plain path or have a value when unset."""
     further: tuple[CrdSubresource, ...] = ()
-    """What a built-in kind has beside status and scale."""
+    """Subresources of a built-in kind besides status and scale."""
 
     def subresources(self) -> tuple[CrdSubresource, ...]:
         status = (STATUS,) if self.has_status else ()
@@ -144,14 +145,14 @@ class Crd:
     preserve_unknown: bool
     stored_versions: tuple[str, ...]
     conditions: Mapping[str, Mapping[str, Any]]
-    """By type; the last one wins where a client wrote duplicates."""
+    """Conditions by type; the last one wins where a client wrote duplicates."""
     deleting: bool
 
     def version(self, name: str) -> CrdVersion | None:
         return next((version for version in self.versions if version.name == name), None)
 
     def served(self) -> list[str]:
-        """Names of served versions, highest priority first."""
+        """Return the names of served versions, highest priority first."""
         return by_priority(version.name for version in self.versions if version.served)
 
     def storage_version(self) -> str:
@@ -159,19 +160,21 @@ class Crd:
 
     @property
     def stored_plural(self) -> str:
-        """All that accepted names decide of how objects are kept and served."""
+        """The accepted plural: the only accepted name that affects how objects are stored and
+        served."""
         return self.accepted.plural or self.names.plural
 
     def is_true(self, condition: str) -> bool:
         return self.conditions.get(condition, {}).get("status") == "True"
 
     def without_spec_changes(self, obj: Mapping[str, Any]) -> Crd:
-        """The same CRD written again, its spec as it was: ``obj`` need not have one."""
+        """Return the CRD with new metadata and status but this spec; ``obj`` need not have a
+        spec."""
         return replace(self, **_around_spec(obj))
 
 
 def read_crd(obj: Mapping[str, Any]) -> Crd:
-    """A ``Crd`` from its v1 JSON; missing parts become their zero values."""
+    """Return a ``Crd`` from its v1 JSON; missing parts become their zero values."""
     spec = obj.get("spec") or {}
     return Crd(
         group=spec.get("group", ""),
@@ -199,7 +202,7 @@ def _around_spec(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_names(raw: Mapping[str, Any]) -> CrdNames:
-    """Of a spec or a status."""
+    """Return the names of a spec or a status."""
     return CrdNames(
         plural=raw.get("plural", ""),
         singular=raw.get("singular", ""),

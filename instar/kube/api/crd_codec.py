@@ -1,8 +1,8 @@
-"""A CustomResourceDefinition between its three shapes: v1, v1beta1 and the internal one.
+"""Conversion of a CustomResourceDefinition between v1, v1beta1 and the internal form.
 
-The internal shape is v1beta1's with top-level fields wherever all versions agree; rules run on
-it, so their error paths are its paths. This module moves fields and judges nothing. Input is
-what ``decode`` returned (or plain JSON of the same form); the result may share parts with it.
+The internal form is v1beta1's, with top-level fields wherever all versions agree; the CRD
+validation rules run on it, so their error paths are its paths. Input is the output of
+``crd_decode.py`` or equal JSON; the result may share parts with it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HOISTED = {
 
 
 def to_internal(obj: Object) -> Object:
-    """The internal shape of a v1 or v1beta1 object, told apart by its ``apiVersion``."""
+    """Return the internal form of a v1 or v1beta1 object, selected by its ``apiVersion``."""
     spec = obj.get("spec") or {}
     beta = str(obj.get("apiVersion", "")).endswith("/v1beta1")
     return {
@@ -45,7 +45,7 @@ def to_internal(obj: Object) -> Object:
 
 
 def from_internal(internal: Object, version: str) -> Object:
-    """The object as a client of ``v1`` or ``v1beta1`` sees it."""
+    """Return the object as ``v1`` or ``v1beta1``."""
     spec = internal.get("spec") or {}
     return {
         "apiVersion": f"{GROUP}/{version}",
@@ -57,7 +57,7 @@ def from_internal(internal: Object, version: str) -> Object:
 
 
 def v1_versions(spec: Object) -> list[Object]:
-    """The versions of an internal spec with every top-level field copied into each."""
+    """Return the versions of an internal spec with every top-level field copied into each."""
     versions = spec.get("versions") or []
     if not versions and spec.get("version"):
         versions = [{"name": spec["version"], "served": True, "storage": True}]
@@ -69,7 +69,8 @@ def v1_versions(spec: Object) -> list[Object]:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality of JSON values; unlike ``==`` it tells true from 1 and 1 from 1.0."""
+    """Return whether two JSON values are equal; unlike ``==``, true differs from 1 and 1 from
+    1.0."""
     return bool(left == right) and _same_types(left, right)
 
 
@@ -84,7 +85,7 @@ def _same_types(left: Any, right: Any) -> bool:
 
 
 def _plain(spec: Object) -> Object:
-    """v1beta1 and internal differ in no field: only absent members are left out."""
+    """Drop absent members; v1beta1 and the internal form have the same fields."""
     return {name: value for name, value in spec.items() if value is not None}
 
 
@@ -107,7 +108,7 @@ def _hoist(spec: Object) -> Object:
 
 
 def _hoist_one(versions: list[Object], name: str, spec: Object, top: str) -> None:
-    """Moves ``name`` to the top when all versions agree; changes both arguments."""
+    """Move ``name`` to the top level if all versions agree; changes both arguments."""
     first = versions[0].get(name)
     if not all(same(first, version.get(name)) for version in versions[1:]):
         return
@@ -133,7 +134,8 @@ def _spread(spec: Object) -> Object:
 
 
 def _with_columns(version: Object, old: str, new: str) -> Object:
-    """A copy of the version without empty members, its columns' path under the other key."""
+    """Return a copy of the version without empty members, with the columns' path under the other
+    key."""
     lists = ("additionalPrinterColumns", "selectableFields")
     out = {
         name: value

@@ -1,7 +1,8 @@
-"""Typed decoding of a CustomResourceDefinition, the way a Go server reads JSON.
+"""Typed decoder for CustomResourceDefinitions: reads JSON as kube-apiserver's Go types do.
 
-Unknown fields are dropped and reported, wrong JSON types are refused by the name of the Go
-type, zero values come out as Go prints them. No rules: what decodes may still be invalid.
+Called by ``crd_codec.py`` and ``server/registry/kinds/crds.py``. Unknown fields are dropped and
+reported, wrong JSON types raise an error with the Go type's name, and zero values are written as Go
+prints them. The types are the tables of ``crd_types.py``; validation comes later, in ``kube/crds``.
 """
 
 from __future__ import annotations
@@ -47,9 +48,11 @@ class Decoded:
 
 
 class _Place:
-    """Where the decoder is: for people (``path``) and as Go's error names it (``struct`` and the
-    fields below it). A schema has thousands and hardly one is ever named, so a place knows the one
-    above it, and its texts are made when they are wanted."""
+    """Position of the decoder: its ``path`` and the Go struct and field names for errors.
+
+    A linked list of steps that builds texts on demand: a schema has thousands of positions and
+    nearly none appears in an error.
+    """
 
     __slots__ = ("_above", "_step", "struct", "unknown")
 
@@ -62,7 +65,8 @@ class _Place:
     ) -> None:
         self._above, self._step, self.struct = above, step, struct
         self.unknown = unknown
-        """None inside a union: those decode on their own and report nothing."""
+        """None inside a union, which upstream decodes separately without reporting unknown
+        fields."""
 
     def into_field(self, struct: str, name: str) -> _Place:
         return _Place(self, name, struct, self.unknown)
@@ -89,11 +93,11 @@ class _Place:
 
     @property
     def stack(self) -> list[str]:
-        """The fields on the way, without keys and positions."""
+        """Return the fields on the path, without map keys and list positions."""
         return [str(place._step) for place in self._way() if type(place) is _Place]
 
     def _way(self) -> list[_Place]:
-        """From the first step to this one."""
+        """Return the positions from the first step to this one."""
         found: list[_Place] = []
         place = self
         while place._above is not None:
@@ -109,19 +113,19 @@ class _Place:
 
 
 class _Key(_Place):
-    """A map's key or a list's position."""
+    """A step into a map key or list position."""
 
     __slots__ = ()
 
 
 class _Silent(_Place):
-    """No step at all."""
+    """An empty step."""
 
     __slots__ = ()
 
 
 def decode(obj: Any, version: str) -> Decoded:
-    """``obj`` as the ``v1`` or ``v1beta1`` type prints it; raises ``CrdDecodeError``."""
+    """Return ``obj`` as the ``v1`` or ``v1beta1`` type prints it. Raises ``CrdDecodeError``."""
     place = _Place(unknown=[])
     shape = crd_type(version)
     if not isinstance(obj, dict):
@@ -169,14 +173,14 @@ def _struct(value: Mapping[str, Any], type: Struct, place: _Place) -> Object:
 
 
 def _kept(read: Any, spec: GoField) -> bool:
-    """An empty list is no list: Go tells them apart in memory, storage does not."""
+    """Return whether to keep a value; an empty list counts as absent, because storage drops it."""
     if spec.emit is Emit.FILLED or isinstance(spec.type, ListOf):
         return bool(read)
     return read is not None
 
 
 def zero(type: Type) -> Any:
-    """What Go prints for a field that was never set."""
+    """Return what Go prints for a field that was never set."""
     match type:
         case Struct():
             return {name: zero(empty) for name, empty in type.always}
@@ -203,7 +207,7 @@ def _map(value: Any, type: MapOf, place: _Place) -> Object:
 
 
 def _element(value: Any, type: Type, place: _Place) -> Any:
-    """A list item or a map value: here null is the zero value, not absence."""
+    """Decode a list item or map value, where null is the zero value."""
     if value is None:
         return zero(type)
     return _value(value, type, place)
@@ -253,7 +257,7 @@ def _integer(value: Any, type: Scalar, place: _Place) -> int:
 
 
 def _float(value: Any, type: Scalar, place: _Place) -> int | float:
-    """Whole numbers come back as ``int`` so that 1 and 1.0 are one value, as in Go."""
+    """Decode a number; whole numbers become ``int``, so that 1 and 1.0 are one value, as in Go."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise place.mismatch(go_type(value), type.go)
     if abs(value) <= _EXACT_FLOAT and value == int(value):

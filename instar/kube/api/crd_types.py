@@ -1,8 +1,7 @@
-"""The Go types behind a CustomResourceDefinition, as tables: field, type, when it is printed.
+"""Tables of the Go types of a CustomResourceDefinition: each field's type and when it is printed.
 
-A typed server drops what it does not know, refuses wrong JSON types with the name of the Go
-type, and prints zero values by rule. ``crd_decode.py`` interprets these tables; nothing here
-looks at an object.
+``crd_decode.py`` interprets these tables (model: ``go_types.py``) to drop unknown fields, reject
+wrong JSON types with the Go type's name, and print zero values.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from instar.kube.api.go_types import (
 
 @cache
 def crd_type(version: str) -> Struct:
-    """The whole object at ``v1`` or ``v1beta1``."""
+    """Return the type of the whole object at ``v1`` or ``v1beta1``."""
     specs = {"v1": _v1_spec, "v1beta1": _v1beta1_spec}
     return Struct(
         "CustomResourceDefinition",
@@ -225,7 +224,7 @@ def _status(package: str) -> Struct:
 
 @cache
 def json_schema_type(package: str) -> Struct:
-    """JSONSchemaProps; refers to itself, hence filled in two steps."""
+    """Return the type JSONSchemaProps; built in two steps because it refers to itself."""
     schema = Struct("JSONSchemaProps", package)
     or_array = Union(UnionKind.SCHEMA_OR_ARRAY, schema)
     or_bool = Union(UnionKind.SCHEMA_OR_BOOL, schema)

@@ -1,7 +1,8 @@
-"""What clients ask first: which groups, versions and resources exist, and their verbs.
+"""Discovery documents: ``/api``, ``/apis``, resource lists and aggregated discovery.
 
-Pure shapes, computed from ``DiscoveryResource`` values each time they change; the caller caches and
-serialises. Must not know HTTP, schemas, or how a CRD comes to be established.
+Called by ``server/endpoints`` (``documents.py``, ``groups.py``), which caches and serves them, and
+by ``kube/openapi``. Documents are computed from ``DiscoveryResource`` values; the caller decides
+which resources exist.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ BUILTIN_GROUP_PRIORITIES = {
     "resource.k8s.io": 15900,
     "storagemigration.k8s.io": 15800,
 }
-"""Clients resolve an ambiguous short name by this order, so it follows kube-apiserver's."""
+"""Group priorities. Clients resolve an ambiguous short name in this order, so it follows
+kube-apiserver's."""
 
 
 Rank = tuple[int, str]
@@ -54,16 +56,16 @@ Ranked = tuple[Rank, Object]
 
 
 class DiscoveryResource(NamedTuple):
-    """One resource to be discovered; built-in ones are described as ``Crd`` values too."""
+    """One resource to list in discovery; built-in ones are described as ``Crd`` values too."""
 
     crd: Crd
     builtin: bool = False
     verbs: tuple[str, ...] | None = None
-    """Instead of the usual ones, for built-ins that know fewer."""
+    """Verbs of a built-in resource that does not support the usual ones."""
 
     @property
     def names(self) -> CrdNames:
-        """A custom resource goes by the names it was granted, not by those it asked for."""
+        """Names of the resource: of a custom resource its accepted names, not those of its spec."""
         return self.crd.names if self.builtin else self.crd.accepted
 
     @property
@@ -80,7 +82,7 @@ class DiscoveryResource(NamedTuple):
 
 
 def legacy_versions(server_address: str) -> Object:
-    """The document at ``/api``."""
+    """Return the document at ``/api``."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -91,7 +93,7 @@ def legacy_versions(server_address: str) -> Object:
 
 
 def group_list(resources: Iterable[DiscoveryResource]) -> Object:
-    """The document at ``/apis``. A CRD's group shows up here before it is established."""
+    """Return the document at ``/apis``. A CRD's group is listed before the CRD is established."""
     groups = _by_group(resources)
     found = [listed for name in groups if (listed := listed_group(name, groups[name]))]
     found.sort(key=itemgetter(0))
@@ -99,7 +101,7 @@ def group_list(resources: Iterable[DiscoveryResource]) -> Object:
 
 
 def listed_group(name: str, members: Iterable[DiscoveryResource]) -> Ranked | None:
-    """One group of that document and its rank there."""
+    """Return one group of the document at ``/apis`` and its sort rank."""
     served = [item for item in members if _is_served(item)]
     if not served or not name:
         return None
@@ -107,7 +109,7 @@ def listed_group(name: str, members: Iterable[DiscoveryResource]) -> Ranked | No
 
 
 def group(resources: Iterable[DiscoveryResource], name: str) -> Object | None:
-    """The document at ``/apis/<name>``, or ``None`` where there is no such group."""
+    """Return the document at ``/apis/<name>``, or ``None`` if there is no such group."""
     members = [item for item in resources if item.crd.group == name and item.crd.served()]
     if not members or not name:
         return None
@@ -117,7 +119,7 @@ def group(resources: Iterable[DiscoveryResource], name: str) -> Object | None:
 def resource_list(
     resources: Iterable[DiscoveryResource], group: str, version: str
 ) -> Object | None:
-    """The document at ``/apis/<group>/<version>`` (``/api/v1`` for the core group)."""
+    """Return the document at ``/apis/<group>/<version>`` (``/api/v1`` for the core group)."""
     entries: list[Object] = []
     found = False
     for resource, served in _serving(resources, group, version):
@@ -134,7 +136,7 @@ def resource_list(
 
 
 def aggregated(resources: Iterable[DiscoveryResource], *, legacy: bool) -> Object:
-    """``apidiscovery.k8s.io/v2`` for ``/api`` (``legacy``) or ``/apis``: everything at once."""
+    """Return the ``apidiscovery.k8s.io/v2`` document for ``/api`` (``legacy``) or ``/apis``."""
     groups = _by_group(resources)
     chosen = [name for name in groups if (name == "") is legacy]
     found = [ranked for name in chosen if (ranked := aggregated_group(name, groups[name]))]
@@ -148,7 +150,7 @@ def aggregated(resources: Iterable[DiscoveryResource], *, legacy: bool) -> Objec
 
 
 def aggregated_group(name: str, members: Iterable[DiscoveryResource]) -> Ranked | None:
-    """One group of that document and its rank there."""
+    """Return one group of the aggregated document and its sort rank."""
     served = [item for item in members if item.established and _is_served(item)]
     if not served:
         return None
@@ -156,7 +158,7 @@ def aggregated_group(name: str, members: Iterable[DiscoveryResource]) -> Ranked 
 
 
 def etag(document: bytes) -> str:
-    """The quoted entity tag of a serialised document."""
+    """Return the quoted entity tag of a serialised document."""
     return f'"{hashlib.sha512(document).hexdigest().upper()}"'
 
 
@@ -193,7 +195,8 @@ def _priority(members: Sequence[DiscoveryResource]) -> int:
 
 
 def _group_rank(name: str, members: Sequence[DiscoveryResource]) -> Rank:
-    """Equal priorities are ordered by APIService name, which starts with the version."""
+    """Return the sort rank; equal priorities are ordered by APIService name, which starts with
+    the version."""
     return -_priority(members), min(f"{version}.{name}" for version in _versions(members))
 
 
@@ -246,7 +249,8 @@ def _nicknames(names: CrdNames) -> Object:
 
 
 def _hash_field(resource: DiscoveryResource) -> Object:
-    """Only for what is stored; a CRD must also serve the version it stores."""
+    """Return ``storageVersionHash`` for stored resources; a CRD must also serve the version it
+    stores."""
     crd = resource.crd
     storage = crd.version(crd.storage_version())
     if storage is None or not ({"get", "list"} & set(resource.effective_verbs)):

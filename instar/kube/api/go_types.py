@@ -1,6 +1,6 @@
-"""A small model of Go types as JSON sees them: what a field takes and when it is printed.
+"""Model of Go types as JSON decoding sees them: which values a field takes and when it is printed.
 
-``crd_types.py`` describes the CRD with it, ``crd_decode.py`` reads objects by it.
+``crd_types.py`` describes the CRD type with it; ``crd_decode.py`` decodes objects by it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class MapOf:
 
 @dataclass(frozen=True, eq=False)
 class Struct:
-    """``name`` as Go prints it in an error; ``go`` with its package."""
+    """A Go struct; ``name`` as Go prints it in an error, ``go`` with its package."""
 
     name: str
     package: str
@@ -73,7 +73,7 @@ class Struct:
 
     @cached_property
     def always(self) -> tuple[tuple[str, Type], ...]:
-        """The fields that are printed in any case; asked when all are there."""
+        """Return the fields that are always printed."""
         found = self.fields.items()
         return tuple((name, each.type) for name, each in found if each.emit is Emit.ALWAYS)
 
@@ -86,7 +86,8 @@ class UnionKind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Union:
-    """A place where a schema may also be something simpler; decoded by its own rules."""
+    """A JSON value that may be a schema or something simpler (bool, list), decoded by its own
+    rules."""
 
     kind: UnionKind
     schema: Struct

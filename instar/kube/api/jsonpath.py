@@ -1,8 +1,9 @@
-"""The JSONPath dialect of printer columns (kubectl's), read as upstream's parser reads it.
+"""Compiler for the JSONPath dialect of printer columns (kubectl's).
 
-A path becomes a flat list of steps (``jsonpath_steps.py``). The reader is a loop, too; it calls
-itself only for what stands inside brackets, where upstream's grammar ends after two levels.
-Length and steps are bounded here, in one place, for whoever accepts paths and whoever runs them.
+Called by ``kube/crds/validation/columns.py`` to check a path and by
+``server/registry/resources/columns.py`` to fill table cells. A path becomes a flat list of steps
+(``jsonpath_steps.py``). The parser is a loop; it recurses only into brackets, which upstream's
+grammar nests at most twice. Length and number of steps are bounded here.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MOST_STEPS = 100
 """Upstream has no bounds; the longest path of a real CRD has a tenth of either."""
 
 Finder = Callable[[Any], list[Any]]
-"""All matches, in document order; none when the path fails on this value."""
+"""Returns all matches in document order; none when the path fails on this value."""
 
 _INT_MAX = 2**63 - 1
 _KEY = re.compile(r"'([^']*)'")
@@ -31,15 +32,15 @@ _OPERATOR_CHARACTERS = frozenset("!<>=")
 
 
 class JsonPathError(ValueError):
-    """The path is not one this dialect knows."""
+    """The path is not valid in this dialect."""
 
 
 class JsonPathTooLong(JsonPathError):
-    """The path may be sound, but is longer than any that is of use."""
+    """The path exceeds the length or step limit."""
 
 
 def compile_path(path: str) -> Finder:
-    """Raises ``JsonPathError``."""
+    """Compile a path. Raises ``JsonPathError``."""
     if len(path) > MOST_CHARACTERS:
         raise JsonPathTooLong(f"may not have more than {MOST_CHARACTERS} characters")
     actions = _Reader().template(f"{{{path}}}")
@@ -56,13 +57,13 @@ def compile_path(path: str) -> Finder:
 
 
 class _Reader:
-    """Reads one path, the parts inside its brackets included; counts the steps of all."""
+    """Parser for one path, including the parts inside its brackets; counts the steps of all."""
 
     def __init__(self) -> None:
         self._steps = 0
 
     def template(self, text: str) -> list[list[Step]]:
-        """The actions between braces; text around them shows nothing in a cell."""
+        """Return the actions between braces; text around them is not shown in a cell."""
         actions = []
         at = text.find("{")
         while at >= 0:
@@ -72,11 +73,11 @@ class _Reader:
         return actions
 
     def _part(self, text: str) -> list[Step]:
-        """What stands in brackets, read as an action of its own."""
+        """Parse the text inside brackets as an action of its own."""
         return self.template(f"{{{text}}}")[0]
 
     def _action(self, text: str, at: int) -> tuple[list[Step], int]:
-        """From behind an opening brace to behind the closing one."""
+        """Parse from after an opening brace to after the closing one."""
         steps: list[Step] = []
         while True:
             if at >= len(text) or text[at] in "\r\n":
@@ -125,7 +126,7 @@ class _Reader:
             return [do.union([self._part(f"[{choice.strip(' ')}]") for choice in choices])], end + 1
         key = _KEY.fullmatch(inner)
         if key is not None:
-            # Its steps become steps out here, and are counted here.
+            # Its steps become steps of the outer path and are counted there.
             return _Reader()._part(f".{key.group(1)}"), end + 1
         return [_items(":" if inner == "*" else inner)], end + 1
 
@@ -149,7 +150,7 @@ def _descent(text: str, at: int) -> tuple[list[Step], int]:
 
 
 def _field(text: str, at: int) -> tuple[list[Step], int]:
-    """A name up to the next sign of the grammar; a backslash takes that meaning away."""
+    """Parse a name up to the next delimiter; a backslash escapes delimiters."""
     end = at
     while end < len(text) and text[end] not in _TERMINATORS:
         end += 2 if text[end] == "\\" else 1
@@ -165,7 +166,7 @@ def _word(text: str, at: int) -> tuple[list[Step], int]:
     word = text[at:end]
     if word in ("true", "false"):
         return [do.constant(word == "true")], end
-    # ``range`` and ``end`` loop over output, of which a cell has none.
+    # ``range`` and ``end`` loop over output, which a cell does not have.
     return [do.unknown_word], end
 
 
@@ -206,7 +207,8 @@ def _index(text: str) -> int:
 
 
 def _end_of_filter(text: str, at: int) -> int:
-    """Where the closing parenthesis is. Upstream knows one quoted text in a filter, no more."""
+    """Return the position of the closing parenthesis. Upstream supports one quoted text in a
+    filter."""
     quote, closed = "", False
     for end in range(at, len(text)):
         char = text[end]
@@ -223,7 +225,7 @@ def _end_of_filter(text: str, at: int) -> int:
 
 
 def _comparison(text: str) -> tuple[str, str, str] | None:
-    """Left side, operator, right side; None when the filter asks whether something exists."""
+    """Return left side, operator and right side; None for a filter that tests existence."""
     size = len(text)
     start = next((at for at in range(size) if text[at] in _OPERATOR_CHARACTERS), size)
     end = start
@@ -252,7 +254,7 @@ _SIMPLE_ESCAPES = dict(zip("abfnrtv\\", "\a\b\f\n\r\t\v\\", strict=True))
 
 
 def _unquoted(text: str, quote: str) -> str:
-    """A Go string literal's content."""
+    """Return the content of a Go string literal."""
 
     def plain(match: re.Match[str]) -> str:
         escape = match.group(1)

@@ -1,9 +1,9 @@
-"""What each part of a printer column's path does to the values found so far.
+"""Steps of a compiled printer column path: functions from a list of values to a list of values.
 
-A step takes all values and gives all values, so a path is a plain loop over its steps: nothing
-nests, whatever the path. Upstream's quirks are kept: which steps fail (then the cell is empty)
-and which find nothing. Only the first value is ever shown, and only "none, one, several" is ever
-asked, so equal values are kept at most twice: no path makes more values than the object holds.
+Built by ``jsonpath.py``, which runs them in a loop, so evaluation never recurses. Upstream's
+behaviour is kept: some steps fail (then the cell is empty), others find nothing. A cell shows only
+the first value and filters only distinguish none, one and several, so equal values are kept at most
+twice; no path produces more values than the object has.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 MOST_WORK = 1_000_000
-"""Values looked at for one cell: more than an object can hold, less than anybody waits for."""
+"""Values visited for one cell: more than an object can hold, and still fast."""
 
 
 class StepFailed(Exception):
-    """A step cannot be taken; ``values`` is what upstream holds in its hands at that moment."""
+    """A step failed; ``values`` are the values that upstream has found at that point."""
 
     def __init__(self, values: list[Any]) -> None:
         super().__init__()
@@ -24,11 +24,11 @@ class StepFailed(Exception):
 
 
 class TooMuchWork(Exception):
-    """The budget of a cell is spent."""
+    """The work budget of a cell is spent."""
 
 
 class Work:
-    """The budget of one cell."""
+    """The work budget of one cell."""
 
     __slots__ = ("left",)
 
@@ -45,7 +45,7 @@ Step = Callable[[list[Any], Work], list[Any]]
 
 
 def walk(steps: Sequence[Step], values: list[Any], work: Work) -> list[Any]:
-    """Every step in turn. Raises ``StepFailed`` or ``TooMuchWork``."""
+    """Apply every step in turn. Raises ``StepFailed`` or ``TooMuchWork``."""
     for step in steps:
         work.done(1 + len(values))
         values = step(values, work)
@@ -60,7 +60,7 @@ def field(name: str) -> Step:
 
 
 def constant(shown: Any) -> Step:
-    """A number or a boolean: one for each value."""
+    """Return a step that yields a number or a boolean for each value."""
 
     def step(values: list[Any], work: Work) -> list[Any]:
         return [shown] * len(values)
@@ -69,7 +69,7 @@ def constant(shown: Any) -> Step:
 
 
 def text(shown: str) -> Step:
-    """A quoted text stands for itself, once."""
+    """Return a step that yields a quoted text once."""
 
     def step(values: list[Any], work: Work) -> list[Any]:
         return [shown]
@@ -90,7 +90,7 @@ def every(values: list[Any], work: Work) -> list[Any]:
 
 
 def descend(values: list[Any], work: Work) -> list[Any]:
-    """Each value and all below it that hold something, parents first."""
+    """Return each value and all containers below it, parents first."""
     out: list[Any] = []
     seen: dict[int, int] = {}
     waiting = list(reversed(values))
@@ -115,7 +115,8 @@ def _children(value: Any) -> list[Any]:
 
 
 def items(start: int | None, stop: int | None, stride: int | None, *, single: bool) -> Step:
-    """``[start:stop:stride]``; ``single`` for ``[start]``, where ``stop`` is the one after it."""
+    """Return the step ``[start:stop:stride]``; ``single`` for ``[start]``, where ``stop`` is
+    ``start + 1``."""
 
     def step(values: list[Any], work: Work) -> list[Any]:
         out: list[Any] = []
@@ -141,7 +142,7 @@ def items(start: int | None, stop: int | None, stride: int | None, *, single: bo
 def _bounds(
     start: int | None, stop: int | None, length: int, *, single: bool
 ) -> tuple[int, int] | None:
-    """Both ends counted from the front; None when they are not in the list, or the wrong way."""
+    """Return both ends counted from the front; None when they are outside the list or reversed."""
     first = 0 if start is None else start
     first = first + length if first < 0 else first
     last = length if stop is None else stop
@@ -176,7 +177,8 @@ def _twice_at_most(values: Iterable[Any]) -> list[Any]:
 
 
 def existing(path: Sequence[Step]) -> Step:
-    """Items in which ``path`` finds something; failing on the way counts by what was held."""
+    """Return a filter for items in which ``path`` finds something; a failed path counts by what
+    it had found."""
 
     def keep(item: Any, work: Work) -> bool:
         try:
@@ -188,7 +190,7 @@ def existing(path: Sequence[Step]) -> Step:
 
 
 def comparing(left: Sequence[Step], operator: str, right: Sequence[Step]) -> Step:
-    """Items for which both sides are one value each and compare so."""
+    """Return a filter for items where both sides are one value each and the comparison holds."""
     compare = _OPERATORS.get(operator)
 
     def keep(item: Any, work: Work) -> bool:
@@ -224,7 +226,7 @@ def _filter(keep: Callable[[Any, Work], bool]) -> Step:
 
 
 def _comparable(left: Any, right: Any, operator: str) -> bool:
-    """Two values of one scalar type; an integer and a float are two types, as in Go."""
+    """Return whether both values have the same scalar type; int and float differ, as in Go."""
     if left.__class__ is not right.__class__ or not isinstance(left, str | int | float):
         return False
     return operator in ("==", "!=") or not isinstance(left, bool)

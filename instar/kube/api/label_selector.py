@@ -1,6 +1,7 @@
-"""A ``LabelSelector`` object (matchLabels, matchExpressions) as something that can be asked.
+"""``LabelSelector`` objects (matchLabels, matchExpressions) as matchers and as text.
 
-The grammar of the query string is ``selectors.py``'s; both end in the same requirements.
+Called for selectors in objects: RBAC aggregation, webhook and policy configurations, scale.
+Selectors of a query string are parsed by ``selectors.py``; both give the same requirements.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ _OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": 
 
 
 def selector_of(obj: Any) -> LabelSelector | None:
-    """None where there is no selector; ``{}`` matches everything. Validated before it is stored,
-    so what makes no sense (by another's hand) matches nothing."""
+    """Return the matcher; None for no selector; ``{}`` matches everything.
+
+    Selectors are validated before they are stored; an invalid one (written around the API) matches
+    nothing.
+    """
     if not isinstance(obj, dict):
         return None
     labels = obj.get("matchLabels") or {}
@@ -29,7 +33,7 @@ def selector_of(obj: Any) -> LabelSelector | None:
 
 
 def selector_text(obj: dict[str, Any]) -> str:
-    """The selector as it is written in a query: ``app=a,k in (x,y)``, by key."""
+    """Return the selector in query syntax, sorted by key: ``app=a,k in (x,y)``."""
     labels = obj.get("matchLabels") or {}
     parts = [(str(key), f"{key}={value}") for key, value in labels.items()]
     for expression in obj.get("matchExpressions") or ():

@@ -1,4 +1,8 @@
-"""Identity on the wire: group, version, kind, resource; and which version outranks which."""
+"""API identifiers (GroupVersion, GroupVersionKind, GroupResource) and the priority order of
+versions.
+
+Used wherever objects, resources or versions are named.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,8 @@ class GroupResource(NamedTuple):
 
 
 def parse_group_version(text: str) -> GroupVersion:
-    """``apps/v1`` or ``v1``. More than one slash is a ``ValueError`` with upstream's text."""
+    """Parse ``apps/v1`` or ``v1``. More than one slash raises ``ValueError`` with upstream's
+    text."""
     if text.count("/") > 1:
         raise ValueError(f"unexpected GroupVersion string: {text}")
     group, slash, version = text.rpartition("/")
@@ -52,7 +57,7 @@ def parse_group_version(text: str) -> GroupVersion:
 
 
 def compare_versions(left: str, right: str) -> int:
-    """Positive when ``left`` has the higher priority (kube-aware order)."""
+    """Compare two versions: positive when ``left`` has the higher priority (kube-aware order)."""
     if left == right:
         return 0
     a, b = _rank(left), _rank(right)
@@ -66,7 +71,8 @@ def compare_versions(left: str, right: str) -> int:
 
 
 def by_priority(versions: Iterable[str]) -> list[str]:
-    """Highest priority first: ``v10, v2, v1, v11beta2, v10beta3, …, foo1, foo10``."""
+    """Sort versions, highest priority first: ``v10, v2, v1, v11beta2, v10beta3, …, foo1,
+    foo10``."""
     return sorted(versions, key=cmp_to_key(compare_versions), reverse=True)
 
 

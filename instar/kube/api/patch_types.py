@@ -1,4 +1,7 @@
-"""The ways a change can be written down, listed once for server, documents and clients."""
+"""Patch types and their media types.
+
+Used by content negotiation (``server/rest``), the patch readers (``kube/patches``) and OpenAPI.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from enum import StrEnum
 
 
 class PatchType(StrEnum):
-    """The value is the media type it travels as."""
+    """A patch format; the value is its media type."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -15,5 +18,5 @@ class PatchType(StrEnum):
 
 
 OF_CUSTOM = (PatchType.JSON, PatchType.MERGE, PatchType.APPLY)
-"""Custom resources have no Go types, so nobody can say which of their lists merge."""
+"""Without strategic merge patch: custom resources have no Go types with merge keys."""
 OF_BUILTIN = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchType.APPLY)

@@ -1,6 +1,8 @@
-"""Label and field selectors: the grammar of the query string, and matching against plain maps.
+"""Label and field selectors of query strings: parser and matcher.
 
-Parsing raises ``BadRequest`` with upstream's text. Matching knows nothing of storage or versions.
+Called by ``server/rest`` for list, watch and delete-collection options and by the registry to
+filter objects. Parsing raises ``BadRequest`` with upstream's text; matching works on plain label
+maps and field getters.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class LabelSelector:
         return all(requirement.matches(labels) for requirement in self.requirements)
 
     def equalities(self) -> list[tuple[str, str]]:
-        """Pairs every match must carry; an index may start from any of them."""
+        """Return key-value pairs that every match has; an index lookup may start from any of
+        them."""
         return [
             (item.key, next(iter(item.values)))
             for item in self.requirements
@@ -48,7 +51,8 @@ class LabelSelector:
         ]
 
     def one_of(self) -> list[tuple[str, str]]:
-        """Pairs of which every match carries one; none where the selector names no values."""
+        """Return pairs of which every match has at least one; empty if the selector names no
+        values."""
         named = [item for item in self.requirements if item.operator == "in"]
         fewest = min(named, key=lambda item: len(item.values), default=None)
         return [] if fewest is None else [(fewest.key, value) for value in sorted(fewest.values)]
@@ -68,7 +72,7 @@ class FieldSelector:
         return all((fields(term.field) == term.value) != term.negated for term in self.terms)
 
     def exact(self, field: str) -> str | None:
-        """The value ``field`` must have, if the selector says so."""
+        """Return the value that the selector requires for ``field``, or None."""
         for term in self.terms:
             if term.field == field and not term.negated:
                 return term.value
@@ -76,14 +80,14 @@ class FieldSelector:
 
 
 def parse_label_selector(text: str) -> LabelSelector | None:
-    """None when there is nothing to select by."""
+    """Parse a label selector; None when it is empty."""
     parser = _LabelParser(text)
     requirements = parser.parse()
     return LabelSelector(tuple(requirements)) if requirements else None
 
 
 def _integer(value: str | None) -> int | None:
-    """As Go reads a number: Python's own reading would take ``1_0`` for ten."""
+    """Parse an integer as Go does; Python's ``int`` would accept ``1_0``."""
     return int(value) if value is not None and _is_int64(value) else None
 
 
@@ -115,7 +119,8 @@ _MATCHERS: dict[str, Callable[[Requirement, str | None], bool]] = {
 
 
 class _LabelParser:
-    """Token by token as upstream's parser goes, which decides what each mistake is called."""
+    """Token-by-token parser that follows upstream's, because that order decides each error
+    message."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _tokens(text)
@@ -191,7 +196,7 @@ class _LabelParser:
         return values
 
     def _identifiers(self) -> set[str]:
-        """Up to the closing bracket; nothing between commas is an empty value."""
+        """Parse values up to the closing bracket; nothing between commas is an empty value."""
         values: set[str] = set()
         while True:
             token = self._next()
@@ -246,7 +251,7 @@ def _checked(key: str, values: set[str], *, integer: bool = False) -> frozenset[
 
 
 def _tokens(text: str) -> list[str]:
-    """Tokens, ended by the empty string, as which a NUL counts too."""
+    """Return the tokens, ended by an empty string; a NUL also ends them."""
     return [*_TOKEN.findall(text.partition("\0")[0]), _END]
 
 
@@ -264,7 +269,7 @@ def _field_term(text: str, whole: str) -> FieldTerm:
 
 
 def _split_terms(text: str) -> list[str]:
-    """At the commas that have no backslash of their own before them."""
+    """Split at commas that are not escaped by a backslash."""
     parts, start, escaped = [], 0, False
     for position, char in enumerate(text):
         if char == "," and not escaped:

@@ -1,7 +1,9 @@
-"""The string rules Kubernetes shares between names, labels and annotations, with its wording.
+"""String rules shared by names, labels and annotations (DNS labels, qualified names), with
+upstream's messages.
 
-Each rule maps a text to the list of messages it earns; an empty list means valid. Lengths are
-counted in bytes, as upstream does. Nothing here knows where the text came from.
+Called by metadata validation, selectors, CRD rules and the rules of built-in kinds. Each rule maps
+a text to a list of messages; an empty list means valid. Lengths are counted in bytes, as upstream
+does.
 """
 
 from __future__ import annotations
@@ -33,12 +35,13 @@ _label_value = re.compile(_LABEL_VALUE, re.ASCII).fullmatch
 
 
 def too_long_text(most: int, unit: str = "characters") -> str:
-    """Upstream counts bytes everywhere, but says so only of labels."""
+    """Return the message. Upstream always counts bytes but names the unit only for labels."""
     return f"must be no more than {most} {unit}"
 
 
 def regex_text(what: str, pattern: str, *examples: str) -> str:
-    """Upstream's sentence for a failed pattern; the doubled space before ``or`` is its own."""
+    """Return upstream's message for a failed pattern; the double space before ``or`` is
+    upstream's."""
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{what} (e.g. {shown}regex used for validation is '{pattern}')"
 
@@ -90,7 +93,7 @@ def dns1123_label(text: str) -> list[str]:
 
 def dns1123_subdomain(text: str) -> list[str]:
     if len(text) * 4 <= SUBDOMAIN_MAX and _subdomain(text) is not None:
-        return []  # a call less for names, of which every write has two
+        return []  # saves a call for names, of which every write has two
     found = _length(text, SUBDOMAIN_MAX)
     if _subdomain(text) is None:
         found.append(_SUBDOMAIN_TEXT)
@@ -106,7 +109,8 @@ def dns1035_label(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _is_usual_name(text: str) -> bool:
-    """The same few keys come with every write."""
+    """Return whether the key is certainly valid. Cached: the same few keys come with every
+    write."""
     return _usual_name(text) is not None
 
 
@@ -116,7 +120,7 @@ def _is_usual_value(text: str) -> bool:
 
 
 def is_usual_pair(name: str, value: str) -> bool:
-    """Whether a label is one that nothing is to be said about, as can be told without more ado."""
+    """Return whether a label is certainly valid, by a cached check without messages."""
     return (
         len(name) <= SUBDOMAIN_MAX
         and len(value) <= LABEL_MAX
@@ -126,7 +130,7 @@ def is_usual_pair(name: str, value: str) -> bool:
 
 
 def is_usual_label(text: str) -> bool:
-    """The same of a DNS label: every object of a namespace names it."""
+    """Return whether a DNS label is certainly valid. Cached: every object names its namespace."""
     return len(text) <= LABEL_MAX and _is_label(text)
 
 
@@ -136,7 +140,7 @@ def _is_label(text: str) -> bool:
 
 
 def qualified_name(text: str) -> list[str]:
-    """A label or annotation key: a name, optionally behind a DNS subdomain and a slash."""
+    """Check a label or annotation key: a name, optionally after a DNS subdomain and a slash."""
     if len(text) <= SUBDOMAIN_MAX and _is_usual_name(text):
         return []
     prefix, slash, name = text.rpartition("/")
@@ -167,7 +171,7 @@ def label_value(text: str) -> list[str]:
 
 
 def path_segment_name(text: str) -> list[str]:
-    """A name that can stand between two slashes of a URL."""
+    """Check a name that stands between two slashes of a URL."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return path_segment_prefix(text)

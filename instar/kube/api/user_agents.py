@@ -1,5 +1,8 @@
-"""What instar's own tools call themselves in ``User-Agent``: whoever merely looks at every version
-needs none of them."""
+"""``User-Agent`` names of instar's own tools.
+
+The tools send them; the server's usage statistics (``server/registry/insight/usage.py``) ignore
+requests of these tools, because reading every version does not mean that a client needs it.
+"""
 
 from __future__ import annotations
 
@@ -9,5 +12,6 @@ OURS = frozenset({"instar", MIGRATE, VERSIONS, CONSOLE, SNAPSHOT})
 
 
 def is_ours(agent: str) -> bool:
-    """``instar-console/Mozilla/5.0 …`` is."""
+    """Return whether the agent is one of instar's tools, such as ``instar-console/Mozilla/5.0
+    …``."""
     return agent.partition("/")[0] in OURS

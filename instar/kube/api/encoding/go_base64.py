@@ -1,4 +1,7 @@
-"""Where Go's base64 decoder gives up, so that complaints name the same byte."""
+"""Position at which Go's base64 decoder fails, for error messages that name the same byte.
+
+Called by the typed decoders (``crd_decode.py``, ``kube/typed``).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ _PADDING = ord("=")
 
 
 def corrupt_at(raw: bytes) -> int:
-    """The offset Go names for a text that is no standard base64; its length where it is."""
+    """Return the offset that Go names for invalid standard base64; the text's length if it is
+    valid."""
     at = filled = 0
     while at < len(raw):
         byte = raw[at]

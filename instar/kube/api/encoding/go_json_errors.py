@@ -1,6 +1,7 @@
-"""What Go's JSON scanner would say of broken JSON: clients and tests know its sentences.
+"""Error messages of Go's JSON decoder for invalid JSON and wrong types.
 
-Only run after a fast parser has refused the text. Pure.
+Called by the body, patch and review readers after orjson has rejected a text; clients and tests
+know Go's messages.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _FAR = 1 << 16
 
 
 def _linear(pattern: bytes) -> Any:
-    """RE2: a string that never ends, of nothing but escapes, takes no more than its length."""
+    """Compile with RE2, so that an unterminated string of escapes takes linear time."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.dot_nl = True
@@ -39,7 +40,7 @@ _SPACES = re.compile(rb"[ \t\r\n]*")
 
 
 _MAX_DEPTH = 1000
-"""A fast parser gives up a little above this; whatever is wrong behind it is not looked for."""
+"""orjson fails a little above this depth; errors behind it are not searched for."""
 _SURROGATE = re.compile(rb"\\u[dD][89abcdefABCDEF][0-9a-fA-F]{2}")
 
 
@@ -48,7 +49,7 @@ class _Broken(Exception):
 
 
 def go_type(value: Any) -> str:
-    """A JSON value's type as Go's decoder names it."""
+    """Return a JSON value's type as Go's decoder names it."""
     match value:
         case bool():
             return "bool"
@@ -76,14 +77,14 @@ _GO_TYPES = {
 
 
 def go_value_type(value: Any) -> str:
-    """Go's ``%T`` of a decoded JSON value; a converter in Python may have made something else."""
+    """Return Go's ``%T`` of a decoded JSON value; a Python converter may return other types."""
     return _GO_TYPES.get(type(value), type(value).__name__)
 
 
 def syntax_error(data: bytes, near: int = 0) -> str:
-    """The sentence for the first mistake, or for what Go reads and we do not.
+    """Return Go's message for the first syntax error, or for what Go accepts and orjson does not.
 
-    ``near`` is where a parser gave up: far before it all is well, and only brackets are counted.
+    ``near`` is where orjson failed: text well before it is valid, so only its brackets are counted.
     """
     scanner = _Scanner(data)
     try:
@@ -94,7 +95,8 @@ def syntax_error(data: bytes, near: int = 0) -> str:
 
 
 def _refused_by_us(data: bytes) -> str:
-    """Well-formed for Go's scanner: half a character, or a number beyond float64."""
+    """Return the message for JSON that Go's scanner accepts: half a surrogate pair, or a number
+    beyond float64."""
     if _SURROGATE.search(data):
         return "invalid surrogate pair in string literal"
     return "json: cannot unmarshal number into Go value of type float64"
@@ -106,7 +108,7 @@ class _Scanner:
         self._at = 0
 
     def document(self, near: int) -> None:
-        """Containers on an explicit stack, so depth costs no recursion."""
+        """Scan the document with an explicit stack of containers instead of recursion."""
         stack: list[int] = []
         if near < _FAR or not self._skip(stack, near - _FAR // 2):
             self._value(stack)
@@ -116,7 +118,8 @@ class _Scanner:
             self._fail("after top-level value")
 
     def _skip(self, stack: list[int], until: int) -> bool:
-        """Go on behind the first value after ``until``; False (and nothing done) if none ends."""
+        """Continue after the first value that ends behind ``until``; False (and no change) if
+        none does."""
         data, at = self._data, 0
         while (token := _STRUCTURE.search(data, at)) is not None:
             start, at = token.span()
@@ -180,7 +183,7 @@ class _Scanner:
         self._at += 1
 
     def _string(self) -> None:
-        """To behind the closing quote, or to the one byte that is wrong."""
+        """Move past the closing quote, or to the first invalid byte."""
         self._at = _WELL_FORMED.match(self._data, self._at).end()
         byte = self._byte()
         if byte == ord("\\"):

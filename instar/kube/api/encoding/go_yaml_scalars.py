@@ -1,8 +1,8 @@
-"""What a YAML scalar means: Kubernetes reads YAML 1.1 through Go's library, which is no reader
-of the specification. ``12:30:45`` is a string, ``y`` is true, ``08`` is eight.
+"""YAML scalars as Go's YAML library resolves them: ``12:30:45`` is a string, ``y`` is true, ``08``
+is eight.
 
-Rules on single scalars only, for the reader (what is it?) and for the writer (may it stand
-without quotes?). Pure; knows no parser.
+Kubernetes reads YAML 1.1 through that library, which deviates from the specification. Called by
+``yaml_text.py`` to read scalars and to decide which need quotes when written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INTEGER = re.compile(
     r"[+-]?(?:0[xX](?P<x>[0-9a-fA-F]+)|0[oO]?(?P<o>[0-7]+)|0[bB](?P<b>[01]+)|(?P<d>[1-9][0-9]*|0))"
 )
 _ODD_BINARY = re.compile(r"0b[+-][01]+")
-"""A sign behind the prefix: the library's own reading of binaries lets it through."""
+"""A sign behind the prefix, which the library accepts in binary integers."""
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _DOTTED = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
 _TIMESTAMP = re.compile(
@@ -49,12 +49,12 @@ _NOT_ONE = object()
 
 
 class YamlError(ValueError):
-    """Not what Go's library would read; ``str()`` is its sentence."""
+    """Go's library would not read the document; ``str()`` is its message."""
 
 
 def scalar(text: str, tag: str, *, plain: bool) -> Any:
-    """The value of a scalar. ``tag`` is short (``int``) and empty where none was given; ``plain``
-    is one without quotes and without a tag."""
+    """Return the value of a scalar. ``tag`` is short (``int``), empty if none was given;
+    ``plain`` is a scalar without quotes and without a tag."""
     if not tag and not plain:
         return text
     if tag == "binary":
@@ -70,7 +70,7 @@ def scalar(text: str, tag: str, *, plain: bool) -> Any:
 
 
 def resolve(text: str, *, timestamps: bool = True) -> tuple[str, Any]:
-    """The tag a bare scalar would get, and its value; a timestamp stays text."""
+    """Return the tag and value of a plain scalar; a timestamp stays text."""
     value = _WORDS.get(text, _NOT_ONE)
     if value is not _NOT_ONE:
         return _tag_of(value), value
@@ -86,14 +86,15 @@ def resolve(text: str, *, timestamps: bool = True) -> tuple[str, Any]:
 
 
 def needs_quotes(text: str) -> bool:
-    """Whether the bare text would be read as something else (by anybody: base 60 too)."""
+    """Return whether some YAML reader would resolve the plain text as another type (base 60
+    included)."""
     if text and text[0].isalpha() and text not in _WORDS:
         return False
     return resolve(text)[0] != "str" or _SEXAGESIMAL.fullmatch(text) is not None
 
 
 def key_text(key: Any) -> str:
-    """A map's key as JSON has it."""
+    """Return a map key as JSON text."""
     if isinstance(key, str):
         return key
     if isinstance(key, bool):
@@ -107,7 +108,7 @@ def key_text(key: Any) -> str:
 
 
 def json_number(value: float) -> float | int:
-    """A float as it comes back from JSON, where what has no fraction is an integer."""
+    """Return a float as it is after JSON encoding, where a float without fraction is an integer."""
     if not math.isfinite(value):
         name = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
         raise YamlError(f"json: unsupported value: {name}")
@@ -123,7 +124,7 @@ def _tag_of(value: Any) -> str:
 
 
 def _binary(text: str) -> str:
-    """Go's decoder passes over line ends and nothing else; JSON then mends what is no UTF-8."""
+    """Decode base64 as Go does: line ends are skipped, and invalid UTF-8 is replaced."""
     try:
         data = base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
     except (binascii.Error, ValueError) as error:
@@ -136,7 +137,7 @@ def _number(text: str) -> int | float | None:
     if whole is not None:
         base = _BASES[whole.lastgroup or "d"]
         digits = whole[whole.lastgroup or "d"].lstrip("0")
-        if len(digits) <= 64:  # more is no 64-bit number in any base
+        if len(digits) <= 64:  # more digits are no 64-bit number in any base
             value = int(digits or "0", base)
             value = -value if text[0] == "-" else value
             if _INT64_MIN <= value <= _UINT64_MAX:
@@ -169,7 +170,7 @@ def _is_timestamp(text: str) -> bool:
         if zoned and found["z"] != "Z" and (int(found["z"][1:3]) > 24 or int(found["z"][4:]) > 60):
             return False
     try:
-        # The calendar repeats every 400 years, and Python knows no year 0.
+        # The calendar repeats every 400 years, and Python has no year 0.
         date(int(found["y"]) or 400, int(found["m"]), int(found["d"]))
     except ValueError:
         return False
@@ -177,7 +178,7 @@ def _is_timestamp(text: str) -> bool:
 
 
 def _short_float(value: float) -> str:
-    """As few digits as tell a float32 from its neighbours: how the library writes float keys."""
+    """Return the fewest digits that identify a float32, as the library writes float keys."""
     if not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
 
@@ -195,7 +196,7 @@ def _short_float(value: float) -> str:
 
 
 def go_g(value: float) -> str:
-    """Go's shortest ``%g``: an exponent from a million on, of two digits at least."""
+    """Return Go's shortest ``%g``: with an exponent of at least two digits from a million on."""
     if value == 0:
         return "-0" if math.copysign(1, value) < 0 else "0"
     sign, rest = ("-", -value) if value < 0 else ("", value)

@@ -1,7 +1,7 @@
-"""Manifests as every tool reads them: a text of YAML or JSON → its documents, with their lines.
+"""Manifest reader: splits YAML or JSON text into documents and finds line numbers in them.
 
-``yaml_text.py`` says what YAML means; this module knows streams of documents, ``List``s and where
-in a file something stands. Text in, values out: who calls it has opened the file.
+Called by ``tools/manifest_files.py``, the CLI commands and the reviewer. ``yaml_text.py`` parses
+YAML; this module handles document streams, ``List`` kinds and positions. Callers read the files.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from instar.kube.api.encoding.json_text import TooDeep, decode, duplicate_keys
 from instar.kube.api.encoding.yaml_text import read_yaml
 
 SUFFIXES = (".yaml", ".yml", ".json")
-"""What a file with manifests is called, where a folder is searched for them."""
+"""File name suffixes of manifests, when a folder is searched."""
 
 _BOUNDARY = re.compile(r"^(?:---|\.\.\.)(?=\s|$)", re.MULTILINE)
 _HEAD = re.compile(r"\A(?:---(?=\s))?\s*")
 
 
 class UnreadableManifest(Exception):
-    """A text that is no document; ``str()`` says in one line where and why."""
+    """The text is not a valid document; ``str()`` names file, line and cause."""
 
     def __init__(self, problem: str, file: str, line: int = 0) -> None:
         where = f"{file}:{line}" if line else file
@@ -37,15 +37,15 @@ class UnreadableManifest(Exception):
 
 
 class Chunk(NamedTuple):
-    """One document's part of a text; all of them joined are the text again."""
+    """One document's part of a text; all chunks joined give the text again."""
 
     text: str
     before: int
-    """Lines of the file above it."""
+    """Number of lines of the file above this part."""
 
 
 class _Lines:
-    """Where the parts of one document stand. Looked up again only when somebody asks."""
+    """Line lookup for one document; parses its YAML nodes on first use."""
 
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
@@ -79,17 +79,18 @@ class Document:
     file: str
     lines: _Lines | None = None
     inside: Pointer = ()
-    """Where in the document it is."""
+    """JSON pointer of the member inside the document."""
     repeated: tuple[str, ...] = ()
-    """A text for each key of the whole document that is there twice."""
+    """A message for each repeated key of the whole document."""
 
     @property
     def line(self) -> int:
-        """0 for what came from no text."""
+        """Line number in the file; 0 for a value without text."""
         return self.find(())[0]
 
     def find(self, pointer: Pointer) -> tuple[int, int]:
-        """The line of a place, or of the nearest one around it; and how far down that one is."""
+        """Return the line of a value, or of its nearest existing parent, and that parent's
+        depth."""
         if self.lines is None:
             return 0, 0
         line, depth = self.lines.find((*self.inside, *pointer))
@@ -97,7 +98,7 @@ class Document:
 
 
 def documents(text: str, file: str) -> Iterator[Document]:
-    """Every document that is not empty. Raises ``UnreadableManifest`` at the first that is none."""
+    """Yield every non-empty document. Raises ``UnreadableManifest`` at the first invalid one."""
     for chunk in chunks(text):
         value, repeated = _read(chunk, file)
         if value is not None:
@@ -105,7 +106,7 @@ def documents(text: str, file: str) -> Iterator[Document]:
 
 
 def members(document: Document) -> Iterator[Document]:
-    """The members of a ``List``, or the document itself."""
+    """Yield the members of a ``List``, or the document itself."""
     items = listed(document.value)
     if items is None:
         yield document
@@ -117,7 +118,7 @@ def members(document: Document) -> Iterator[Document]:
 
 
 def listed(value: Any) -> list[Any] | None:
-    """The members of a ``List`` of any kind; ``None`` when it is something else."""
+    """Return the items of a ``List`` of any kind; ``None`` for anything else."""
     if isinstance(value, dict) and str(value.get("kind", "")).endswith("List"):
         items = value.get("items")
         return items if isinstance(items, list) else None
@@ -125,7 +126,7 @@ def listed(value: Any) -> list[Any] | None:
 
 
 def only_document(text: str, file: str, *, typed_keys: bool = False) -> Any:
-    """The value of a text that is one document: a configuration, a kubeconfig, a schema."""
+    """Return the value of a text with one document: a configuration, a kubeconfig, a schema."""
     values = [read(chunk, file, typed_keys=typed_keys) for chunk in chunks(text)]
     found = [value for value in values if value is not None]
     if len(found) > 1:
@@ -134,7 +135,7 @@ def only_document(text: str, file: str, *, typed_keys: bool = False) -> Any:
 
 
 def chunks(text: str) -> Iterator[Chunk]:
-    """Split at every boundary: in the first column it is never part of a value."""
+    """Split at every ``---`` line; in the first column it is never part of a value."""
     start = before = 0
     for match in _BOUNDARY.finditer(text):
         if match[0] == "---":
@@ -151,18 +152,18 @@ def chunks(text: str) -> Iterator[Chunk]:
 
 
 def _announces(text: str) -> bool:
-    """Directives belong to the document that begins below them."""
+    """Return whether the text is only directives, which belong to the following document."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return bool(lines) and all(line.startswith("%") for line in lines)
 
 
 def read(chunk: Chunk, file: str, *, typed_keys: bool = False) -> Any:
-    """The value of one document. Kubernetes reads JSON as JSON and all else as YAML."""
+    """Return the value of one document, as JSON if it looks like JSON, else as YAML."""
     return _read(chunk, file, typed_keys=typed_keys)[0]
 
 
 def _read(chunk: Chunk, file: str, *, typed_keys: bool = False) -> tuple[Any, list[str]]:
-    """The value, and a text for each key that is there twice."""
+    """Return the value and a message for each repeated key."""
     encoded = chunk.text.encode(errors="surrogateescape")
     bare = _HEAD.sub("", chunk.text, count=1)
     if bare[:1] in ("{", "["):
@@ -171,7 +172,7 @@ def _read(chunk: Chunk, file: str, *, typed_keys: bool = False) -> tuple[Any, li
             value = decode(text)
             return value, [f'duplicate field "{path}"' for path in duplicate_keys(text, value)]
         except (orjson.JSONDecodeError, TooDeep):
-            pass  # a mapping in YAML may begin like this, too
+            pass  # a YAML mapping may begin like this, too
     try:
         return read_yaml(encoded, typed_keys=typed_keys, above=chunk.before)
     except (YamlError, TooDeep) as error:
@@ -179,7 +180,7 @@ def _read(chunk: Chunk, file: str, *, typed_keys: bool = False) -> tuple[Any, li
 
 
 def _unreadable(error: Exception, chunk: Chunk, file: str) -> UnreadableManifest:
-    """The parser's own complaint knows the line; what Go says of it counts from elsewhere."""
+    """Return the error with the parser's line number; Go's messages count lines differently."""
     found = error.__cause__
     if isinstance(found, yaml.MarkedYAMLError):
         mark = found.problem_mark or found.context_mark
@@ -191,7 +192,7 @@ def _unreadable(error: Exception, chunk: Chunk, file: str) -> UnreadableManifest
 
 
 def _step(node: yaml.Node, token: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:
-    """The key, if it has one, and the node below."""
+    """Return the key node, if there is one, and the value node below it."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == token:

@@ -1,6 +1,8 @@
-"""JSON text → an object that says what it is, with Go's sentences for everything malformed.
+"""JSON request body → object with ``kind`` and ``apiVersion``, with Go's messages for malformed
+input.
 
-Knows no media type and no kind: who asks knows what should have come.
+Called by ``server/rest/bodies.py`` and by the patch and apply verbs. Media types and the expected
+kind are the caller's concern.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ _TYPE_META = (
 
 
 class Repeated(NamedTuple):
-    """A key given twice, as the reader of its format reports it."""
+    """A duplicate key, as the reader of its format reports it."""
 
     text: str
     """``duplicate field "spec.a"``, or ``line 3: key "a" already set in map``."""
     by_line: bool = False
-    """YAML counts lines; strict decoding tells those in a sentence of their own."""
+    """True for YAML, which reports lines; strict decoding lists those in a separate sentence."""
 
     def __str__(self) -> str:
         return self.text
@@ -38,17 +40,17 @@ class Body(NamedTuple):
 
 
 class MalformedObject(Exception):
-    """The body is not a JSON (or YAML) object; ``str()`` is the parser's sentence."""
+    """The body is not a JSON (or YAML) object; ``str()`` is the parser's message."""
 
 
 def read_json_object(text: bytes) -> Body:
-    """Raises ``MalformedObject``."""
+    """Parse an object. Raises ``MalformedObject``."""
     value = read_json(text)
     return object_of(value, _duplicates(text, value))
 
 
 def object_of(value: Any, duplicates: list[Repeated]) -> Body:
-    """A document that must be an object whose ``kind`` and ``apiVersion`` are texts."""
+    """Check that a document is an object with texts for ``kind`` and ``apiVersion``."""
     if value is None:
         value = {}
     if not isinstance(value, dict):
@@ -63,7 +65,7 @@ def object_of(value: Any, duplicates: list[Repeated]) -> Body:
 
 
 def read_json(text: bytes) -> Any:
-    """Raises ``MalformedObject``."""
+    """Parse any JSON value. Raises ``MalformedObject``."""
     try:
         return decode(text)
     except TooDeep as error:

@@ -1,5 +1,8 @@
-"""The blocks of a PEM text, as Go finds them: the first end after a beginning decides. Pure, and
-in one pass: a bundle comes from whoever may write a CRD."""
+"""PEM block scanner: finds blocks as Go does, where the first end line after a begin line decides.
+
+Called for CA bundles, certificate requests and peer certificates. Scans in one pass, because
+bundles come from clients.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ class Block(NamedTuple):
     body: bytes
     start: int
     end: int
-    """Where it lies in the text."""
+    """Start and end offset of the block in the text."""
 
 
 def blocks(text: bytes) -> Iterator[Block]:

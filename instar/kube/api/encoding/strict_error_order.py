@@ -1,8 +1,9 @@
-"""In which order Go's strict decoder tells what is wrong with a body whose type it knows.
+"""Order of strict-decoding errors (unknown and duplicate fields) as Go's decoder reports them.
 
-It tells as it reads: a field it does not know, once and without a look inside; a known one that
-comes again. What YAML repeats is found before, by line, and the rest in the order of sorted keys:
-the decoder is given JSON that was made of a map.
+Called by ``server/rest/bodies.py`` and ``kube/patches/documents.py``. The decoder reports while
+reading: an unknown field once, without looking inside, and a repeated known field. YAML reports its
+duplicates first, by line, and then unknown fields in sorted key order, because it is converted to
+JSON through a map.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def as_json_is_read(text: bytes, unknown: list[str]) -> list[str]:
-    """Sentences about unknown and repeated fields, each once."""
+    """Return messages for unknown and repeated fields of a JSON text, each once."""
     document = json.loads(text, object_pairs_hook=_Pairs)
-    return _told(document, unknown)
+    return _messages(document, unknown)
 
 
 def as_yaml_is_read(value: Any, unknown: list[str]) -> list[str]:
-    """The same of a YAML document's value, in which nothing is repeated any more."""
-    return _told(_sorted(value), unknown)
+    """Return messages for unknown fields of a YAML document's value (duplicates are gone by
+    then)."""
+    return _messages(_sorted(value), unknown)
 
 
-def _told(document: Any, unknown: list[str]) -> list[str]:
+def _messages(document: Any, unknown: list[str]) -> list[str]:
     strangers = set(unknown)
     found = dict.fromkeys(_problems(document, "", strangers))
     missed = [text for text in map(_unknown, unknown) if text not in found]

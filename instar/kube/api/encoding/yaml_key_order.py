@@ -1,5 +1,7 @@
-"""The order Go's YAML library gives a map's keys: numbers inside a key count by their value, and
-letters come behind everything else. Pure."""
+"""Key order of Go's YAML library: numbers inside a key compare by value, letters come last.
+
+Called by ``yaml_text.py`` when it writes maps.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def _compare(left: str, right: str) -> int:
 
 
 def _goes_on(text: str, at: int) -> bool:
-    """Whether the digits before ``at`` are a number that is not zero."""
+    """Return whether the digits before ``at`` are a nonzero number."""
     start = at
     while start > 0 and text[start - 1].isdecimal():
         start -= 1
@@ -54,6 +56,6 @@ def _number(text: str, at: int) -> str:
 
 
 def _by_value(one: str, two: str) -> int:
-    """Digits compared as numbers, however many there are."""
+    """Compare digit strings as numbers of any length."""
     one, two = one.lstrip("0"), two.lstrip("0")
     return len(one) - len(two) or (one > two) - (one < two)

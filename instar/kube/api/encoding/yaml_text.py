@@ -1,8 +1,8 @@
-"""YAML in and out, as Kubernetes reads and writes it. Imported only when a client speaks YAML:
-most never do.
+"""YAML reader and writer that match kube-apiserver's.
 
-libyaml does the text, and only its flat events are used: what nests, repeats or stands for
-something else is bounded here. What a scalar means is ``go_yaml_scalars.py``'s.
+Called by request and response encoding, the manifest reader and the CLI; imported lazily by the
+server, because most clients never use YAML. libyaml parses the text into flat events; nesting,
+duplicates and aliases are handled and bounded here. Scalars are resolved by ``go_yaml_scalars.py``.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ except ImportError:  # pragma: no cover - wheels ship libyaml
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
 
 _MOST_EXPANDED = 16 << 20
-"""Characters of a document with its aliases written out."""
+"""Characters of a document with its aliases expanded."""
 _MOST_TAG_DIRECTIVES = 100
-"""libyaml compares each with all others."""
+"""libyaml compares each directive with all others."""
 _FEW, _MANY = 400_000, 4_000_000
 _MERGE = object()
 _FLOAT = re.compile(rb"[0-9][.eE][0-9+-]")
 
 
 class _Read(NamedTuple):
-    """A finished node, and what it costs to repeat it."""
+    """A finished node and what it costs to repeat it through an alias."""
 
     value: Any
     nodes: int
@@ -56,7 +56,7 @@ class _Read(NamedTuple):
 
 
 class _Open:
-    """A container whose end has not been seen."""
+    """A container that has not ended yet."""
 
     __slots__ = ("anchor", "at", "deepest", "key", "keys", "line", "size", "value")
 
@@ -72,11 +72,12 @@ class _Open:
 
 
 def read_yaml(body: bytes, *, typed_keys: bool = False, above: int = 0) -> tuple[Any, list[str]]:
-    """The first document, and a text per repeated key: ``line 7: key "a" already set in map``.
+    """Return the first document and a message per repeated key: ``line 7: key "a" already set in
+    map``.
 
-    ``typed_keys`` is for documents that Kubernetes never sees: there a key may be a number.
-    ``above`` are the lines that a file has before this part of it.
-    Raises ``YamlError`` or ``TooDeep``.
+    ``typed_keys`` is for documents that Kubernetes never sees, where a key may be a number.
+    ``above`` is the number of lines that the file has before this part. Raises ``YamlError`` or
+    ``TooDeep``.
     """
     if body[:1] == b"{" and (document := _read_json(body)) is not None:
         return document, []
@@ -93,8 +94,8 @@ def read_yaml(body: bytes, *, typed_keys: bool = False, above: int = 0) -> tuple
 
 
 def _read_json(body: bytes) -> Any:
-    """Most YAML that clients of apply send is JSON, which is read much faster; None if it is not,
-    or if there is more to say of it than what it holds."""
+    """Parse the body as JSON, which is much faster and what most apply clients send; None if it
+    is not plain JSON (or has duplicates to report)."""
     try:
         document = decode(body)
     except orjson.JSONDecodeError:
@@ -107,7 +108,7 @@ def _read_json(body: bytes) -> Any:
 
 
 def _narrow(value: Any) -> None:
-    """Numbers as YAML's reader makes them, in place."""
+    """Convert numbers to those of the YAML reader, in place."""
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         if item.__class__ is float:
             value[key] = json_number(item)
@@ -116,7 +117,8 @@ def _narrow(value: Any) -> None:
 
 
 def _sentence(error: yaml.YAMLError) -> str:
-    """Go counts lines from 0 here, but for mistakes the scanner finds; the first has no number."""
+    """Return Go's message. It counts lines from 0, except for scanner errors; line 0 is not
+    named."""
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     line = _line(error, "problem_mark")
     if line and isinstance(error, yaml.scanner.ScannerError):
@@ -131,7 +133,7 @@ def _line(error: yaml.YAMLError, mark: str) -> int:
 
 
 class _Reader:
-    """Builds plain values from events on a stack; counts what aliases repeat before it does it."""
+    """Builds values from events on a stack; counts what aliases repeat before expanding them."""
 
     def __init__(self, typed_keys: bool, above: int) -> None:
         self._typed_keys, self._above = typed_keys, above
@@ -213,7 +215,8 @@ class _Reader:
         self._place(copy_json(known.value), event.start_mark.line, aliased=True)
 
     def _is_a_bomb(self) -> bool:
-        """Go's library allows aliases 99 parts of 100 in a small document, and few in a large."""
+        """Return whether aliases expand too much; Go's library allows them 99 % of a small
+        document and little of a large one."""
         if self._size > _MOST_EXPANDED:
             return True
         span = min(max(self._count - _FEW, 0) / (_MANY - _FEW), 1.0)
@@ -221,7 +224,7 @@ class _Reader:
         return self._aliased > 100 and self._count > 1000 and self._aliased > allowed * self._count
 
     def _place(self, value: Any, line: int, *, aliased: bool) -> None:
-        """A value that is complete goes where it belongs."""
+        """Add a complete value to its container."""
         if not self._stack:
             self._result = _as_json(value)
             return
@@ -249,7 +252,7 @@ class _Reader:
         container.value[key if self._typed_keys else name] = value
 
     def _merge(self, container: _Open, value: Any, line: int, aliased: bool) -> None:
-        """What is merged last wins: of a list, its first."""
+        """Merge ``<<``: later merges win; of a list, the first entry wins."""
         sources = value[::-1] if isinstance(value, list) and not aliased else [value]
         for source in sources:
             if not isinstance(source, dict):
@@ -264,7 +267,7 @@ def _check_version(event: Any) -> None:
 
 
 def _as_json(value: Any) -> Any:
-    """Numbers as they come back from JSON, by way of which upstream reads YAML."""
+    """Convert numbers as JSON would, through which upstream reads YAML."""
     if isinstance(value, float):
         return json_number(value)
     if type(value) is int and value >= 2**63:
@@ -286,7 +289,7 @@ _OPEN_ENDED = b"\n...\n"
 
 
 def write_yaml(value: Any) -> bytes:
-    """The value's text; an iterator in it is a list that is made while it is written."""
+    """Return the value's text; an iterator in it is written as a list, lazily."""
     sink = BytesIO()
     dumper = _Dumper(sink, allow_unicode=True, encoding="utf-8")
     emit = dumper.emit
@@ -296,12 +299,12 @@ def write_yaml(value: Any) -> bytes:
     emit(events.DocumentEndEvent(explicit=False))
     emit(events.StreamEndEvent())
     text = sink.getvalue()
-    # The end of the document is marked where it could be overlooked; Go's writer does not.
+    # libyaml marks the end of an ambiguous document with ``...``; Go's writer does not.
     return text[: -len(_OPEN_ENDED) + 1] if text.endswith(_OPEN_ENDED) else text
 
 
 def _emit_value(value: Any, emit: Callable[[Any], None]) -> None:
-    """Members in their order, from a stack: key and value of a map follow each other."""
+    """Emit members in order from a stack; a map's keys and values alternate."""
     known: dict[str, Any] = {}
     stack: list[Any] = [iter((value,))]
     ends: list[Any] = [None]
@@ -339,7 +342,7 @@ def _members(value: dict[str, Any]) -> Any:
 
 def _string_event(text: str) -> Any:
     style = "|" if "\n" in text else '"' if needs_quotes(text) else None
-    text = text.encode(errors="replace").decode()  # half a pair of surrogates has no text
+    text = text.encode(errors="replace").decode()  # half a surrogate pair cannot be encoded
     return events.ScalarEvent(None, None, _IMPLICIT, text, style=style)
 
 
