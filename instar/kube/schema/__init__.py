@@ -1,1 +1,2 @@
-"""Structural schemas: prune, default, validate values. ``pipeline.py`` has the order of steps."""
+"""Structural schemas: pruning, defaulting and validation of objects; ``pipeline.py`` has the
+order of steps."""

@@ -1,8 +1,8 @@
-"""Whether a value holds nothing that pruning, dropping nulls or coercion would take away.
+"""Fast check whether pruning, null dropping and coercion would leave a value unchanged.
 
-One look instead of three walks: most objects come tidy. It only ever says "nothing to do"; where
-it is not sure (resources inside resources, lists among kept unknown fields) it says no, and the
-walks find out.
+Called through ``compiled.py`` before those three walks, because most objects need none of them. It
+may answer no where it is not sure (embedded resources, lists among preserved unknown fields); then
+the walks run.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from instar.kube.schema.structure.interning import once_per_node
 from instar.kube.schema.structure.structural import Structural
 
 Tidy = Callable[[Any], bool]
-"""Asked for lists and objects only."""
+"""Called for lists and objects only."""
 
 _META = ("apiVersion", "kind", "metadata")
 
 
 def compile_tidy(root: Structural) -> Tidy:
-    """Of whole objects. Nothing is pruned of their own metadata, but nulls are dropped there."""
+    """Compile the check for whole objects. Their own metadata is not pruned, but nulls are
+    dropped there."""
     known = {name: _tidy(item) for name, item in root.properties.items()}
     known |= {name: _meta(root.properties.get(name)) for name in _META}
     return _object(root, known, _others(root))
@@ -57,7 +58,8 @@ def _tidy(node: Structural) -> Tidy:
 
 
 def _others(node: Structural) -> Tidy | None:
-    """Of members that are not among the properties; None where those are not known."""
+    """Return the check of members without a property schema; None where unknown members are
+    pruned."""
     if isinstance(node.additional, Structural):
         return _tidy(node.additional)
     if node.additional is not None:
@@ -75,7 +77,7 @@ def _object(node: Structural, known: dict[str, Tidy], others: Tidy | None) -> Ti
             return not value
         for name, item in value.items():
             kind = item.__class__
-            if kind is str and name in known:  # by far the most
+            if kind is str and name in known:  # by far the most common case
                 continue
             deeper = find(name, others)
             if deeper is None:
@@ -106,7 +108,7 @@ def _list(node: Structural) -> Tidy:
 
 
 def _bare(value: Any) -> bool:
-    """Without a schema every key of every object goes."""
+    """Return whether a value without a schema is already pruned: it has no keys."""
     if value.__class__ is dict:
         return not value
     return all(_bare(item) for item in value if item.__class__ in (dict, list))

@@ -1,8 +1,9 @@
-"""Schemas that a check found nothing wrong with are not looked at again.
+"""Cache of schemas that passed a check without errors, so that they are not checked again.
 
-A CRD's schema is checked when it is written, again when its CRD comes to rest, and for each
-document it is published in, and it hardly ever changes. Only "nothing" is remembered, under the
-schema's text. Knows none of the checks.
+Decorator for the checks of ``structural_rules.py`` and ``unsupported_schema.py`` and for CRD
+serving. A schema is checked when its CRD is written, when the CRD's status is computed, and for
+each published document, and it hardly ever changes. Only "no errors" is cached, by the schema's
+text.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Schema = Mapping[str, Any]
 _MOST = 20_000
-"""Schemas of each check: 150 bytes of memory each."""
+"""Cached schemas of each check; each takes 150 bytes."""
 
 
 def once_spotless(
     check: Callable[Concatenate[Schema, P], T],
 ) -> Callable[Concatenate[Schema, P], T]:
-    """The same check. What it is told besides the schema must not change whether it finds
-    anything, and each call gets a result of its own."""
+    """Wrap a check with the cache.
+
+    Its other arguments must not change whether it finds anything, and each call gets its own
+    result.
+    """
     spotless: Remembered[bytes, Callable[[], T]] = Remembered(_MOST)
 
     @wraps(check)
@@ -46,12 +50,12 @@ def once_spotless(
 
 
 def text_size(schema: Schema) -> int:
-    """About how large the schema is, in bytes of JSON."""
+    """Return the approximate size of the schema in bytes of JSON."""
     return len(_text(schema))
 
 
 def _digest(schema: Schema) -> bytes:
-    """Empty where the schema cannot be written down."""
+    """Return a digest; empty if the schema cannot be encoded."""
     text = _text(schema)
     return blake2b(text, digest_size=32).digest() if text else b""
 

@@ -1,6 +1,7 @@
-"""Everything one version's schema can do to an object, compiled together.
+"""``CompiledSchema``: all functions of one version's schema (prune, default, validate …).
 
-The steps by themselves; their order is ``pipeline.py``'s.
+Built once per CRD change by ``server/registry/resources/serving.py`` and by the tools.
+``pipeline.py`` calls the functions in the right order.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ __all__ = ["ABSENT", "CompiledSchema", "compile_schema"]
 
 
 class CompiledSchema:
-    """One version's schema as functions, each made when it is first needed: many schemas are only
-    ever asked for one or two of them."""
+    """One version's schema as functions, each compiled on first use, because many schemas only
+    ever need one or two of them."""
 
     def __init__(self, root: Structural, *, declared: bool, preserve_unknown: bool) -> None:
         self.structural = root
@@ -92,8 +93,7 @@ class CompiledSchema:
         return self._defaulter is not None
 
     def is_tidy(self, obj: dict[str, Any]) -> bool:
-        """Whether pruning, dropping nulls and coercing would leave everything as it is, as one
-        look can tell; they may even where it cannot."""
+        """Return whether pruning, dropping nulls and coercing would certainly change nothing."""
         if not self.prunes:
             return self._coercer is None
         return self._tidy(obj)
@@ -103,7 +103,7 @@ class CompiledSchema:
         self._pruner(obj)
 
     def prune_reporting(self, obj: dict[str, Any]) -> list[str]:
-        """The same, answering the removed paths, sorted."""
+        """Remove unknown fields, in place, and return the removed paths, sorted."""
         return dropped_paths(self._pruner(obj))
 
     def drop_nulls(self, obj: dict[str, Any]) -> None:
@@ -112,12 +112,13 @@ class CompiledSchema:
             self._drop_nulls(obj)
 
     def default(self, obj: dict[str, Any]) -> None:
-        """Fill in defaults, in place."""
+        """Apply defaults, in place."""
         if self._defaulter is not None:
             self._defaulter(obj)
 
     def coerce_embedded(self, obj: dict[str, Any], *, lenient: bool) -> list[str]:
-        """Make embedded resources fit, in place; answers their unknown metadata paths, sorted.
+        """Coerce the metadata of embedded resources, in place; return their unknown metadata paths,
+        sorted.
 
         Strict mode raises ``MetaError`` with upstream's text.
         """
@@ -130,7 +131,7 @@ class CompiledSchema:
         return [] if self._validator is None else self._validator.validate(obj, old)
 
     def validate_status(self, status: Any, old: Any = ABSENT) -> list[FieldError]:
-        """Only the status, as a write to ``/status`` is judged."""
+        """Validate only the status, as for a write to ``/status``."""
         if self._status is None or status is ABSENT:
             return []
         return self._status.validate(status, old, path="status")
@@ -142,13 +143,14 @@ class CompiledSchema:
         return list_type_errors(self._uniqueness, new, old)
 
     def same_pruning(self, other: CompiledSchema) -> bool:
-        """Whether an object pruned by the one is left as it is by the other, and back."""
+        """Return whether an object pruned by one schema is unchanged by the other, and vice
+        versa."""
         return bool(self._skeleton == other._skeleton)
 
 
 def compile_schema(
     raw: Mapping[str, Any] | None, *, preserve_unknown: bool = False
 ) -> CompiledSchema:
-    """``raw`` is a version's openAPIV3Schema; without one everything but metadata is unknown."""
+    """Compile a version's openAPIV3Schema; without one every field except metadata is unknown."""
     root = shared(structural(raw)) if raw is not None else Structural()
     return CompiledSchema(root, declared=raw is not None, preserve_unknown=preserve_unknown)

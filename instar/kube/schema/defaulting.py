@@ -1,8 +1,8 @@
-"""Nulls that may not be null, and values nobody wrote.
+"""Drops nulls that the schema forbids and applies defaults, both in place.
 
-Two walks over a value, both in place: drop a null where the schema neither allows it nor has a
-default for it; then fill in defaults. Subtrees that can need neither are not entered, so a
-schema without defaults costs nothing.
+Called through ``compiled.py``. First a null is dropped where the schema neither allows it nor has a
+default for it; then defaults are filled in. Subtrees without such schemas are skipped, so a schema
+without defaults costs nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Step = Callable[[Any], None]
 
 _META = frozenset({"apiVersion", "kind", "metadata"})
 _ONE = (str, int, bool, float)
-"""Values that need no copies."""
+"""Types that need no copy."""
 
 
 def compile_null_dropper(root: Structural) -> Step:
-    """Removes keys whose value is a null that is neither nullable nor defaulted."""
+    """Compile a function that removes keys with a null that is neither nullable nor defaulted."""
     return _null_dropper(root)
 
 
@@ -61,21 +61,22 @@ def _null_dropper(node: Structural) -> Step:
 
 
 def drops_null(node: Structural) -> bool:
-    """Whether a null is neither allowed nor about to be replaced."""
+    """Return whether a null is neither allowed nor replaced by a default."""
     return not node.nullable and node.default is None
 
 
 Inside = tuple[str | None, ...]
-"""The way from a resource to a place in its apiVersion, kind or metadata; None is a list item."""
+"""Path from a resource to a field in its apiVersion, kind or metadata; None is a list item."""
 
 
 def compile_defaulter(root: Structural) -> Step | None:
-    """Fills defaults; None when the schema holds no default at all."""
+    """Compile a function that applies defaults; None when the schema has none."""
     return _defaulter(root, None, at_resource=True)
 
 
 def _defaulter(node: Structural, inside: Inside | None, *, at_resource: bool) -> Step | None:
-    """``inside`` is None everywhere but in the metadata of a resource, where no schema prunes."""
+    """Compile a node. ``inside`` is None except in the metadata of a resource, which is not
+    pruned by the schema."""
     fills: dict[str, Any] = {}
     deeper: dict[str, Step] = {}
     for name, item in node.properties.items():
@@ -150,7 +151,7 @@ def _member(inside: Inside | None, name: str, *, at_resource: bool) -> Inside | 
 
 
 def _usable_default(node: Structural, inside: Inside | None) -> Any:
-    """The default without what pruning, dropping nulls or coercion would take away from it."""
+    """Return the default as pruning, null dropping and coercion leave it."""
     default = copy_json(node.default)
     if inside is not None:
         return None if default is None else _known_to_metadata(default, inside)
@@ -164,7 +165,7 @@ def _usable_default(node: Structural, inside: Inside | None) -> Any:
 
 
 def _known_to_metadata(default: Any, inside: Inside) -> Any:
-    """What a resource would keep of the default; None when its metadata has no such field."""
+    """Return what ObjectMeta keeps of the default; None when it has no such field."""
     resource = default
     for step in reversed(inside):
         resource = [resource] if step is None else {step: resource}

@@ -1,4 +1,7 @@
-"""JSON as Go's encoder writes it, for values quoted inside messages."""
+"""JSON text as Go's encoder writes it, for values quoted inside validation messages.
+
+Called by ``validation/scalars.py``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from instar.kube.schema.json_types import in_key_order
 
 
 def go_json(value: Any) -> str:
-    """Sorted keys, no spaces, floats without a needless fraction."""
+    """Encode with sorted keys, no spaces, and floats without a needless fraction."""
     return json.dumps(
         _plain_numbers(in_key_order(value)), separators=(",", ":"), ensure_ascii=False
     )

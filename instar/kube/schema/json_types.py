@@ -1,4 +1,4 @@
-"""Small facts about JSON values that several schema modules need."""
+"""JSON value helpers of the schema modules: the ABSENT marker, typed equality and key order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class _Absent:
-    """There is no value, which is not the same as null."""
+    """Marker for a missing value, as opposed to null."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -16,7 +16,7 @@ ABSENT = _Absent()
 
 
 def same_json(left: Any, right: Any) -> bool:
-    """Equal as JSON with types: 1, 1.0 and true are three different values."""
+    """Return whether two JSON values are equal including types: 1, 1.0 and true differ."""
     if left.__class__ is not right.__class__:
         return False
     if type(left) is dict:
@@ -29,7 +29,7 @@ def same_json(left: Any, right: Any) -> bool:
 
 
 def in_key_order(value: Any) -> Any:
-    """The value with the keys of its objects sorted, as Go prints maps."""
+    """Return the value with the keys of its objects sorted, as Go prints maps."""
     if type(value) is dict:
         return {name: in_key_order(value[name]) for name in sorted(value)}
     if type(value) is list:

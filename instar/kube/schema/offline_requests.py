@@ -1,8 +1,9 @@
-"""What a server would answer to a whole request, for tools that have an object and no server.
+"""Simulated create and update requests: what a server would answer, computed without one.
 
-A request goes through ``pipeline.py`` as it would over there. Where a status has an endpoint of
-its own, writing an object takes two requests: the first does not touch the status, the second
-nothing else; both have to be accepted. Metadata that only the server writes is left to it.
+Called by the reviewer, the SDK's ``check`` and the console's convert view. An object goes through
+``pipeline.py`` as on the server. With a status subresource a write takes two requests: the first
+ignores the status, the second changes only the status, and both must be accepted. Server-written
+metadata is ignored.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ _SOME_SUFFIX = "xxxxx"
 
 class SimulatedResponse(NamedTuple):
     obj: Object
-    """A copy of what was sent: pruned and defaulted, as the server would keep it."""
+    """The object as the server would store it: a pruned and defaulted copy."""
     unknown: list[str]
     """Paths of fields that were dropped."""
     errors: list[FieldError]
     warnings: list[str]
     undecodable: MetaError | None = None
-    """Why the request was refused before any check."""
+    """The decoding error, if the request failed before validation."""
 
     @property
     def accepted(self) -> bool:
@@ -46,13 +47,13 @@ class SimulatedResponse(NamedTuple):
 
     @property
     def refusals(self) -> list[str]:
-        """The reasons as texts, each once; none when it was accepted."""
+        """Return the error texts, each once; empty when the request was accepted."""
         found = self.errors if self.undecodable is None else [self.undecodable]
         return list(dict.fromkeys(map(str, found)))
 
 
 def create(pipeline: SchemaPipeline, obj: Object) -> SimulatedResponse:
-    """The answer to whoever creates the object, and then sends its status."""
+    """Return the answer to a create, followed by a status update."""
     sent: Object = copy_json(obj)
     try:
         unknown = pipeline.decode(sent)
@@ -65,9 +66,9 @@ def create(pipeline: SchemaPipeline, obj: Object) -> SimulatedResponse:
 
 
 def update(pipeline: SchemaPipeline, obj: Object, old: Object) -> SimulatedResponse:
-    """The answer to whoever makes the stored ``old`` this object; both are of this version.
+    """Return the answer to an update of the stored ``old``; both are of this version.
 
-    What was wrong in ``old`` and was not touched is forgiven, as a server does.
+    Unchanged invalid parts of ``old`` are accepted (ratcheting), as on a server.
     """
     stored: Object = copy_json(old)
     pipeline.from_storage(stored)
@@ -83,8 +84,8 @@ def update(pipeline: SchemaPipeline, obj: Object, old: Object) -> SimulatedRespo
 
 
 def as_new(obj: Object) -> Object:
-    """The decoded object as a create sees it: what the server writes is not there yet, and a
-    name that is left to it is made."""
+    """Return the decoded object as a create sees it: without server-written metadata and with a
+    name generated from ``generateName``."""
     made = {name: value for name, value in obj["metadata"].items() if name not in _OF_THE_SERVER}
     if not made.get("name") and made.get("generateName"):
         made["name"] = made["generateName"][:MAX_GENERATED_BASE] + _SOME_SUFFIX
@@ -126,7 +127,7 @@ def _status_write(
 
 
 def _updated(metadata: Object, old: Object) -> Object:
-    """The metadata of an update by someone who has read the object."""
+    """Return the metadata of an update by a client that has read the object."""
     old.setdefault("resourceVersion", _SOME_REVISION)
     given = {name: value for name, value in metadata.items() if name not in _OF_THE_SERVER}
     kept = {name: old[name] for name in ("namespace", *_OF_THE_SERVER) if name in old}

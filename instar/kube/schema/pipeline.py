@@ -1,11 +1,9 @@
-"""The order of steps of a value's way in and out. It is written here and nowhere else: the
-server, the reviewer and ``instar check`` cannot disagree about an object, because they all call
-this.
+"""The order of schema steps for every object that enters or leaves the server.
 
-In: the root's metadata, prune, drop nulls, embedded resources, default; then every check. Out:
-the same but lenient, from storage; after a conversion prune again. Knows schemas and plain
-values. What comes between the steps (ownership, admission), what built-in kinds do differently
-and all that makes a request (URLs, revisions) is its callers'.
+In: root metadata, prune, drop nulls, embedded resources, defaults, then every check. Out: the same
+in lenient mode, from storage; after a conversion prune again. The registry verbs, the reviewer and
+``instar check`` all call this module, so they cannot disagree about an object. The callers do what
+comes between the steps (ownership, admission), built-in kinds and requests.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ STOPS_RULES = frozenset(
         FieldErrorType.TYPE_INVALID,
     }
 )
-"""After an error of these kinds a rule could meet values its types rule out."""
+"""After an error of these types a CEL rule could meet values of types that it excludes."""
 RULES_SKIPPED = invalid(
     NO_FIELD,
     None,
@@ -52,12 +50,14 @@ RULES_SKIPPED = invalid(
 
 
 def ignore_warning(text: str) -> None:
-    """For callers nobody reads warnings of."""
+    """Drop a warning, for callers that do not report warnings."""
 
 
 def decode_metadata(obj: Object, within: str = "") -> list[str]:
-    """Make the root's metadata ObjectMeta, in place; its unknown paths. Raises ``MetaError``, in
-    the words of a whole object of the kind ``within`` if that is given."""
+    """Coerce the root's metadata to ObjectMeta, in place; return its unknown paths.
+
+    Raises ``MetaError``, with the message for a whole object of kind ``within`` if given.
+    """
     metadata = obj.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") == []:
         metadata["managedFields"] = [{}]
@@ -66,10 +66,10 @@ def decode_metadata(obj: Object, within: str = "") -> list[str]:
 
 
 def take_in(compiled: CompiledSchema, obj: Object) -> list[str]:
-    """Make a client's value one of the schema, in place; the paths of what it does not know.
+    """Prune, drop nulls, coerce and default a client's value, in place; return the unknown paths.
 
-    The root's own metadata is not looked at. Raises ``MetaError`` for an embedded resource that
-    cannot be decoded.
+    The root's metadata is not changed. Raises ``MetaError`` for an embedded resource that cannot be
+    decoded.
     """
     unknown: list[str] = []
     if not compiled.is_tidy(obj):
@@ -81,7 +81,8 @@ def take_in(compiled: CompiledSchema, obj: Object) -> list[str]:
 
 
 def take_in_applied(compiled: CompiledSchema, obj: Object) -> None:
-    """The same for what an apply merged: a null stays, for the checks to refuse or to keep."""
+    """Like ``take_in`` for the result of an apply: nulls stay for validation to accept or
+    reject."""
     if not compiled.is_tidy(obj):
         compiled.prune(obj)
         compiled.coerce_embedded(obj, lenient=False)
@@ -91,8 +92,8 @@ def take_in_applied(compiled: CompiledSchema, obj: Object) -> None:
 def value_errors(
     compiled: CompiledSchema, new: Any, old: Any = ABSENT, scale: ScalePaths | None = None
 ) -> list[FieldError]:
-    """What a schema says to a value, but for its rules; an unchanged part of ``old`` is
-    forgiven where upstream forgives it."""
+    """Return the schema errors of a value, without CEL rules; errors in unchanged parts of
+    ``old`` are dropped where upstream does so."""
     found = compiled.validate(new, old)
     if scale is not None:
         found += scale_errors(new, scale, status_only=False)
@@ -102,7 +103,7 @@ def value_errors(
 
 
 def keep_member(new: Object, old: Object, name: str) -> None:
-    """Whatever the client sent for a member it may not change, it stays; in place."""
+    """Restore a member that the client may not change, in place."""
     if name in old:
         new[name] = old[name]
     else:
@@ -114,25 +115,26 @@ def metadata_errors(metadata: Object, name_rule: NameRule) -> list[FieldError]:
 
 
 def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> list[FieldError]:
-    """Twice, because upstream's generic layer and its strategy both report."""
+    """Return metadata errors of an update; some appear twice, as upstream's generic layer and
+    its strategy both report them."""
     if new == old:
         return []
     found = metadata_errors(new, name_rule)
     changed = validate_metadata_update(new, old, well_formed=not found)
     if not found and not changed:
         return []
-    told = set(map(_identity, found))
-    found += [error for error in changed if _identity(error) not in told]
+    reported = set(map(_identity, found))
+    found += [error for error in changed if _identity(error) not in reported]
     return found + found
 
 
 def _identity(error: FieldError) -> tuple[str, ...]:
-    """What two reports of the same thing have in common; their values need not be hashable."""
+    """Return a hashable key that is equal for two reports of the same error."""
     return (error.kind, error.path, error.detail, repr(error.value))
 
 
 class SchemaPipeline:
-    """One version of one resource, and all it takes to judge an object of it."""
+    """One version of one resource, with all functions that decode and validate its objects."""
 
     def __init__(
         self,
@@ -151,14 +153,14 @@ class SchemaPipeline:
 
     @cached_property
     def rules(self) -> Program | None:
-        """Compiled when the first write needs them: reads never do."""
+        """The compiled CEL rules; compiled at the first write, because reads do not need them."""
         return self._compile_rules(self.compiled.structural)
 
     def decode(self, obj: Object) -> list[str]:
-        """Make what a client sent an object of this version, in place; unknown fields' paths.
+        """Decode a client's object of this version, in place; return the unknown fields' paths.
 
-        Of another kind or version only the metadata is decoded: ``check_create`` and
-        ``check_update`` refuse it. Raises ``MetaError`` with upstream's text.
+        For another kind or version only the metadata is decoded, and ``check_create`` and
+        ``check_update`` reject it. Raises ``MetaError`` with upstream's text.
         """
         unknown = decode_metadata(obj)
         if obj.get("kind") == self.kind and obj.get("apiVersion") == self.api_version:
@@ -166,14 +168,16 @@ class SchemaPipeline:
         return unknown
 
     def from_storage(self, obj: Object) -> list[str]:
-        """Bring a stored object of this version to today's schema, in place; what was pruned."""
+        """Bring a stored object of this version to the current schema, in place; return pruned
+        paths."""
         obj["metadata"] = coerce_metadata_lenient(obj.get("metadata"))
         pruned = self.after_conversion(obj)
         self.compiled.default(obj)
         return pruned
 
     def after_conversion(self, obj: Object) -> list[str]:
-        """Prune what a converter left that this version does not know, in place; its paths."""
+        """Prune fields that a converter left and this version does not have, in place; return
+        their paths."""
         compiled = self.compiled
         if compiled.is_tidy(obj):
             return []
@@ -186,18 +190,18 @@ class SchemaPipeline:
         self.compiled.default(obj)
 
     def leave_status(self, obj: Object) -> None:
-        """What a create does to a status that has an endpoint of its own, in place."""
+        """Apply what a create does to a status with its own subresource, in place."""
         if self.has_status:
             obj.pop("status", None)
 
     def keep_status(self, new: Object, old: Object) -> None:
-        """What an update does to it, in place."""
+        """Apply what an update does to a status with its own subresource, in place."""
         if self.has_status:
             keep_member(new, old, "status")
 
     def reads_alike(self, obj: Object) -> bool:
-        """Whether reading a decoded object back from storage would leave it as it is: a status
-        that was left out comes back with its default."""
+        """Return whether reading a decoded object back from storage would leave it unchanged; a
+        status that was left out comes back with its default."""
         return not self._fills_status or "status" in obj
 
     @cached_property
@@ -208,7 +212,7 @@ class SchemaPipeline:
     def check_create(
         self, obj: Object, warn: Warn = ignore_warning, name_rule: NameRule = name_is_subdomain
     ) -> list[FieldError]:
-        """Everything that is wrong with a decoded object that is to be created."""
+        """Return all errors of a decoded object that is to be created."""
         wrong_type = self.type_errors(obj)
         if wrong_type:
             return wrong_type
@@ -227,7 +231,8 @@ class SchemaPipeline:
         warn: Warn = ignore_warning,
         name_rule: NameRule = name_is_subdomain,
     ) -> list[FieldError]:
-        """The same for an update; ``status_only`` is one through ``/status``."""
+        """Return all errors of a decoded update; ``status_only`` for an update through
+        ``/status``."""
         wrong_type = self.type_errors(new)
         if wrong_type:
             return wrong_type
@@ -241,7 +246,7 @@ class SchemaPipeline:
         return self._with_rules(found, new, old, warn)
 
     def type_errors(self, obj: Object) -> list[FieldError]:
-        """Of another kind or version nothing else is worth checking."""
+        """Return the errors for another kind or version, after which nothing else is checked."""
         found: list[FieldError] = []
         if obj.get("kind") != self.kind:
             found.append(invalid("kind", obj.get("kind", ""), f"must be {self.kind}"))
@@ -251,7 +256,8 @@ class SchemaPipeline:
         return found
 
     def _status_errors(self, new: Object, old: Object) -> list[FieldError]:
-        """Embedded resources of a status are not judged: upstream does not either."""
+        """Return the errors of a status; like upstream, without those of embedded resources in
+        it."""
         compiled = self.compiled
         found = compiled.validate_status(new.get("status", ABSENT), old.get("status", ABSENT))
         if self.scale is not None:
@@ -262,7 +268,7 @@ class SchemaPipeline:
     def _with_rules(
         self, found: list[FieldError], new: Object, old: Object | None, warn: Warn
     ) -> list[FieldError]:
-        """``found``, and what the rules say if they can still be asked."""
+        """Return ``found`` and the errors of the CEL rules, if those can still run."""
         program = self.rules
         if program is None:
             return found
@@ -277,7 +283,7 @@ class SchemaPipeline:
 def pipeline_of(
     crd: Crd, version: CrdVersion, compile_rules: RuleCompiler = compile_if_any
 ) -> SchemaPipeline:
-    """For whoever has a CRD and no server: a version as its API would treat objects."""
+    """Return the pipeline of a CRD's version, for tools that have no server."""
     return SchemaPipeline(
         compile_schema(version.schema, preserve_unknown=crd.preserve_unknown),
         api_version=f"{crd.group}/{version.name}",

@@ -1,8 +1,8 @@
-"""Drop what the schema does not know.
+"""Pruning: removes fields that the schema does not specify, in place.
 
-A schema becomes one closure per node, once. A closure changes its value in place and answers
-the paths it dropped, relative to itself, or None when it dropped nothing: so the common case
-builds no path at all. Metadata is not looked at; ``kube/schema/metadata/object_meta.py`` owns it.
+Called through ``compiled.py``. Each schema node is compiled into a closure that returns the removed
+paths relative to its value, or None if nothing was removed, so the common case builds no path.
+Metadata is left to ``metadata/object_meta.py``.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from instar.kube.schema.structure.interning import once_per_node
 from instar.kube.schema.structure.structural import Structural
 
 Pruner = Callable[[Any], list[str] | None]
-"""Prunes in place; the answer is the dropped paths, each starting with ``.`` or ``[``."""
+"""Prunes in place and returns the removed paths, each starting with ``.`` or ``[``."""
 
 _META = frozenset({"apiVersion", "kind", "metadata"})
 _NO_META: frozenset[str] = frozenset()
 
 
 def compile_pruner(root: Structural) -> Pruner:
-    """A pruner for whole objects: the root keeps apiVersion, kind and metadata."""
+    """Compile a pruner for whole objects: the root keeps apiVersion, kind and metadata."""
     return compile_node(replace(root, embedded=True))
 
 
 def dropped_paths(dropped: list[str] | None) -> list[str]:
-    """The answer of a pruner as upstream reports it: no leading dot, sorted as plain text."""
+    """Return a pruner's result as upstream reports it: no leading dot, sorted as text."""
     return sorted(path.removeprefix(".") for path in dropped) if dropped else []
 
 
 def compile_node(node: Structural | None) -> Pruner:
-    """A pruner for a value at ``node``; without a schema every key of every object goes."""
+    """Compile a pruner for a value at ``node``; without a schema all keys of objects are
+    removed."""
     return empty if node is None else _pruner(node)
 
 
@@ -46,7 +47,7 @@ def _pruner(node: Structural) -> Pruner:
 
 
 def empty(value: Any) -> list[str] | None:
-    """Prune without any schema: objects lose all keys, lists keep their length."""
+    """Prune without a schema: objects lose all keys, lists keep their length."""
     if type(value) is dict:
         dropped = [f".{name}" for name in value]
         value.clear()
@@ -73,7 +74,8 @@ def _preserving(node: Structural | None) -> Pruner:
 
 
 def _additional(node: Structural) -> Pruner | None:
-    """A bare ``true`` or ``false`` admits the key but, having no schema, empties its value."""
+    """Return the pruner of ``additionalProperties``; a bare bool keeps the key but empties its
+    value."""
     if node.additional is None:
         return None
     return compile_node(node.additional if isinstance(node.additional, Structural) else None)

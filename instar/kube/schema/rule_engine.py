@@ -1,7 +1,8 @@
-"""The seam for ``x-kubernetes-validations``: compile once per CRD change, run per write.
+"""Interface of the rule engine for ``x-kubernetes-validations``: compiled per CRD change, run per
+write.
 
-Whoever runs rules takes a ``Program``. The engine behind it (CEL, ``schema/validations``) can
-change, and is loaded for the first schema that has a rule. Pure: values in, findings out.
+``pipeline.py`` runs a ``Program``; ``cel_rules`` implements it with CEL and is imported for the
+first schema that has a rule.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from instar.kube.schema.structure.structural import Structural
 
 
 class RuleResult(NamedTuple):
-    """What the rules say; ``warnings`` are failures forgiven because nothing changed."""
+    """Errors and warnings of the rules; warnings are failures on unchanged values (ratcheting)."""
 
     errors: list[FieldError]
     warnings: list[str]
@@ -24,13 +25,14 @@ class Program(Protocol):
     """All rules of one version's schema, compiled."""
 
     def evaluate(self, new: Any, old: Any | None) -> RuleResult:
-        """``old`` is None on create; both are whole objects at the request's version."""
+        """Run the rules. ``old`` is None on create; both are whole objects at the request's
+        version."""
         ...
 
 
 RuleCompiler = Callable[[Structural], Program | None]
-"""None when the schema holds no rule, so the write path can skip the step."""
+"""Returns None when the schema has no rule, so that the write path can skip the step."""
 
 
 def no_rules(root: Structural) -> None:
-    """For schemas whose rules shall not be run."""
+    """A ``RuleCompiler`` that ignores the schema's rules."""

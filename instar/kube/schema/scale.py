@@ -1,5 +1,7 @@
-"""What a write must respect where a version declares ``/scale``: counts are counts, and a
-selector is a string. Reading the declared paths is shared with whoever makes a Scale of them.
+"""Values at the paths of a CRD's ``/scale`` subresource: reads and validates replicas and selector.
+
+Called by ``pipeline.py`` on every write and by ``server/registry/verbs/scale.py``, which builds
+Scale objects.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ MOST_REPLICAS = 2_147_483_647
 
 
 class WrongType(Exception):
-    """A declared path leads to a value of another type; the text is upstream's."""
+    """A declared path has a value of another type; the text is upstream's."""
 
     def __init__(self, path: str, value: Any, wanted: str) -> None:
         found = _go_name(value)
@@ -25,7 +27,7 @@ class WrongType(Exception):
 
 
 def scale_errors(obj: Object, paths: ScalePaths, *, status_only: bool) -> list[FieldError]:
-    """What is wrong behind the declared paths; a write of the status has not touched the spec."""
+    """Return the errors at the declared paths; a status write does not check the spec."""
     found: list[FieldError] = []
     replica_paths = [paths.status_replicas]
     if not status_only:
@@ -38,7 +40,7 @@ def scale_errors(obj: Object, paths: ScalePaths, *, status_only: bool) -> list[F
 
 
 def int_at(obj: Object, path: str) -> int | None:
-    """The count at a declared path, None where there is none; raises ``WrongType``."""
+    """Return the integer at a declared path, or None. Raises ``WrongType``."""
     value = _at(obj, path)
     if value is None:
         return None
@@ -48,7 +50,7 @@ def int_at(obj: Object, path: str) -> int | None:
 
 
 def string_at(obj: Object, path: str) -> str:
-    """The text at a declared path, empty where there is none; raises ``WrongType``."""
+    """Return the string at a declared path, or an empty one. Raises ``WrongType``."""
     value = _at(obj, path)
     if value is None:
         return ""

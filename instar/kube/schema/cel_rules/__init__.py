@@ -1,1 +1,2 @@
-"""``x-kubernetes-validations``: a schema's CEL rules, checked at CRD write, run on objects."""
+"""CEL rules of schemas (``x-kubernetes-validations``): checked when a CRD is written, run on
+objects."""

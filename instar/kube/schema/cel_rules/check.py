@@ -1,6 +1,7 @@
-"""Rules when a CRD is written: do they compile, are they bools, what may they cost.
+"""Checks a schema's CEL rules when a CRD is written: compilation, bool result, estimated cost.
 
-Whether a rule text is well formed at all (blank, line breaks, reasons) is asked before, elsewhere.
+Called through ``lazy_engine.py`` by ``kube/crds/validation/schema.py``. The rules' static checks
+(blank text, line breaks, reasons) are in ``kube/crds/validation/cel_rules.py``.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ _UNDECLARED = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the walk is, and how often a value can occur there."""
+    """Position of the walk and how often a value can occur there."""
 
     path: str
     root: bool = False
     cardinality: int | None = 1
-    """None below something without a limit."""
+    """None below a list or map without a size limit."""
     uncorrelatable: str | None = None
-    """The outermost list or map whose content has no old partner."""
+    """Path of the outermost list or map with content that cannot be correlated with old values."""
 
     def times(self, most: Any) -> int | None:
         known = isinstance(most, int) and self.cardinality is not None
@@ -78,12 +79,12 @@ def check_rules(
     per_expression_limit_waived: bool,
     spoiled: Callable[[str], bool] = _none,
 ) -> list[FieldError]:
-    """Everything wrong with the rules of one schema. ``path`` is that of the schema; ``spoiled``
-    says which nodes are wrong anyway, so that their rules are not looked at.
+    """Return all errors of the rules of one schema at ``path``.
 
-    A default that breaks a rule comes first: then nothing else is asked, as upstream does.
-    ``known_rules`` are texts the stored CRD already has; upstream compiles them with newer
-    libraries than new ones. Every library here is old enough for both, so they are not needed.
+    ``spoiled`` tells which nodes have other errors; their rules are skipped. A default that breaks
+    a rule is reported alone, as upstream does. ``known_rules`` are texts that the stored CRD
+    already has; upstream compiles them with newer libraries. Every library here is available for
+    both, so they are not used.
     """
     found = default_rule_errors(root, path)
     if found:
@@ -157,7 +158,7 @@ def _node(node: Structural, place: _Place, ledger: _Ledger) -> None:
 
 
 def most_often(declared: Declared) -> int:
-    """How often a value can occur in one request, where nothing else limits it."""
+    """Return how often a value can occur in one request if no schema limits it."""
     return MAX_REQUEST // (declared.min_bytes + 1)
 
 
@@ -187,7 +188,7 @@ def _rule(compiled: CompiledRule, path: str, times: int, place: _Place, ledger: 
 
 
 def _shown(rule: ValidationRule) -> dict[str, Any]:
-    """The rule as upstream prints its own struct."""
+    """Return the rule as upstream prints its own struct."""
     return {
         "Rule": rule.rule,
         "Message": rule.message,

@@ -1,5 +1,8 @@
-"""Rules to programs. Each pair of rule text and type of ``self`` is compiled once per process,
-however many CRDs, versions and places share it; an unchanged CRD compiles nothing again."""
+"""Compiler from a schema's CEL rules to a tree of runnable rules (``RuleNode``).
+
+Called by ``check.py`` (at CRD write) and ``evaluate.py``. Each pair of rule text and type of
+``self`` is compiled once per process, however many CRDs, versions and fields share it.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.structure.structural import Structural, ValidationRule
 
 _REMEMBERED = 200_000
-"""How much is kept compiled, in places of the types of ``self``: a large CRD has some hundreds of
-rules, most of them on types of a few places."""
+"""Weight limit of the compiled rules that are kept, in schema nodes of the types of ``self``; a
+large CRD has some hundreds of rules, most of them on types of a few nodes."""
 
 
 _CHARACTERS_OF_A_PLACE = 10
-"""So much of an expression weighs as much as one place of a type."""
+"""Characters of an expression that weigh as much as one schema node."""
 _ANY_RULE, _ANY_TYPE = 50, 10
-"""What even the smallest weighs: some 10 kB of closures, and 2 kB of declarations."""
+"""Minimum weights: 10 kB of closures for a rule, 2 kB of declarations for a type."""
 
 Run = Callable[[Sequence[Any], int, float], tuple[Any, int]]
 
@@ -38,7 +41,8 @@ def _nothing_to_run(_values: Sequence[Any], _limit: int, _deadline: float) -> No
 
 @dataclass(frozen=True, slots=True)
 class CompiledExpression:
-    """One expression of a rule. Without a ``runner`` it is none; ``problem`` says why."""
+    """One expression of a rule. Without a ``runner`` it did not compile; ``problem`` is the
+    reason."""
 
     uses_self: bool = False
     uses_old: bool = False
@@ -52,26 +56,26 @@ class CompiledRule:
     rule: ValidationRule
     condition: CompiledExpression
     message: CompiledExpression | None
-    """None where there is none, or the rule itself does not compile."""
+    """None if there is no messageExpression or the rule itself does not compile."""
     field_path: str = ""
-    """Below the rule's node, as errors write it."""
+    """Path below the rule's node, as errors write it."""
     simple: bool = False
-    """It compiles, and looks at nothing but the present value."""
+    """True if it compiles and uses only the present value."""
     run: Run = _nothing_to_run
-    """Of the condition."""
+    """Runs the condition."""
 
 
 @dataclass(slots=True, eq=False)
 class RuleNode:
-    """A place with rules on it or below it; everything else is left out of the walk."""
+    """A schema node with rules on it or below it; other nodes are left out of the walk."""
 
     schema: Structural
     declared: Declared | None = None
-    """The type of ``self``; None where there is no rule, or none could have a type."""
+    """The type of ``self``; None if there is no rule or the node has no CEL type."""
     rules: tuple[CompiledRule, ...] = ()
     fields: dict[str, RuleNode] = field(default_factory=dict)
     element: RuleNode | None = None
-    """Of a list's items or a map's values."""
+    """Rules of a list's items or a map's values."""
     branches: tuple[RuleNode, ...] = ()
     """Rules inside ``allOf``, on the same value."""
 
@@ -99,12 +103,13 @@ class TypeKey:
 
 
 def build(node: Structural, *, root: bool) -> RuleNode | None:
-    """The tree of rules below a node; None when there is none. ``root``: a whole resource."""
+    """Return the tree of rules below a node; None if there are none. ``root``: a whole resource."""
     return _build(node, node, root=root)
 
 
 def _build(rules_of: Structural, node: Structural, *, root: bool) -> RuleNode | None:
-    """``rules_of`` has the rules, ``node`` the types; they differ inside ``allOf``."""
+    """Build a node; ``rules_of`` has the rules, ``node`` the types, which differ inside
+    ``allOf``."""
     out = RuleNode(node, fields=_fields(rules_of, node))
     for inner, of in ((rules_of.items, node.items), (rules_of.additional, node.additional)):
         if isinstance(inner, Structural) and isinstance(of, Structural):
@@ -119,7 +124,7 @@ def _build(rules_of: Structural, node: Structural, *, root: bool) -> RuleNode | 
 
 
 def _fields(rules_of: Structural, node: Structural) -> dict[str, RuleNode]:
-    """Only what has a type is judged: fields a rule cannot see have no rules of their own."""
+    """Build the properties that have a CEL type; rules below others do not run."""
     found: dict[str, RuleNode] = {}
     for name, inner in rules_of.properties.items():
         of = node.properties.get(name)
@@ -158,7 +163,7 @@ def compile_rule(rule: ValidationRule, key: TypeKey) -> CompiledRule:
 
 
 def _normal_path(path: str, node: Structural) -> str:
-    """A path that leads nowhere is left out; the CRD that has it was refused."""
+    """Return the normalised fieldPath; empty if it does not resolve (such a CRD is rejected)."""
     try:
         return resolve(path, node.raw).normal if path else ""
     except PathProblem:
@@ -167,7 +172,7 @@ def _normal_path(path: str, node: Structural) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Declaration:
-    """None is an answer too."""
+    """Cache entry, so that None can be cached."""
 
     declared: Declared | None
 
@@ -194,7 +199,8 @@ def _compile(source: str, key: TypeKey, optional: bool, message: bool) -> Compil
 
 
 def _compiled(source: str, key: TypeKey, optional: bool, message: bool) -> CompiledExpression:
-    """A rule must be a bool, a message a string; their failures read a little differently."""
+    """Compile an expression: a rule must be a bool, a message a string; their errors differ in
+    wording."""
     declared = declared_for(key)
     if declared is None:
         return CompiledExpression(problem="unable to convert structural schema to CEL declarations")
@@ -221,7 +227,7 @@ def _compiled(source: str, key: TypeKey, optional: bool, message: bool) -> Compi
 
 
 def _weight(content: tuple[Any, ...]) -> int:
-    """How many places a type has, about."""
+    """Return about how many schema nodes a type has."""
     found, waiting = 1, [content]
     while waiting:
         inner = [item for item in waiting.pop() if type(item) is tuple]
@@ -231,7 +237,7 @@ def _weight(content: tuple[Any, ...]) -> int:
 
 
 def _content(node: Structural) -> tuple[Any, ...]:
-    """Everything about a node that its declaration or its sizes depend on."""
+    """Return everything of a node that its CEL declaration or its size limits depend on."""
     raw = node.raw
     inner = node.items if node.items is not None else node.additional
     return (

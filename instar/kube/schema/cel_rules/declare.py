@@ -1,7 +1,8 @@
-"""A structural node as a CEL declaration: the type of ``self``, and how large it can get.
+"""CEL type declarations of structural schema nodes: the type of ``self`` and its maximum size.
 
-Sizes feed the cost estimate. ``None`` means the node cannot be declared; rules cannot sit on it and
-parents cannot see it.
+Called by ``compile.py``, ``check.py`` and the admission policies' type checking. Sizes are the
+input of the cost estimate. ``None`` means that the node has no CEL type: it cannot have rules, and
+rules of its parents cannot access it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _METADATA = Structural(type="object", properties={"name": _STRING, "generateName
 
 
 def declare(node: Structural, *, root: bool = False, name: str = "selfType") -> Declared | None:
-    """``root``: the node is a whole resource and shows its type and name."""
+    """Return the declaration. ``root``: a whole resource, which exposes its type and name
+    fields."""
     declared = _declare(node, root or node.embedded, name)
     if declared is not None and node.nullable:
         declared.nullable = True
@@ -68,7 +70,7 @@ def _declare(node: Structural, resource: bool, name: str) -> Declared | None:
 
 
 def can_declare(node: Structural) -> bool:
-    """Whether ``declare`` would find a type."""
+    """Return whether ``declare`` would find a type."""
     while not node.int_or_string:
         inner = node.additional if node.type == "object" else node.items
         if node.type == "object" and not isinstance(inner, Structural):
@@ -80,7 +82,7 @@ def can_declare(node: Structural) -> bool:
 
 
 def with_meta(node: Structural) -> Structural:
-    """The node with the type and name fields every resource shows to its rules."""
+    """Return the node with the type and name fields that every resource exposes to its rules."""
     held = node.properties
     metadata = held.get("metadata")
     if (
@@ -142,7 +144,7 @@ def _list(node: Structural, name: str) -> Declared | None:
 
 
 _KEY = Declared(STRING, convert.plain(str, "string"), plain=str, min_bytes=2)
-"""A key of a map; upstream gives it no size."""
+"""A map key; upstream gives it no size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def _string(node: Structural) -> Declared:
 
 
 def _characters(node: Structural) -> int:
-    """How long a text can be, counted in bytes."""
+    """Return the maximum length of a string in bytes."""
     most = _limit(node.raw.get("maxLength"))
     return _MAX_CONTENT if most is None else most * _BYTES_PER_CHARACTER
 

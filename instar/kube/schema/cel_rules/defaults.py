@@ -1,4 +1,7 @@
-"""Defaults against rules, when a CRD is written: what a default breaks, nobody could ever send."""
+"""Runs CEL rules on schema defaults when a CRD is written: a default must satisfy its own rules.
+
+Called by ``check.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from instar.kube.schema.structure.structural import Structural
 
 
 def default_rule_errors(root: Structural, path: str) -> list[FieldError]:
-    """Defaults against the rules of their own node and below; all of them share one budget."""
+    """Return errors of defaults against rules on and below their node; all share one cost
+    budget."""
     errors: list[FieldError] = []
     budget = Budget()
     for node, at in _with_defaults(root, path):
@@ -34,7 +38,8 @@ def _with_defaults(root: Structural, path: str) -> Iterator[tuple[Structural, st
 
 
 def _one_default(node: Structural, path: str, budget: Budget, *, root: bool) -> list[FieldError]:
-    """As an update from itself; where that is well, as a create. The dearer of the two counts."""
+    """Check one default as an update from itself and, if that passes, as a create; the higher
+    cost counts."""
     tree = build(node, root=root)
     if tree is None:
         return []

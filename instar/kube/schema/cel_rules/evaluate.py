@@ -1,7 +1,8 @@
-"""Rules on an object: which run, in what order, and what their results become.
+"""Runs a schema's CEL rules on an object and turns failures into field errors and warnings.
 
-One ``_Run`` per object carries the budget. A rule that fails on something the write did not change
-is a warning, unless it looks at ``oldSelf``; an error while evaluating is never forgiven.
+Called by ``schema/pipeline.py`` on every write, through ``Program``. One ``_Run`` per object has
+the cost budget. A failure on an unchanged value becomes a warning (ratcheting), unless the rule
+uses ``oldSelf``; an evaluation error always stays an error.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from instar.kube.schema.validation.ratchet import Correlated, child_partner, ite
 CALL_LIMIT = 1_000_000
 OBJECT_BUDGET = 10_000_000
 TIME_LIMIT = 2.0
-"""Seconds of processor time for the rules of one object: where work outruns its price."""
+"""Seconds of processor time for the rules of one object, in case work takes longer than its
+estimated cost."""
 
 _OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -45,14 +47,14 @@ _IDENTITY = ("apiVersion", "kind")
 
 
 def compile_rules(root: Structural) -> CelProgram | None:
-    """All rules of a schema; None when it has none."""
+    """Compile all rules of a schema; None when it has none."""
     tree = build(root, root=True)
     return None if tree is None else CelProgram(tree)
 
 
 @dataclass(slots=True)
 class Budget:
-    """What the rules of one object may cost; ``remaining`` is negative once that is used up."""
+    """Cost budget of the rules of one object; ``remaining`` is negative once it is exceeded."""
 
     remaining: int = OBJECT_BUDGET
     call_limit: int = CALL_LIMIT
@@ -63,7 +65,7 @@ class Budget:
 
 
 class CelProgram:
-    """The rules of one version's schema, ready to run. Keeps no state between objects."""
+    """The rules of one version's schema, ready to run. Has no state between objects."""
 
     __slots__ = ("_tree",)
 
@@ -76,7 +78,7 @@ class CelProgram:
     def evaluate_at(
         self, path: str, new: Any, old: Any | None, budget: Budget, *, ratchet: bool = False
     ) -> RuleResult:
-        """Findings below ``path``; several calls may share one budget."""
+        """Run the rules on a value at ``path``; several calls may share one budget."""
         run = _Run(budget)
         partner = ABSENT if old is None else old
         start = _UNRELATED
@@ -88,11 +90,12 @@ class CelProgram:
 
 
 class _Stopped(Exception):
-    """The budget is gone; nothing further runs."""
+    """The budget is exceeded; no further rule runs."""
 
 
 class _Ratchet(NamedTuple):
-    """The old partner of a place, or else the nearest place around it that has one."""
+    """The old value that correlates with a new value, or that of the nearest parent that has
+    one."""
 
     here: Correlated | None
     around: Correlated | None
@@ -105,7 +108,7 @@ class _Ratchet(NamedTuple):
         if self.here is None:
             return self
         if self.around is None and name in _IDENTITY:
-            # Old and new are at the same version: that it changed could not be seen.
+            # Old and new have the same version, so a change of apiVersion cannot be seen.
             return _UNRELATED
         return _Ratchet(self.here.key(name), self.here)
 
@@ -125,7 +128,7 @@ class _Run:
         self._budget = budget
 
     def visit(self, node: RuleNode, path: str, new: Any, old: Any, ratchet: _Ratchet) -> None:
-        """Own rules first, then what lies below. Null is checked from its parent only."""
+        """Run the node's own rules, then those below. Null is checked from its parent only."""
         if new is None:
             return
         if node.rules:
@@ -170,10 +173,10 @@ class _Run:
         for rule in node.rules:
             values = value, before
             if not (rule.simple and usable):
-                asked = self._values(node, path, rule, value, before)
-                if asked is None:
+                arguments = self._values(node, path, rule, value, before)
+                if arguments is None:
                     continue
-                values = asked
+                values = arguments
             try:
                 result, cost = rule.run(values, limit, deadline)
             except CostExceeded as exceeded:
@@ -196,7 +199,7 @@ class _Run:
     def _values(
         self, node: RuleNode, path: str, rule: CompiledRule, value: Any, before: Any
     ) -> tuple[Any, Any] | None:
-        """What the rule is asked about; None when it is not asked at all."""
+        """Return the CEL values for the rule; None if the rule does not run."""
         condition = rule.condition
         if condition.runner is None:
             self.errors.append(broken(node, path, f"rule compile error: {condition.problem}"))
@@ -231,7 +234,7 @@ class _Run:
     def _dynamic_message(
         self, place: _Place, rule: CompiledRule, value: Any, before: Any
     ) -> str | None:
-        """What messageExpression says; None falls back to the static message."""
+        """Return the result of messageExpression; None falls back to the static message."""
         compiled, budget = rule.message, self._budget
         if compiled is None or compiled.runner is None:
             return None
@@ -264,7 +267,7 @@ class _Run:
 
 
 class _Place(NamedTuple):
-    """Where a rule is being asked."""
+    """Position of the rule that runs."""
 
     node: RuleNode
     path: str
@@ -272,12 +275,12 @@ class _Place(NamedTuple):
     ratchet: _Ratchet
 
     def below(self, rule: CompiledRule) -> str:
-        """The field an error of the rule names."""
+        """Return the field that an error of the rule names."""
         return child(self.path, rule.field_path) if rule.field_path else self.path
 
 
 def _converted(declared: Declared, raw: Any) -> Any:
-    """The value, or the error it is to whoever reads it."""
+    """Return the CEL value, or the error that a rule gets when it reads the value."""
     try:
         return declared.convert(raw)
     except CelError as error:

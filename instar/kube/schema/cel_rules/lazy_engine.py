@@ -1,6 +1,7 @@
-"""Rules of schemas that mostly have none: CEL is imported for the first schema that has one.
+"""Lazy import of the CEL engine: loads it for the first schema that has a rule.
 
-It is a fifth of what a server imports, and most servers start without a rule.
+Called by ``schema/pipeline.py`` and ``server/lifecycle/composition.py``. CEL is a fifth of what a
+server imports, and most servers start without a rule.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from instar.kube.schema.structure.structural import Structural
 
 
 def compile_if_any(root: Structural) -> Program | None:
-    """A ``RuleCompiler``."""
+    """Compile rules if the schema has some; a ``RuleCompiler``."""
     if not has_rules(root):
         return None
-    # Only here: see above.
+    # Imported lazily, see the module docstring.
     from instar.kube.schema.cel_rules.evaluate import compile_rules
 
     return compile_rules(root)
@@ -29,10 +30,10 @@ def check_if_any(
     per_expression_limit_waived: bool,
     spoiled: Callable[[str], bool],
 ) -> list[FieldError]:
-    """A ``RuleChecker``."""
+    """Check rules if the schema has some; a ``RuleChecker``."""
     if not has_rules(root):
         return []
-    # Only here: see above.
+    # Imported lazily, see the module docstring.
     from instar.kube.schema.cel_rules.check import check_rules
 
     return check_rules(root, path, known_rules, per_expression_limit_waived, spoiled)

@@ -1,4 +1,7 @@
-"""What a client reads about a rule: field, value, wording, reason."""
+"""Field errors and messages of failed CEL rules: field, value, text and reason.
+
+Called by ``evaluate.py``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ MAX_MESSAGE = 5 * 1024
 
 
 def label(rule: ValidationRule) -> str:
-    """How a rule is named in an error about the rule itself."""
+    """Return a rule's name for errors about the rule itself."""
     return rule.message.strip() or rule.rule.strip()
 
 
@@ -29,7 +32,7 @@ def message_of(rule: ValidationRule) -> str:
 
 
 def usable_message(text: Any) -> str | None:
-    """The result of a messageExpression, unless upstream would ignore it."""
+    """Return the result of a messageExpression; None if upstream would ignore it."""
     if type(text) is not str:
         return None
     trimmed = text.strip()
@@ -39,7 +42,7 @@ def usable_message(text: Any) -> str | None:
 
 
 def failure(rule: ValidationRule, path: str, raw: Any, text: str) -> FieldError:
-    """A rule said no."""
+    """Return the error of a rule that evaluated to false."""
     field = path or NO_FIELD
     shown = OMITTED if isinstance(raw, (dict, list)) else raw
     match rule.reason:
@@ -53,7 +56,8 @@ def failure(rule: ValidationRule, path: str, raw: Any, text: str) -> FieldError:
 
 
 def broken(node: RuleNode, path: str, text: str) -> FieldError:
-    """A rule could not be evaluated; the value shown is the type of the node."""
+    """Return the error of a rule that could not be evaluated; the shown value is the node's
+    type."""
     return invalid(path or NO_FIELD, shown_type(node.schema), text)
 
 

@@ -1,1 +1,1 @@
-"""The named string formats of OpenAPI schemas."""
+"""The string formats of OpenAPI schemas (``date-time``, ``ipv4``, ``uuid`` …)."""

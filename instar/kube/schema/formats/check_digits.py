@@ -1,4 +1,7 @@
-"""Formats with a check digit: ISBNs and payment cards."""
+"""Validators of formats with a check digit: ISBNs and credit card numbers.
+
+Called by ``named.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The named string formats: which texts each of them accepts.
+"""Table of the supported string formats and their validators.
 
-Names compare without dashes. Unknown names are not formats at all; the caller ignores them.
+Called by schema validation, CRD warnings and the reviewer. Names compare without dashes; callers
+ignore unknown names.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from instar.kube.schema.formats.network import (
 Format = Callable[[str], bool]
 
 NUMERIC_FORMATS = frozenset({"int32", "int64", "float", "double"})
-"""Enforced on numbers by ``kube/schema/validation/numbers.py``; on strings they mean nothing."""
+"""Enforced on numbers by ``kube/schema/validation/numbers.py``; ignored on strings."""
 
 
 def canonical(name: str) -> str:
@@ -56,7 +57,7 @@ def _is_date(text: str) -> bool:
     if match is None:
         return False
     year, month, day = (int(part) for part in match.groups())
-    # The calendar repeats every 400 years, and Python knows no year 0.
+    # The calendar repeats every 400 years, and Python has no year 0.
     return _is_day(year or 400, month, day)
 
 

@@ -1,4 +1,7 @@
-"""Formats of the network: addresses, host names, URIs and mail addresses, as Go reads them."""
+"""Validators of network formats: addresses, host names, URIs and mail addresses, as Go parses them.
+
+Called by ``named.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _ATOM_CHARS = r"A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\U0010ffff"
 _ATOM = f"[{_ATOM_CHARS}]+"
 _DOT_ATOM = rf"{_ATOM}(?:\.{_ATOM})*"
 _QUOTED = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\[\x20-\x7e\t])*"'
-# As text: compiling their large character classes would be felt at every start.
+# Kept as text: compiling these large character classes would slow down every start.
 _ADDRESS = rf"(?:{_DOT_ATOM}|{_QUOTED})@(?:{_DOT_ATOM}|\[[^\[\]\\\x00-\x20]+\])"
 _DISPLAY_NAME = rf"(?:[{_ATOM_CHARS}. \t]|{_QUOTED})*"
 
@@ -56,7 +59,7 @@ def is_hostname(text: str) -> bool:
 
 
 def is_request_uri(text: str) -> bool:
-    """An absolute URI or an absolute path, as Go's ParseRequestURI accepts it."""
+    """Return whether Go's ParseRequestURI accepts it: an absolute URI or an absolute path."""
     try:
         parse_request_uri(text)
     except ValueError:
@@ -65,7 +68,7 @@ def is_request_uri(text: str) -> bool:
 
 
 def is_email(text: str) -> bool:
-    """A mail address, bare or behind a display name."""
+    """Return whether it is a mail address, bare or after a display name."""
     bare = text.strip(" \t")
     if re.fullmatch(_ADDRESS, bare):
         return True
@@ -84,7 +87,7 @@ def _is_address(text: str) -> bool:
 
 
 def _is_v4(text: str) -> bool:
-    """Dotted decimal where leading zeros are harmless."""
+    """Return whether it is dotted decimal; leading zeros are allowed."""
     parts = text.split(".")
     return len(parts) == 4 and all(
         part.isascii() and part.isdigit() and int(part[-9:]) <= 255 and len(part) < 10
@@ -116,12 +119,13 @@ def _is_strict_v4(text: str) -> bool:
 
 
 def _is_letter(char: str) -> bool:
-    """A letter, digit or symbol: what the middle of a host name may hold."""
+    """Return whether it is a letter, digit or symbol, which the middle of a host name may
+    contain."""
     return (char.isascii() and char.isalnum()) or unicodedata.category(char)[0] in "SL"
 
 
 def _is_single_label(text: str) -> bool:
-    """One label: at most one hyphen, directly after the first character."""
+    """Return whether it is one label with at most one hyphen, after the first character."""
     first, rest = text[0], text[1:].removeprefix("-")
     return _is_letter(first) and len(rest) <= 62 and all(map(_is_letter, rest))
 

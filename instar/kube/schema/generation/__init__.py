@@ -1,1 +1,1 @@
-"""Generates objects that fit a schema, with hypothesis."""
+"""Generates objects that fit a schema, with hypothesis; used by ``instar check`` and tests."""

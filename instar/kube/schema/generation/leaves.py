@@ -1,4 +1,7 @@
-"""Strings and numbers for ``objects.py``: bounds, patterns and named formats."""
+"""Hypothesis strategies for strings and numbers: bounds, patterns and formats.
+
+Called by ``objects.py``.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,7 @@ def _patterned(patterns: tuple[str, ...], least: int, most: int) -> st.SearchStr
         compiled = [re.compile(_pythonic(pattern), re.ASCII) for pattern in patterns]
     except re.error:
         return st.text(_ALPHABET, min_size=least, max_size=max(least, min(most, least + 8)))
-    # A search pattern would come with noise around it, so it is asked for from end to end.
+    # Match the full text: a search pattern would add random text around it.
     first = st.from_regex(compiled[0], fullmatch=True)
     return first.filter(
         lambda text: (
@@ -83,7 +86,7 @@ def _patterned(patterns: tuple[str, ...], least: int, most: int) -> st.SearchStr
 
 
 def _pythonic(pattern: str) -> str:
-    """RE2's dialect in Python's, where they differ and it matters."""
+    """Translate RE2 syntax to Python's where they differ."""
     for theirs, ours in _CLASSES.items():
         pattern = pattern.replace(f"[:{theirs}:]", ours)
     body = pattern.replace(r"\z", r"\Z")
@@ -129,7 +132,7 @@ def number_strategy(kind: str, overlays: Overlays) -> st.SearchStrategy[Any]:
 
 
 def _quarter(number: int) -> int | float:
-    """Numbers with a fraction that both sides print alike; whole ones stay whole."""
+    """Return a number with a fraction that Go and Python print alike; whole ones stay integers."""
     return number // 4 if number % 4 == 0 else number / 4
 
 

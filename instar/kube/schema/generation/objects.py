@@ -1,7 +1,8 @@
-"""Objects that fit a structural schema, made by hypothesis, for ``instar check`` and tests.
+"""Hypothesis strategies for whole objects that fit a structural schema.
 
-Most of what comes out is valid; callers filter the rest with ``Compiled``. It imports hypothesis,
-which takes a while: nobody should import it before objects are really wanted.
+Called by ``tools/sdk/checking/search.py`` (``instar check``). Most objects are valid; callers
+filter the rest with ``CompiledSchema``. Import this module lazily, because importing hypothesis is
+slow.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from instar.kube.schema.structure.structural import Structural
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Overlays = tuple[Mapping[str, Any], ...]
-"""Raw schemas that hold for a place at once: its own, and those of chosen branches."""
+"""Raw schemas that apply to one value at once: its own, and those of chosen branches."""
 Focus = tuple[str, ...]
 
 _FRAME = ("apiVersion", "kind", "metadata")
@@ -27,8 +28,11 @@ _ITEM = "[]"
 
 
 def objects(root: Structural, *, api_version: str, kind: str, namespaced: bool = True) -> Any:
-    """A strategy of whole objects. A place deep inside is aimed at on purpose, a new one each
-    time, so that rare fields of large schemas are not left to luck."""
+    """Return a strategy of whole objects.
+
+    Each draw targets one random field deep inside, so that rare fields of large schemas are
+    covered.
+    """
     places: list[Focus] = [(), *_leaves(root, ())]
     node = Structural(
         type="object",
@@ -50,7 +54,7 @@ def objects(root: Structural, *, api_version: str, kind: str, namespaced: bool =
 
 
 def values(node: Structural) -> Any:
-    """A strategy of values for one place of a schema."""
+    """Return a strategy of values for one schema node."""
 
     made = _Strategies()
 
@@ -93,7 +97,8 @@ def _content(name: str) -> bool:
 
 
 class _Strategies:
-    """Strategies made once per schema: making them costs more than drawing from them.
+    """Strategies of a schema, created once, because creating them costs more than drawing from
+    them.
 
     Keyed by the identity of raw schemas, which the schema's root keeps alive.
     """
@@ -111,14 +116,15 @@ class _Strategies:
     def one_of(self, options: Sequence[Any]) -> Any:
         key = ("one", *map(id, options))
         if key not in self._made:
-            # The options are kept with it, so that no other object can take over their identity.
+            # Keep the options alive, so that no other object can reuse their ids.
             self._made[key] = st.sampled_from(options), list(options)
         return self._made[key][0]
 
     def excluding(
         self, chosen: Mapping[str, Any], branches: Sequence[Mapping[str, Any]]
     ) -> list[Mapping[str, Any]]:
-        """What keeps the other branches from holding too: their fields are left out."""
+        """Return schemas that keep the other branches from matching too: their fields are left
+        out."""
         needed = set(_list(chosen.get("required")))
         others = {name for each in branches for name in _list(each.get("required"))}
         return [
@@ -134,7 +140,7 @@ class _Strategies:
 
 
 class _Maker:
-    """Draws one value. A class only to carry ``draw`` through the recursion."""
+    """Draws one value. A class only to pass ``draw`` through the recursion."""
 
     def __init__(self, draw: Draw, made: _Strategies) -> None:
         self._draw = draw
@@ -164,7 +170,7 @@ class _Maker:
     def object(
         self, node: Structural, overlays: Overlays, focus: Focus, depth: int
     ) -> dict[str, Any]:
-        # The root's branches are chosen here, every other place's in ``value``.
+        # The root's branches are chosen here; those of all other nodes in ``value``.
         chosen = overlays if depth else self._chosen(overlays)
         required = {name for raw in chosen for name in raw.get("required") or ()}
         required |= set(_EMBEDDED) if node.embedded else set()
@@ -243,7 +249,7 @@ class _Maker:
         return _distinct(node, items) if len(items) > 1 else items
 
     def _chosen(self, overlays: Overlays) -> Overlays:
-        """The overlays, with one branch picked of every ``anyOf`` and ``oneOf``."""
+        """Return the overlays with one branch picked of every ``anyOf`` and ``oneOf``."""
         result: list[Mapping[str, Any]] = []
         waiting = list(overlays)
         while waiting:
@@ -266,8 +272,8 @@ _EMBEDDED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inne
 
 
 def _below(node: Structural, overlays: Overlays, word: str, name: str) -> Overlays:
-    """What is said of ``node``: by itself, for the schema around it may not hold it any more (see
-    ``kube/schema/structure/interning.py``), and by the branches around it."""
+    """Return the schemas of a child: its own (the parent may have dropped it, see
+    ``kube/schema/structure/interning.py``) and those of the parent's branches."""
     found = [node.raw]
     for raw in overlays:
         inner = raw.get(word)
@@ -291,7 +297,7 @@ def _stated_type(overlays: Overlays) -> str:
 
 
 def _distinct(node: Structural, items: list[Any]) -> list[Any]:
-    """Without the items a set or map list would call duplicates of an earlier one."""
+    """Drop items that a set or map list would report as duplicates."""
     unique = any(raw.get("uniqueItems") for raw in (node.raw,))
     if node.list_type not in ("set", "map") and not unique:
         return items

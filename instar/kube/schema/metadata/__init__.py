@@ -1,1 +1,1 @@
-"""ObjectMeta: its types, its rules, and resources embedded in resources."""
+"""ObjectMeta: decoding, validation, and the metadata of embedded resources."""

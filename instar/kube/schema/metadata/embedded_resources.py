@@ -1,8 +1,9 @@
-"""Resources inside resources: ``x-kubernetes-embedded-resource``.
+"""Embedded resources (``x-kubernetes-embedded-resource``): coercion and validation of their
+metadata.
 
-Their apiVersion, kind and metadata are made to fit, and judged, like those of a whole object,
-except that the name may be missing and need only be fit for a URL path. The root itself is not
-touched here: its owner handles its metadata.
+Called through ``compiled.py``. Their apiVersion, kind and metadata are handled like those of a
+whole object, except that the name is optional and need only be a valid URL path segment. The root's
+own metadata is handled by ``schema/pipeline.py``.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from instar.kube.schema.metadata.types import MetaError
 from instar.kube.schema.structure.structural import Structural
 
 Coercer = Callable[[Any, str, bool, list[str]], None]
-"""(value, path, lenient, unknown paths so far): changes the value, raises MetaError if strict."""
+"""(value, path, lenient, unknown paths so far): changes the value; raises MetaError if strict."""
 
 Judge = Callable[[Any, str], list[FieldError]]
 
 
 class EmbeddedError(MetaError):
-    """An embedded resource does not decode; ``error`` says where."""
+    """An embedded resource does not decode; ``error`` names the path."""
 
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
@@ -39,17 +40,17 @@ class EmbeddedError(MetaError):
 
 
 def as_resource(root: Structural) -> Structural:
-    """The same schema with its root treated as an embedded resource."""
+    """Return the schema with its root treated as an embedded resource."""
     return root if root.embedded else replace(root, embedded=True)
 
 
 def below_root(root: Structural) -> Structural:
-    """The same schema with a root that is not itself an embedded resource."""
+    """Return the schema with a root that is not itself an embedded resource."""
     return replace(root, embedded=False) if root.embedded else root
 
 
 def compile_coercer(node: Structural) -> Coercer | None:
-    """None when no embedded resource can occur in a value of this node."""
+    """Compile the coercion; None when the node cannot contain an embedded resource."""
     known = {name: compile_coercer(item) for name, item in node.properties.items()}
     deeper = {name: step for name, step in known.items() if step is not None}
     additional = node.additional if isinstance(node.additional, Structural) else None
@@ -79,7 +80,7 @@ def compile_coercer(node: Structural) -> Coercer | None:
 
 
 def coerce_identity(resource: dict[str, Any]) -> None:
-    """Make apiVersion, kind and metadata of a resource fit, dropping what does not; in place."""
+    """Coerce apiVersion, kind and metadata of a resource in place, dropping malformed fields."""
     _coerce_resource(resource, "", True, [])
 
 
@@ -99,7 +100,7 @@ def _coerce_resource(value: dict[str, Any], path: str, lenient: bool, unknown: l
 def _coerce_metadata(value: dict[str, Any], path: str, lenient: bool, unknown: list[str]) -> None:
     metadata = value["metadata"]
     if lenient:
-        # Upstream leaves metadata that is no object at all as it is.
+        # Upstream leaves metadata alone that is not an object.
         if metadata is None or type(metadata) is dict:
             value["metadata"] = drop_malformed(metadata or {})
         return
@@ -111,7 +112,7 @@ def _coerce_metadata(value: dict[str, Any], path: str, lenient: bool, unknown: l
 
 
 def compile_judge(node: Structural) -> Judge | None:
-    """The rules for embedded resources; None when there can be none."""
+    """Compile the validation of embedded resources; None when there can be none."""
     known = {name: compile_judge(item) for name, item in node.properties.items()}
     deeper = {name: step for name, step in known.items() if step is not None}
     additional = node.additional if isinstance(node.additional, Structural) else None

@@ -1,7 +1,8 @@
-"""Metadata made to fit ObjectMeta: known fields of the right types, nothing empty, nothing else.
+"""ObjectMeta decoding: drops unknown and empty fields and converts the rest, as Go's decoder does.
 
-Most metadata is already clean; one pass finds out and leaves it alone. Only the rest is decoded
-field by field. Rules about *values* (names, labels …) are in ``rules.py``.
+Called by ``schema/pipeline.py`` and the built-in kinds. A fast pass recognises metadata that is
+already normal; only other metadata is decoded field by field (``types.py``). Rules about values
+(names, labels …) are in ``rules.py``.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _TEXTS = {str}
 def coerce_metadata(
     metadata: Any, path: str = "metadata", within: str = ""
 ) -> tuple[dict[str, Any], list[str]]:
-    """The clean metadata and the sorted paths of its unknown fields; MetaError when undecodable.
+    """Return normal metadata and the sorted paths of its unknown fields. Raises ``MetaError``.
 
-    Clean metadata comes back as the same dict; otherwise it is a new one. ``within`` is the kind
-    it is decoded as a part of, where Go does not decode it alone.
+    Metadata that is already normal is returned as the same dict, else a new one. ``within`` is the
+    kind that Go decodes it as a part of.
     """
     if type(metadata) is dict and _is_clean(metadata):
         return metadata, []
@@ -55,7 +56,7 @@ def coerce_metadata(
 
 
 def coerce_metadata_lenient(metadata: Any) -> dict[str, Any]:
-    """For objects from storage: bad fields are dropped one by one, generation 0 becomes 1."""
+    """Normalise stored metadata: malformed fields are dropped, generation 0 becomes 1."""
     clean = drop_malformed(metadata) if type(metadata) is dict else {}
     if not clean.get("generation"):
         clean["generation"] = 1
@@ -63,7 +64,7 @@ def coerce_metadata_lenient(metadata: Any) -> dict[str, Any]:
 
 
 def drop_malformed(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The same where nothing is malformed."""
+    """Return the metadata without malformed fields; the same dict if there are none."""
     if _is_clean(metadata):
         return metadata
     clean: dict[str, Any] = {}
@@ -110,7 +111,7 @@ def _is_canonical_time(text: str) -> bool:
 
 
 def _clean_time(value: Any) -> bool:
-    # Longer texts are not canonical; they must not fill the cache either.
+    # Longer texts are not canonical, and must not fill the cache.
     return type(value) is str and len(value) == 20 and _is_canonical_time(value)
 
 
@@ -123,7 +124,8 @@ def _clean_bool(value: Any) -> bool:
 
 
 def _clean_entries(fields: dict[str, Check], always: frozenset[str]) -> Check:
-    """A list of structs without unknown or empty fields; those in ``always`` may be empty."""
+    """Return a check for lists of structs without unknown or empty fields; those in ``always``
+    may be empty."""
 
     def check(value: Any) -> bool:
         if type(value) is not list or not value:

@@ -1,6 +1,7 @@
-"""What the values of ObjectMeta must look like, on create and on update.
+"""Validation rules of ObjectMeta on create and update: names, labels, owners, finalizers.
 
-Expects metadata that already went through ``object_meta.py``: types are right here.
+Called by ``schema/pipeline.py``. Expects metadata that ``object_meta.py`` has decoded, so types are
+right.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from instar.kube.api.string_rules import (
 )
 
 NameRule = Callable[[str, bool], list[str]]
-"""(name, whether it is only the front part of a generated one) -> messages"""
+"""(name, whether it is only the prefix of a generated one) -> messages"""
 
 ANNOTATIONS_MAX = 256 * 1024
 MAX_GENERATED_BASE = 58
-"""How much of ``generateName`` stays in front of the five characters a server adds."""
+"""Characters of ``generateName`` that are kept before the five random ones."""
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _WELL_KNOWN_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
 _MOST_OWNER_ERRORS = 10
@@ -64,7 +65,7 @@ def validate_metadata(
     name_rule: NameRule = name_is_subdomain,
     path: str = "metadata",
 ) -> list[FieldError]:
-    """The rules of a create, after a name was generated."""
+    """Return the errors of a create, after a name was generated."""
     found: list[FieldError] = []
     front = metadata.get("generateName", "")
     if front and (texts := name_rule(front, True)):
@@ -92,8 +93,8 @@ def validate_metadata_update(
     *,
     well_formed: bool = False,
 ) -> list[FieldError]:
-    """The rules of an update: what may not change, and the form of what may, where nobody has
-    found it ``well_formed`` yet."""
+    """Return the errors of an update: changed immutable fields and, unless the metadata is known
+    to be ``well_formed``, malformed values."""
     found: list[FieldError] = []
     if old.get("deletionTimestamp"):
         found.extend(_new_finalizer_errors(new, old, child(path, "finalizers")))
@@ -114,7 +115,7 @@ def validate_metadata_update(
 
 
 def finalizer_advice(new: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
-    """Finalizers that were added should carry a domain; upstream only advises."""
+    """Return upstream's warnings for added finalizers without a domain."""
     if not new.get("finalizers"):
         return []
     added = set(new["finalizers"])
@@ -128,7 +129,8 @@ def _is_qualified(finalizer: str) -> bool:
 
 
 def unqualified_errors(metadata: Mapping[str, Any], path: str = "metadata") -> list[FieldError]:
-    """Finalizers of built-in kinds are well known, or named after a domain."""
+    """Return errors for finalizers of built-in kinds that are neither well known nor qualified
+    by a domain."""
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid(f"{path}.finalizers[{position}]", name, text)
@@ -150,7 +152,7 @@ def _add(found: list[FieldError], path: str, value: str, texts: list[str]) -> No
 
 
 def _mask_trailing_dash(name: str) -> str:
-    """A prefix may end in a dash, because random characters will follow it."""
+    """Allow a trailing dash in a prefix, because random characters follow it."""
     return f"{name[:-2]}a" if len(name) > 1 and name.endswith("-") else name
 
 
@@ -217,7 +219,7 @@ def _owner_errors(owners: Sequence[Mapping[str, Any]], path: str) -> list[FieldE
             )
             found.append(invalid(path, [_owner_in_go_order(item) for item in owners], detail))
             if len(found) >= _MOST_OWNER_ERRORS:
-                break  # each of them shows all owners
+                break  # each error shows all owners
         else:
             controller = name
     return found

@@ -1,7 +1,7 @@
-"""The typed shape of ObjectMeta: how Go would decode each field, complaints included.
+"""Field decoders of ObjectMeta with Go's error messages.
 
-``object_meta.py`` decides when to decode; this module knows the fields. A decoder turns a JSON
-value into its clean form or raises ``MetaError`` with Go's text.
+Called by ``object_meta.py``, which decides when to decode, and by ``kube/typed``. A decoder
+converts a JSON value to its normal form or raises ``MetaError``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class MetaError(ValueError):
 
 
 Decoder = Callable[[Any, str, str, list[str]], Any]
-"""(value, Go's name of the struct field, path, unknown paths found so far) -> clean value.
+"""(value, Go's name of the struct field, path, unknown paths so far) -> normal value.
 
-A clean value of None means the field vanishes, as empty fields do.
+None means that the field is dropped, as empty fields are.
 """
 
 _RFC3339 = re.compile(
@@ -80,7 +80,7 @@ def time(value: Any, where: str, path: str, unknown: list[str]) -> Any:
 
 
 def canonical_time(value: str) -> str:
-    """RFC 3339 in UTC with whole seconds, which is how times are stored."""
+    """Return RFC 3339 in UTC with whole seconds, which is how times are stored."""
     match = _RFC3339.fullmatch(value)
     if match is None:
         raise MetaError(_time_text(value))
@@ -100,7 +100,8 @@ def canonical_time(value: str) -> str:
 
 
 def _first_out_of_range(year: int, month: int, hour: int, minute: int, second: int) -> str:
-    """In the order Go looks; the day comes last, because it depends on the month."""
+    """Return the part that Go reports, in Go's order; the day is last, because it depends on the
+    month."""
     parts = (
         ("year", year, 1, 9999),
         ("month", month, 1, 12),
@@ -128,7 +129,7 @@ _TIME_PARTS = (
 
 
 def _time_text(value: str) -> str:
-    """Where Go's parser gives up: the part of the layout, and what stood in its place."""
+    """Return where Go's parser fails: the part of the layout and the text in its place."""
     rest = value
     for pattern, layout in _TIME_PARTS:
         match = re.match(pattern, rest, re.ASCII)
@@ -171,7 +172,7 @@ def raw(value: Any, where: str, path: str, unknown: list[str]) -> Any:
 
 
 def struct_list(name: str, fields: dict[str, Decoder], always: tuple[str, ...]) -> Decoder:
-    """A list of structs; fields in ``always`` are written even when empty."""
+    """Return a decoder of a list of structs; fields in ``always`` are written even when empty."""
 
     def decode(value: Any, where: str, path: str, unknown: list[str]) -> Any:
         if value is None:
@@ -199,7 +200,7 @@ def struct(
     fields: dict[str, Decoder],
     unknown: list[str],
 ) -> dict[str, Any]:
-    """Decode field by field in the order Go meets them: sorted by name."""
+    """Decode field by field, sorted by name, which is Go's order."""
     clean = {}
     for field in sorted(value):
         decode = fields.get(field)

@@ -1,1 +1,1 @@
-"""The structural schema: how it is parsed, judged, walked and interned."""
+"""The structural schema (``Structural``): parsing, validation, traversal and interning."""

@@ -1,6 +1,6 @@
-"""Walking a schema along a simple path: ``.spec.replicas`` or ``.spec['a.b']``.
+"""Resolves a simple field path (``.spec.replicas``, ``.spec['a.b']``) in a raw schema.
 
-Shared by selectable fields and the ``fieldPath`` of a rule. Looks at schemas only.
+Called for selectable fields and for the ``fieldPath`` of a CEL rule.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ESCAPES = {
 
 
 class PathProblem(ValueError):
-    """The path leads nowhere; the text says why, in upstream's words."""
+    """The path does not resolve; the text is upstream's."""
 
 
 class ResolvedField(NamedTuple):
@@ -37,7 +37,7 @@ class ResolvedField(NamedTuple):
 
 
 def resolve(path: str, schema: Schema, *, keys: bool = True) -> ResolvedField:
-    """The place a path names. ``keys`` allows ``['k']``; raises ``PathProblem``."""
+    """Return the schema that a path names. ``keys`` allows ``['k']``. Raises ``PathProblem``."""
     names: list[str] = []
     normal = ""
     tokens = _tokens(path)
@@ -78,7 +78,8 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _step(schema: Schema, name: str, normal: str) -> tuple[Schema, str]:
-    """Down by one name. How it is written does not matter, only what the schema makes of it."""
+    """Descend by one name; the schema decides whether it is a property or a map key, not the
+    notation."""
     properties = schema.get("properties")
     if properties is not None:
         found, normal = properties.get(name), f"{normal}.{name}" if normal else name
@@ -90,7 +91,7 @@ def _step(schema: Schema, name: str, normal: str) -> tuple[Schema, str]:
 
 
 def _tokens(path: str) -> Iterator[str]:
-    """Delimiters alone, the text between them, and quoted text with its delimiters."""
+    """Yield delimiters, the text between them, and quoted text with its delimiters."""
     start = 0
     while start < len(path):
         end = start + 1

@@ -1,8 +1,9 @@
-"""Equal parts of schemas are one part, however many CRDs and versions hold them.
+"""Interning of schema nodes: equal subtrees of all CRDs and versions become one object.
 
-Versions of a CRD are mostly alike, and whole families of CRDs repeat the same pod templates and
-conditions. Compiled once per part instead of once per place, they cost memory once. What people
-read (descriptions) is left out: no rule does. A part lives as long as a schema that holds it.
+Called by ``compiled.py`` and the compilers of pruning, defaulting and validation. Versions of a CRD
+are mostly alike, and many CRDs repeat pod templates and conditions; compiled once per node, they
+cost memory once. Descriptions are left out, because no rule reads them. A node lives as long as a
+schema that uses it.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ T = TypeVar("T")
 _PROSE = frozenset({"description", "title", "example", "externalDocs"})
 _CHILDREN = frozenset({"properties", "items", "additionalProperties"})
 _LOOKS_BELOW = b'"fieldPath"'
-"""A rule that names a field by its path has to find it in the schema as it was written."""
+"""A rule with a fieldPath must find the field in the schema as written."""
 _SHORT = 32
-"""Bytes up to which a text stands for itself."""
+"""Bytes up to which a text is its own key instead of a digest."""
 _NOT_MADE = object()
 _known: WeakValueDictionary[tuple[object, ...], Structural] = WeakValueDictionary()
 
 
 def shared(node: Structural) -> Structural:
-    """The same schema, made of parts that others may hold as well."""
+    """Return an equal schema made of interned nodes."""
     properties = {name: shared(item) for name, item in node.properties.items()}
     items = None if node.items is None else shared(node.items)
     additional = node.additional
@@ -40,7 +41,7 @@ def shared(node: Structural) -> Structural:
     if _LOOKS_BELOW in text:
         raw = dict(node.raw)
         text = _text(raw)
-    # Parts are told apart by who they are: a part keeps those below it, so no id is used again.
+    # Children are compared by id: a node keeps its children alive, so no id is reused.
     key = (
         text if len(text) <= _SHORT else blake2b(text, digest_size=_SHORT).digest(),
         node.embedded,
@@ -56,7 +57,7 @@ def shared(node: Structural) -> Structural:
 
 
 def once_per_node(make: Callable[[Structural], T]) -> Callable[[Structural], T]:
-    """What is made of a node is made once, and kept with it."""
+    """Cache what is made of a node with the node."""
 
     def made(node: Structural) -> T:
         found = node.made.get(make, _NOT_MADE)
@@ -69,8 +70,8 @@ def once_per_node(make: Callable[[Structural], T]) -> Callable[[Structural], T]:
 
 
 def once_while_used(make: Callable[[Structural], T]) -> Callable[[Structural], T]:
-    """The same for what holds its node: kept with it as long as somebody else has it. Else both
-    would hold each other, and a schema that is gone would lie there until the collector comes."""
+    """Like ``once_per_node`` for results that refer to their node: kept by a weak reference,
+    because a cycle would keep an unused schema alive until the garbage collector runs."""
 
     def made(node: Structural) -> T:
         kept = node.made.get(make)

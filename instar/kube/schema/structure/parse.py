@@ -1,7 +1,7 @@
-"""JSONSchemaProps, as written in a CRD, to the structural form.
+"""Parser from a CRD's JSONSchemaProps to ``Structural``.
 
-Total: whatever the schema holds, the best reading of it comes back. Whether it is acceptable
-is ``structural_errors``' question; here nothing is judged.
+Called wherever a schema is compiled. It never fails and validates nothing: ``structural_rules.py``
+tells whether a schema is structural.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["structural", "structural_errors"]
 
 
 def structural(raw: Mapping[str, Any]) -> Structural:
-    """The skeleton of a schema; never raises."""
+    """Return the structural form of a schema; never raises."""
     return _node(raw)
 
 

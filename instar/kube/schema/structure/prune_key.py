@@ -1,7 +1,8 @@
-"""What of a schema decides about pruning, as a plain comparable value.
+"""Comparison key of a schema's pruning behaviour.
 
-Equal skeletons prune alike and drop the same nulls, so an object can move between such versions
-without being parsed. Defaults do not take part: they are not applied after a conversion.
+Used by ``CompiledSchema.same_pruning``: versions with equal keys prune alike and drop the same
+nulls, so an object can change between them without being parsed. Defaults are not part of it,
+because they are not applied after a conversion.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _META = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def skeleton(root: Structural) -> Any:
-    """The skeleton of a whole object: its metadata does not take part."""
+    """Return the key of a whole object's schema; its metadata is ignored."""
     return _skeleton(root, resource=True)
 
 

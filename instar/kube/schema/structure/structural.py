@@ -1,8 +1,8 @@
-"""The structural schema: one frozen node per place in an object.
+"""``Structural``: the structural schema, one frozen node per field.
 
-``parse.py`` builds it from a CRD's JSONSchemaProps; prune, default, validate, CEL and field
-ownership all read this one form. Value keywords (minimum, pattern, allOf …) stay in ``raw``:
-only ``validate.py`` interprets them. Nothing here knows CRDs, versions or I/O.
+``parse.py`` builds it from a CRD's JSONSchemaProps; pruning, defaulting, validation, CEL and field
+ownership read it. Value keywords (minimum, pattern, allOf …) stay in ``raw``, which only
+``schema/validation`` interprets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ValidationRule:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Structural:
-    """A node of the skeleton. ``additional`` is a node, a bool, or ``None`` when absent.
+    """A node of the schema. ``additional`` is a node, a bool, or ``None`` when absent.
 
     A default of ``None`` means "no default": JSON null cannot be a default.
     """
@@ -47,6 +47,6 @@ class Structural:
     map_type: str | None = None
     rules: tuple[ValidationRule, ...] = ()
     raw: Mapping[str, Any] = field(default_factory=dict)
-    """The JSONSchemaProps this node came from."""
+    """The JSONSchemaProps of this node."""
     made: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
-    """What ``interning.py`` has made of it."""
+    """Results cached by ``interning.py``."""

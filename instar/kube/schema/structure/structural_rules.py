@@ -1,7 +1,7 @@
-"""Why a schema is not structural: the rules a CRD's schema must keep to be prunable.
+"""Rules that make a schema structural, which a CRD's schema must be to allow pruning.
 
-Works on the schema as written, so that paths name what the author wrote. Knows nothing of CRDs,
-versions or values.
+Exported by ``parse.py`` and called by CRD validation and the ``NonStructuralSchema`` condition.
+Works on the schema as written, so that error paths name what the author wrote.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _MUST_BE_FALSE = ("nullable", _PRESERVE, _EMBEDDED, _INT_OR_STRING)
 
 _METADATA_MAY_HAVE = {"type", "default", "properties"}
 _NESTED = {"items", "additionalProperties", "not", "externalDocs"}
-"""Keywords that say something even when they are false or empty."""
+"""Keywords that have a meaning even when they are false or empty."""
 
 
 @once_spotless
 def structural_errors(raw: Schema, path: str) -> list[FieldError]:
-    """Every reason why ``raw`` is not structural, sorted by text as upstream does."""
+    """Return every reason why ``raw`` is not structural, sorted by text as upstream does."""
     found = [*_invariants(raw, _ROOT, path), *completeness_errors(raw, path)]
     return sorted(found, key=str)
 
@@ -114,7 +114,7 @@ def _meta_errors(raw: Schema, level: str, path: str) -> Iterator[FieldError]:
 
 
 def metadata_errors(raw: Schema, path: str, *, root: bool) -> Iterator[FieldError]:
-    """The schema of metadata; that of the object's own may restrict its name and nothing else."""
+    """Return errors of a metadata schema; the root's may only restrict the name."""
     stated = raw.get("type") or ""
     if stated != "object":
         yield invalid(child(path, "type"), stated, "must be object")
@@ -131,7 +131,7 @@ def metadata_errors(raw: Schema, path: str, *, root: bool) -> Iterator[FieldErro
 
 
 def _is_set(name: str, value: Any) -> bool:
-    """A keyword counts unless it is its zero value, which a typed decoder cannot tell apart."""
+    """Return whether a keyword is set; a zero value counts as unset, as in a typed decoder."""
     if name in _NESTED:
         return value is not None
     return value is not None and value is not False and value not in ("", [], {})
@@ -142,7 +142,8 @@ def _states_int_or_string(raw: Schema) -> bool:
 
 
 def _value_errors(raw: Schema, path: str, *, may_state_types: bool) -> Iterator[FieldError]:
-    """The value validations of a node: its pattern, and what stands inside its junctors."""
+    """Return errors of a node's value validations: its pattern and its junctors (allOf, anyOf
+    …)."""
     for junctor in ("anyOf", "allOf", "oneOf"):
         if junctor == "anyOf" and may_state_types:
             continue
@@ -193,12 +194,13 @@ def _nested_errors(raw: Schema, path: str, *, may_state_types: bool) -> Iterator
 
 
 def completeness_errors(raw: Schema, path: str) -> Iterator[FieldError]:
-    """What value validations mention but the structure does not declare."""
+    """Return errors for fields that value validations mention but the structure does not
+    declare."""
     return _completeness(raw, raw, path, path)
 
 
 def _completeness(value: Schema, skeleton: Schema, at: str, defined: str) -> Iterator[FieldError]:
-    """Junctors of the root may only mention what the skeleton declares."""
+    """Check that junctors of the root only mention fields that the structure declares."""
     negated = value.get("not")
     if isinstance(negated, Mapping):
         yield from _mentions(negated, skeleton, at, child(defined, "not"))

@@ -1,7 +1,7 @@
-"""Visit every node of a structural schema with the path that leads to it.
+"""Traversal of a structural schema: yields every node with its path.
 
-Paths are the schema's own (``properties[spec].items``), so that they can be appended to the
-place of the schema in a CRD. No node is interpreted here.
+Paths are the schema's own (``properties[spec].items``), to be appended to the schema's path in a
+CRD, or those of values (``walk_fields``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from instar.kube.schema.structure.structural import Structural
 
 
 def walk(root: Structural, path: str = "") -> Iterator[tuple[str, Structural]]:
-    """Every node of the skeleton, parents before children."""
+    """Yield every node with its schema path, parents before children."""
     yield path, root
     for name, node in root.properties.items():
         yield from walk(node, key(child(path, "properties"), name))
@@ -24,7 +24,7 @@ def walk(root: Structural, path: str = "") -> Iterator[tuple[str, Structural]]:
 
 
 def walk_fields(root: Structural, path: str = "") -> Iterator[tuple[str, Structural]]:
-    """The same nodes under the paths of values: ``spec.ports[*].name``, ``spec.labels.*``."""
+    """Yield every node with the path of its values: ``spec.ports[*].name``, ``spec.labels.*``."""
     yield path, root
     for name, node in root.properties.items():
         yield from walk_fields(node, child(path, name))

@@ -1,8 +1,8 @@
-"""anyOf, oneOf, allOf and not.
+"""Validation of ``anyOf``, ``oneOf``, ``allOf`` and ``not``.
 
-Branches are judged without old values: what they say is forgiven only as a whole, at the node
-that carries them. When no branch fits, the errors shown are those of the branch that got
-furthest, counted the way upstream counts.
+Called by ``validate.py``. Branches are validated without old values; ratcheting applies to the node
+that has them as a whole. When no branch matches, the errors of the branch with the most passed
+checks are reported, counted as upstream does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _schema(branch: Any) -> Mapping[str, Any]:
 
 
 def _failure(path: str, text: str) -> FieldError:
-    """Upstream names no field and puts the path into the text."""
+    """Return the error; upstream names no field and puts the path into the text."""
     return FieldError(FieldErrorType.INVALID, "", f"{go_quote(path)} {text}", "", place=path)
 
 
@@ -103,14 +103,14 @@ def _not(node: ValidationNode) -> Check:
 def _best(
     failed: list[tuple[ValidationNode, list[FieldError]]], value: Any, path: str
 ) -> list[FieldError]:
-    """The errors of the branch with the most passed checks; the first of equals."""
+    """Return the errors of the branch with the most passed checks; the first of equals."""
     if len(failed) == 1:
         return failed[0][1]
     return max(failed, key=lambda item: _matched(item[0].schema, value))[1]
 
 
 def _matched(schema: Structural, value: Any) -> int:
-    """How many checks upstream would count for this value, children included."""
+    """Return how many checks upstream counts for this value, children included."""
     raw = schema.raw
     if value is None:
         return 1

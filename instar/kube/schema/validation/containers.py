@@ -1,4 +1,7 @@
-"""Checks on lists and objects: their sizes, their members, what must be there."""
+"""Validation of lists and objects: sizes, members, required fields.
+
+Called by ``validate.py``, and by ``fast_validate.py`` for the required names.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ def _unique(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
 
 
 def object_checks(schema: Structural, compile_node: Compile) -> list[Check]:
-    """Sizes first; members are looked at however many there are."""
+    """Return the checks: sizes first, then members, however many there are."""
     checks: list[Check] = []
     least, most = schema.raw.get("minProperties"), schema.raw.get("maxProperties")
     if type(least) is int:

@@ -1,7 +1,8 @@
-"""Are the defaults of a schema good values of that schema? CEL rules on defaults live elsewhere.
+"""Checks that the defaults of a schema are valid values of that schema.
 
-For schemas that are structural already. Defaults below ``additionalProperties`` are not looked
-at, as upstream does not.
+Called by CRD validation (``kube/crds/validation``) for structural schemas. Like upstream, it skips
+defaults below ``additionalProperties``. CEL rules on defaults are checked by
+``cel_rules/defaults.py``.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from instar.kube.schema.validation.validate import compile_validator
 _META = frozenset({"apiVersion", "kind", "metadata"})
 
 Surround = Callable[[Any], Any]
-"""Puts a value where it would stand inside its resource."""
+"""Puts a value at its path inside its resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the walk is: the resource around it, and whether it is inside its metadata."""
+    """Position of the walk: the resource around it, and whether it is inside the metadata."""
 
     resource: Structural
     surround: Surround
@@ -50,7 +51,7 @@ class _Place:
 def default_errors(
     raw: Mapping[str, Any], path: str, *, require_pruned: bool = True
 ) -> list[FieldError]:
-    """Every default that is not a pruned, valid value of its own node.
+    """Return errors for every default that is not a pruned, valid value of its own node.
 
     ``require_pruned`` is off when an older form of the CRD already had unpruned defaults.
     """
@@ -100,7 +101,7 @@ def _default_errors(node: Structural, path: str, require_pruned: bool) -> Iterat
 
 
 def _meta_default_errors(node: Structural, path: str, place: _Place) -> Iterator[FieldError]:
-    """A default inside metadata is judged by the resource it would end up in."""
+    """Check a default inside metadata by the resource that would contain it."""
     whole = place.surround(copy_json(node.default))
     try:
         _coerce(place.resource, whole, "")

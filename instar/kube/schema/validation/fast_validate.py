@@ -1,9 +1,8 @@
-"""Whether nothing is wrong with a value, found out without saying what.
+"""Fast validation: tells valid from invalid without building error messages.
 
-Most values are valid, and who need not tell a path, an old value or a reason is done in a fraction
-of the time. ``ValidationNode.passes`` is that walk; when it says no, the walk that reports is
-made. What is
-not worth a way of its own goes through the very checks of ``validate.py``.
+Compiled by ``validate.py`` as ``ValidationNode.passes``. Most values are valid, and skipping paths,
+old values and messages takes a fraction of the time; only if it fails does the reporting validation
+run. Rare keywords use the checks of ``validate.py``.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ def passes_of(
     extra: Mapping[type, Sequence[Check]],
     compile_node: Compile,
 ) -> Passes:
-    """``extra`` is what of the table is neither about the size nor about the members of a list or
-    an object, nor about the range of a number."""
+    """Compile the fast check. ``extra`` has the checks that are not about the size or members of
+    a list or object or the range of a number."""
     checked = _checked(table)
     if schema.type == "object":
         return _object(schema, extra[dict], compile_node, checked)
@@ -45,7 +44,7 @@ def passes_of(
 
 
 def _checked(table: Mapping[type, Sequence[Check]]) -> Passes:
-    """By the checks themselves."""
+    """Return a fast check that runs the reporting checks."""
 
     def passes(value: Any) -> bool:
         kind = value.__class__
@@ -79,7 +78,7 @@ def _integer(schema: Structural, checked: Passes) -> Passes:
 
 def _string(schema: Structural, checks: Sequence[Check], checked: Passes) -> Passes:
     limits = text_limits(schema.raw)
-    if limits is None or len(checks) != 1:  # a format besides, or nothing
+    if limits is None or len(checks) != 1:  # it also has a format, or has no limits
         return checked
     least, most, matches, _ = limits
 
@@ -143,7 +142,7 @@ def _object(
 
 
 def _others(schema: Structural, compile_node: Compile) -> tuple[Passes, type | None]:
-    """Of members that are not among the properties."""
+    """Return the check of members that are not among the properties."""
     if isinstance(schema.additional, Structural):
         node = compile_node(schema.additional)
         return node.passes, _plain(node)
@@ -151,7 +150,7 @@ def _others(schema: Structural, compile_node: Compile) -> tuple[Passes, type | N
 
 
 def _plain(node: ValidationNode) -> type | None:
-    """The type whose values have nothing to pass here, if that is the one they should have."""
+    """Return the type that needs no further check here, if there is one."""
     kind = _PLAIN.get(node.schema.type)
     return kind if kind is not None and not node.table[kind] else None
 

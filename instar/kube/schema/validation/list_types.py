@@ -1,7 +1,7 @@
-"""Sets and maps written as lists: no two items may be the same.
+"""Uniqueness of ``x-kubernetes-list-type`` sets and maps: no duplicate items.
 
-All or nothing on update: an object whose old form already broke the rule anywhere is not
-checked at all.
+Called through ``compiled.py``. On update the check is skipped if the old object already has a
+duplicate anywhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Uniqueness = Callable[[Any, str], list[FieldError]]
 
 
 def compile_uniqueness(node: Structural) -> Uniqueness | None:
-    """None when no list below this node has a rule."""
+    """Compile the check; None when no list below this node needs it."""
     known = {name: compile_uniqueness(item) for name, item in node.properties.items()}
     rules = {name: rule for name, rule in known.items() if rule is not None}
     additional = node.additional if isinstance(node.additional, Structural) else None
@@ -49,7 +49,7 @@ def compile_uniqueness(node: Structural) -> Uniqueness | None:
 
 
 def list_type_errors(rule: Uniqueness | None, new: Any, old: Any = ABSENT) -> list[FieldError]:
-    """The errors of the new object, unless the old one had some of its own."""
+    """Return the errors of the new object, unless the old one had errors of its own."""
     found = rule(new, "") if rule is not None else []
     if found and rule is not None and old is not ABSENT and rule(old, ""):
         return []
@@ -84,7 +84,7 @@ def _map_errors(names: tuple[str, ...], value: list[Any], path: str) -> list[Fie
 
 
 def _repeats(values: list[Any]) -> list[int]:
-    """Positions of second occurrences; third and later ones are not reported."""
+    """Return positions of second occurrences; third and later ones are not reported."""
     seen: dict[Any, int] = {}
     found = []
     for position, value in enumerate(values):
@@ -97,7 +97,7 @@ def _repeats(values: list[Any]) -> list[int]:
 
 
 def _identity(value: Any) -> Any:
-    """Something hashable that keeps 1, 1.0 and true apart, as Go does."""
+    """Return a hashable key that keeps 1, 1.0 and true apart, as Go does."""
     if type(value) is dict or type(value) is list:
         return json.dumps(value, sort_keys=True)
     return (value.__class__, value)

@@ -1,7 +1,7 @@
-"""A compiled schema node: which checks a value of each JSON type has to pass.
+"""``ValidationNode``: a compiled schema node with its checks for each JSON type.
 
-The seam between ``validate.py``, which assembles nodes, and the modules of keywords, which
-supply checks and walk into child nodes.
+``validate.py`` assembles nodes; the keyword modules (``scalars``, ``numbers``, ``containers``,
+``combinators``) supply the checks and descend into child nodes.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from instar.kube.schema.validation.numbers import INT64_MAX, INT64_MIN
 from instar.kube.schema.validation.ratchet import unchanged
 
 Check = Callable[[Any, Any, str, list[FieldError]], None]
-"""(value, old partner, path, errors so far)"""
+"""(value, old value, path, errors so far)"""
 
 
 Passes = Callable[[Any], bool]
-"""Whether a value has nothing wrong with it, found out without saying what; see
-``fast_validate.py``."""
+"""Returns whether a value is valid, without messages; see ``fast_validate.py``."""
 
 
 class Unjudged:
-    """Stands for a member that is known to be fine or forgiven: no check applies to it."""
+    """Stands for a member that is valid or ratcheted: no check applies to it."""
 
 
 UNJUDGED = Unjudged()
 
 
 class ValidationNode:
-    """``table`` maps the Python type of a JSON value to its checks; empty means anything goes."""
+    """``table`` maps the Python type of a JSON value to its checks; empty means any value is
+    valid."""
 
     __slots__ = ("__weakref__", "passes", "schema", "table")
 
@@ -43,11 +43,11 @@ class ValidationNode:
         self.table: dict[type, tuple[Check, ...]] = {Unjudged: ()}
 
     def run(self, value: Any, old: Any, path: str, out: list[FieldError]) -> None:
-        """Judge the value; all it earned is taken back when it equals its old partner."""
+        """Validate the value; drop all its errors if it equals its old value."""
         before = len(out)
         read, kind = value, value.__class__
         if kind is int and not INT64_MIN <= value <= INT64_MAX:
-            # Upstream reads an integer that does not fit as a float.
+            # Upstream decodes an integer beyond int64 as a float.
             read, kind = float(value), float
         for check in self.table[kind]:
             check(read, old, path, out)

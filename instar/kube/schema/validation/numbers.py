@@ -1,7 +1,7 @@
-"""Numeric keywords: range of the type, multipleOf, minimum, maximum.
+"""Validation of numbers: range of the type and format, multipleOf, minimum, maximum.
 
-Integers and floats are judged by different arithmetic, as upstream does: a bound is cut to an
-int64 before an integer is compared with it.
+Called by ``validate.py`` and ``fast_validate.py``. Integers and floats use different arithmetic, as
+upstream does: a bound is truncated to int64 before it is compared with an integer.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _JSON_INTEGER_MAX = float(2**53 - 1)
 _TOLERANCE = 1e-9
 
 NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
-"""The formats that say something about a number of a type."""
+"""The formats that restrict a number of each type."""
 
 _EXACT = 2**53
-"""Up to here a bound is the same number as an integer and as a float."""
+"""Up to this value a bound is the same as an integer and as a float."""
 
 NumberCheck = Callable[[Any, str, list[FieldError]], None]
 
 
 def is_json_integer(value: float) -> bool:
-    """Integral within upstream's tolerance and exactly representable."""
+    """Return whether a float is integral within upstream's tolerance and exactly representable."""
     if not -_JSON_INTEGER_MAX <= value <= _JSON_INTEGER_MAX:
         return False
     if value.is_integer():
@@ -41,7 +41,8 @@ def is_json_integer(value: float) -> bool:
 
 
 def compile_numbers(raw: Mapping[str, Any], type_name: str, format: str) -> list[NumberCheck]:
-    """The checks of one node, in upstream's order; ``format`` is one of the type's, or empty."""
+    """Return the checks of one node, in upstream's order; ``format`` is one of the type's, or
+    empty."""
     checks: list[NumberCheck] = []
     ranged = _range(type_name, format)
     if ranged is not None:
@@ -64,7 +65,7 @@ def compile_numbers(raw: Mapping[str, Any], type_name: str, format: str) -> list
 
 
 def whole_bounds(raw: Mapping[str, Any]) -> tuple[int, int] | None:
-    """What an integer of ``type: integer`` must lie between, where that is all its keywords say."""
+    """Return the bounds of an integer if those are all its keywords; else None."""
     if raw.keys() & {"multipleOf", "exclusiveMinimum", "exclusiveMaximum"}:
         return None
     small = raw.get("format") == "int32"
@@ -111,7 +112,7 @@ def _always(text: str) -> NumberCheck:
 
 
 def _cut(bound: float) -> int:
-    """A float as int64, with the wrap a conversion out of range has on amd64."""
+    """Convert a float to int64, with the wraparound of an out-of-range conversion on amd64."""
     if bound != bound or not INT64_MIN <= bound <= INT64_MAX:
         return INT64_MIN
     return min(int(bound), INT64_MAX)

@@ -1,7 +1,7 @@
-"""Regular expressions of schemas: RE2 syntax, searched unanchored, compiled once per text.
+"""Regular expressions of schemas: RE2 syntax, unanchored search, cached by text.
 
-Where users write expressions, only this module names the RE2 binding. Its complaints are
-reworded into Go's, which is what clients of kube-apiserver know.
+Called by ``scalars.py`` and ``structural_rules.py``. Error messages of the RE2 binding are reworded
+to Go's, which clients of kube-apiserver know.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _GO_WORDING = {
 
 
 _PROGRAM, _CHARACTER = 16 << 10, 256
-"""Bytes a compiled expression takes, about: most of it when it is first searched for."""
+"""Approximate bytes of a compiled expression, most of them allocated at its first search."""
 _SHORT = 64
-"""Characters of a text whose answer is remembered."""
+"""Length of texts for which the result of a search is cached."""
 _KEPT: Remembered[str, Callable[[str], bool]] = Remembered(16 << 20)
-"""For versions and CRDs that say the same; a schema holds what it uses anyway."""
+"""Shared by versions and CRDs with equal patterns; a compiled schema keeps its own anyway."""
 
 
 class PatternError(ValueError):
@@ -37,7 +37,7 @@ class PatternError(ValueError):
 
 
 def compile_pattern(pattern: str) -> Callable[[str], bool]:
-    """Whether the pattern occurs in a text."""
+    """Return a function that tells whether the pattern occurs in a text."""
     known = _KEPT.get(pattern)
     if known is None:
         known = _KEPT.put(pattern, _compiled(pattern), _PROGRAM + _CHARACTER * len(pattern))
@@ -65,7 +65,8 @@ def _occurs(search: Callable[[bytes], object], text: str) -> bool:
 
 
 _known = lru_cache(maxsize=4096)(_occurs)
-"""Objects of a kind say the same in many places, and a search costs more than all else there."""
+"""Caches searches: objects of a kind repeat the same values, and searching costs more than all
+other checks."""
 
 
 def _go_text(error: Exception) -> str:

@@ -1,8 +1,8 @@
-"""Which part of the old object a part of the new one continues, and whether it changed.
+"""Validation ratcheting: correlates parts of the new object with the old one and compares them.
 
-An error is forgiven where a node equals its old partner. Partners are found by key in objects
-and by the map keys in map lists; items of other lists have none, nor has anything without a schema
-of its own. Nothing here validates.
+Called by ``validate.py`` and the CEL rules; an error is dropped where a node equals its old value.
+Old values are found by key in objects and by map keys in map lists; items of other lists have none,
+nor do values without a schema of their own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def child_partner(old: Any, name: str) -> Any:
 
 
 def item_partners(node: Structural, new: list[Any], old: Any) -> list[Any]:
-    """For each new item its old one, or ABSENT."""
+    """Return the old item for each new one, or ABSENT."""
     if node.list_type != "map" or type(old) is not list or not node.list_map_keys:
         return [ABSENT] * len(new)
     known: dict[tuple[Any, ...], Any] = {}
@@ -37,15 +37,17 @@ def item_partners(node: Structural, new: list[Any], old: Any) -> list[Any]:
 
 
 def member_schema(node: Structural, name: str) -> Structural | None:
-    """The schema of a key; without one, nothing below it has a partner."""
+    """Return the schema of a key; without one nothing below it has an old value."""
     schema = node.properties.get(name, node.additional)
     return schema if isinstance(schema, Structural) else None
 
 
 def unchanged(node: Structural, new: Any, old: Any) -> bool:
-    """Equal values, as far as partners can be told: where a key has no schema, as in metadata or
-    where unknown fields are kept, an object counts as changed. The order of a map list does not
-    count."""
+    """Return whether two values are equal, as far as they can be correlated.
+
+    An object that has keys without a schema (metadata, preserved unknown fields) counts as changed.
+    The order of a map list does not matter.
+    """
     if new.__class__ is not old.__class__:
         return False
     if type(new) is dict:
@@ -67,12 +69,15 @@ def unchanged(node: Structural, new: Any, old: Any) -> bool:
 
 
 Comparable = Callable[[Any], bool]
-"""Whether a pruned value is unchanged when it is the very same as before."""
+"""Returns whether a pruned value counts as unchanged when it is identical to its old value."""
 
 
 def compile_comparable(node: Structural) -> Comparable | None:
-    """None where it always is. Not so where keys have no schema, and where the items of a map
-    list cannot be told apart: a value like that never counts as unchanged."""
+    """Compile the test; None where it always holds.
+
+    It does not hold where keys have no schema or the items of a map list have duplicate keys: such
+    a value never counts as unchanged.
+    """
     if node.preserve_unknown or node.embedded or node.additional is True:
         return lambda _value: False
     members = {name: compile_comparable(item) for name, item in node.properties.items()}
@@ -90,20 +95,20 @@ def compile_comparable(node: Structural) -> Comparable | None:
             return all(check(value[name]) for name, check in doubtful.items() if name in value)
         if type(value) is not list:
             return True
-        if keyed and not _told_apart(node, value):
+        if keyed and not _has_distinct_keys(node, value):
             return False
         return each is None or all(map(each, value))
 
     return comparable
 
 
-def _told_apart(node: Structural, items: list[Any]) -> bool:
+def _has_distinct_keys(node: Structural, items: list[Any]) -> bool:
     known = {_identity(node, item) for item in items}
     return len(known) == len(items) and None not in known
 
 
 class Correlated:
-    """A value and its old partner, compared at most once, and only when somebody asks."""
+    """A value and its old value, compared lazily and at most once."""
 
     __slots__ = ("_new", "_old", "_partners", "_same", "_schema")
 
@@ -134,7 +139,7 @@ class Correlated:
 
 
 def _identity(node: Structural, item: Any) -> tuple[Any, ...] | None:
-    """The values of the map keys, with their types; None when they cannot identify the item."""
+    """Return the typed values of the map keys; None when they cannot identify the item."""
     if type(item) is not dict:
         return None
     parts: list[Any] = []

@@ -1,4 +1,7 @@
-"""Checks on one value: type, enum, string lengths, pattern, format."""
+"""Validation of single values: type, enum, string length, pattern, format.
+
+Called by ``validate.py`` and ``fast_validate.py``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from instar.kube.schema.validation.numbers import is_json_integer
 from instar.kube.schema.validation.patterns import PatternError, compile_pattern
 
 _LONGEST_KEPT = 64
-"""Characters of a type or format whose check many schemas share."""
+"""Maximum length of a type or format name for which the check is shared between schemas."""
 _JSON_TYPES = {
     str: "string",
     int: "integer",
@@ -37,7 +40,7 @@ _GO_FORMATS = {int: "int64", float: "float64"}
 
 
 def type_checks(types: Sequence[str], format: str, kind: type) -> list[Check]:
-    """What the type keyword says about values of one kind; nothing when they always pass."""
+    """Return the checks of the type keyword for one Python type; empty when they always pass."""
     got = _JSON_TYPES[kind]
     if kind is type(None):
         return [_wrong_type(",".join(types), got)] if types else []
@@ -62,7 +65,7 @@ def _format_fits(types: Sequence[str], format: str, kind: type) -> bool:
 
 
 def _float_type(types: Sequence[str], format: str) -> Check:
-    """A float passes as an integer when it is one; only the value can tell."""
+    """Check a float, which is a valid integer if it is integral."""
     wanted, got = (format, "float64") if format else (",".join(types), "number")
     wrong = _wrong_type(wanted, got)
     if "integer" not in types:
@@ -110,7 +113,8 @@ def enum_checks(raw: Mapping[str, Any], kind: type) -> list[Check]:
 
 
 def _is_entry(value: Any, entry: Any) -> bool:
-    """Equal after conversion to the entry's type; a null entry matches nothing."""
+    """Return whether the value equals an enum entry after conversion to its type; null entries
+    match nothing."""
     if entry is None or value is None:
         return False
     if type(value) in (int, float) and type(entry) in (int, float):
@@ -119,17 +123,17 @@ def _is_entry(value: Any, entry: Any) -> bool:
 
 
 class TextLimits(NamedTuple):
-    """What length and pattern keywords say of a text."""
+    """The length and pattern keywords of a string."""
 
     least: int
     most: int
     matches: Callable[[str], bool] | None
-    """None where there is no pattern."""
+    """None if there is no pattern."""
     complaint: str = ""
 
 
 def text_limits(raw: Mapping[str, Any]) -> TextLimits | None:
-    """None where there is none."""
+    """Return the limits, or None if there are none."""
     longest, shortest = _whole(raw.get("maxLength")), _whole(raw.get("minLength"))
     pattern = raw.get("pattern")
     pattern = pattern if isinstance(pattern, str) else ""
@@ -146,7 +150,7 @@ def text_limits(raw: Mapping[str, Any]) -> TextLimits | None:
 
 
 def string_checks(raw: Mapping[str, Any]) -> list[Check]:
-    """Lengths and pattern, as one check because the first failure ends it."""
+    """Return lengths and pattern as one check, because upstream stops at the first failure."""
     limits = text_limits(raw)
     if limits is None:
         return []

@@ -1,8 +1,8 @@
-"""Does a value fit its schema? Compiled once: each node becomes a table of checks by JSON type.
+"""Schema validation: compiles a schema into tables of checks and validates values with them.
 
-A check that can only pass is left out of the table, so a plain ``type: string`` costs its parent
-one lookup. Old values are consulted only after an error was found. Metadata rules, list
-uniqueness and CEL live elsewhere.
+Called through ``compiled.py``. Checks that always pass are left out, so a plain ``type: string``
+costs its parent one lookup. Old values are compared only after an error was found (``ratchet.py``).
+Metadata rules, list uniqueness and CEL are separate modules.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KINDS: tuple[type, ...] = (str, int, float, bool, list, dict)
 
 
 class Validator:
-    """One schema, ready to judge values."""
+    """One schema, ready to validate values."""
 
     __slots__ = ("_comparable", "_resource", "_root")
 
@@ -46,10 +46,10 @@ class Validator:
         self._comparable = {name: compile_comparable(item) for name, item in members}
 
     def validate(self, value: Any, old: Any = ABSENT, *, path: str = "") -> list[FieldError]:
-        """What is wrong with ``value``; an unchanged part of ``old`` is forgiven.
+        """Return the errors of ``value``, without those in parts unchanged since ``old``.
 
-        ``path`` is prefixed to the fields of the errors but, as upstream has it, not to the
-        paths inside their messages.
+        ``path`` is prefixed to the errors' fields but, as upstream does, not to paths inside
+        messages.
         """
         judged = self._without_kept(value, old)
         if self._root.passes(judged):
@@ -64,15 +64,15 @@ class Validator:
         if unchanged(self._root.schema, value, old):
             return []
         if self._resource and type(old) is dict:
-            # The identity of an object is judged anew on every write.
+            # apiVersion and kind are validated on every write.
             old = {name: item for name, item in old.items() if name not in _IDENTITY}
         found: list[FieldError] = []
         self._root.run(value, old, "", found)
         return found
 
     def _without_kept(self, value: Any, old: Any) -> Any:
-        """Members that are the very objects of ``old`` would be forgiven whatever is wrong with
-        them; a write that touches little (a label, the status) is judged by what it touched."""
+        """Replace members that are identical to those of ``old`` by ``Unjudged``, so that a
+        small write (a label, the status) only validates what it changed."""
         if type(value) is not dict or type(old) is not dict:
             return value
         kept = {
@@ -88,14 +88,17 @@ class Validator:
 def compile_validator(
     root: Structural, *, resource: bool = False, pruned: bool = True
 ) -> Validator:
-    """``resource``: values are whole objects, whose apiVersion and kind are never forgiven.
-    ``pruned``: they hold nothing the schema does not know."""
+    """Compile a validator.
+
+    ``resource``: values are whole objects, and errors in their apiVersion and kind are always
+    reported. ``pruned``: values contain no unknown fields.
+    """
     return Validator(compile_node(root), resource=resource, pruned=pruned)
 
 
 @once_while_used
 def compile_node(schema: Structural) -> ValidationNode:
-    """The checks of a node, in upstream's order, per kind of value."""
+    """Return the checks of a node, in upstream's order, for each type of value."""
     raw = schema.raw
     written = raw.get("format")
     format = written if isinstance(written, str) and is_supported(written) else ""
@@ -127,7 +130,7 @@ def compile_node(schema: Structural) -> ValidationNode:
 
 
 def _numeric(types: tuple[str, ...], format: str) -> tuple[str, str]:
-    """Type and format whose range a number must keep; neither where the type is ambiguous."""
+    """Return the type and format that limit a number's range; neither if the type is ambiguous."""
     if len(types) != 1 or types[0] not in NUMBER_FORMATS:
         return "", ""
     return types[0], format if format in NUMBER_FORMATS[types[0]] else ""
@@ -147,7 +150,7 @@ def _number(check: Callable[[Any, str, list[FieldError]], None]) -> Check:
 
 
 def _placed(found: list[FieldError], prefix: str) -> list[FieldError]:
-    """Errors with their final fields; a repeated one is said once."""
+    """Return the errors with their final fields, without repeats."""
     placed: dict[tuple[str, str, str | None, str], FieldError] = {}
     for error in found:
         field = _below(prefix, error.field) or NO_FIELD
