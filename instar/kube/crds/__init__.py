@@ -1,1 +1,2 @@
-"""CustomResourceDefinitions: reading them, validating them, and computing their status."""
+"""CustomResourceDefinitions: decoding documents, defaults, validation, and computing their
+status."""

@@ -1,4 +1,7 @@
-"""API approval of protected groups: what the annotation says, as validation and status need it."""
+"""The ``api-approved.kubernetes.io`` annotation of CRDs in protected groups (``*.k8s.io``).
+
+``validation/crd.py`` rejects CRDs without it, ``conditions.py`` sets the condition from it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _PROTECTED = ("k8s.io", "kubernetes.io")
 
 
 class Approval(Enum):
-    """The value is the reason of the condition."""
+    """State of the approval; the value is the condition's reason."""
 
     APPROVED = "ApprovedAnnotation"
     BYPASSED = "UnapprovedAnnotation"
@@ -32,7 +35,7 @@ def is_protected(group: str) -> bool:
 
 
 def approval_of(annotation: str) -> tuple[Approval, str]:
-    """The state and its message in the condition."""
+    """Return the state and the condition's message."""
     if not annotation:
         return Approval.MISSING, _MISSING
     if annotation.startswith("unapproved"):
@@ -43,7 +46,8 @@ def approval_of(annotation: str) -> tuple[Approval, str]:
 
 
 def approval_errors(new: Object, old: Object | None) -> list[FieldError]:
-    """Silent when the state did not change: a legacy object may stay as it is."""
+    """Return the errors of a write; none if the state did not change, so that old CRDs stay
+    valid."""
     if not is_protected(new["spec"].get("group", "")):
         return []
     annotation = _annotation(new)

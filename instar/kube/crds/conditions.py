@@ -1,8 +1,8 @@
-"""The conditions of a CustomResourceDefinition, as functions of the CRD and its neighbours.
+"""Computes the status conditions of a CRD: NamesAccepted, Established, NonStructuralSchema …
 
-What upstream spreads over six controllers. Each function takes a CRD in v1 shape and returns
-its new status, or the very same status object when there is nothing to write. Pure: ``now`` is
-passed in, and nobody here knows who writes the result.
+Called by ``lifecycle.py`` and the CRD controller (``server/registry/controllers/crds.py``), which
+writes the result. Upstream spreads this over six controllers. Each function takes a v1 CRD and
+returns its new status, or the same status object when nothing changes; ``now`` is an argument.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_true(status: Object, type: str) -> bool:
 def with_condition(
     status: Object, type: str, value: str, reason: str, message: str, now: str
 ) -> Object:
-    """The status with one condition written: in place if it exists, else at the end."""
+    """Return the status with one condition set: replaced if it exists, else appended."""
     conditions = list(status.get("conditions") or ())
     written = {
         "type": type,
@@ -73,7 +73,7 @@ def without_condition(status: Object, type: str) -> Object:
 
 
 def name_status(crd: Object, others: Sequence[Object], now: str) -> Object:
-    """Accepted names, ``NamesAccepted``, and the first word on ``Established``."""
+    """Return the status with accepted names, ``NamesAccepted`` and the first ``Established``."""
     status: Object = crd["status"]
     naming = decide_names(crd, others)
     if naming is None:
@@ -109,7 +109,8 @@ def _first_established(status: Object, accepted: bool, now: str) -> Object:
 
 
 def established_status(crd: Object, now: str) -> Object:
-    """Established once names are accepted; a broken CA bundle holds it back."""
+    """Return the status with ``Established`` once names are accepted, unless the CA bundle is
+    invalid."""
     status: Object = crd["status"]
     if not is_true(status, NAMES_ACCEPTED) or is_true(status, ESTABLISHED):
         return status
@@ -128,7 +129,7 @@ def _ca_bundle(crd: Object) -> str:
 
 
 def structural_status(crd: Object, now: str) -> Object:
-    """``NonStructuralSchema``: only legacy objects ever carry it."""
+    """Return the status with ``NonStructuralSchema``, which only CRDs from before v1 can have."""
     status: Object = crd["status"]
     value, reason, message = schema_violations(crd["spec"])
     if not reason:
@@ -138,7 +139,7 @@ def structural_status(crd: Object, now: str) -> Object:
 
 
 def approval_status(crd: Object, now: str) -> Object:
-    """Whether a protected group shows its approval."""
+    """Return the status with the API approval condition of a protected group."""
     status: Object = crd["status"]
     if not is_protected(crd["spec"].get("group", "")):
         return status
@@ -162,7 +163,8 @@ def deletion_in_progress(status: Object, now: str) -> Object:
 
 
 def deletion_skipped(crd: Object, now: str) -> Object | None:
-    """The final status of a CRD whose instances must not be touched; None for all others."""
+    """Return the final status of a CRD that deletes no instances (never established, or
+    overlapping a built-in resource); None for all others."""
     status: Object = crd["status"]
     if crd["metadata"].get("name") in _BUILT_IN:
         message = "instances overlap with built-in resources in storage"
@@ -175,7 +177,7 @@ def deletion_skipped(crd: Object, now: str) -> Object | None:
 
 
 def deletion_failed(status: Object, message: str, now: str) -> Object:
-    """``message``: ``could not list instances: …`` or ``could not issue all deletes: …``."""
+    """``message`` is ``could not list instances: …`` or ``could not issue all deletes: …``."""
     return with_condition(status, TERMINATING, "True", "InstanceDeletionFailed", message, now)
 
 

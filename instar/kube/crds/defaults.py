@@ -1,7 +1,7 @@
-"""Defaults of a CustomResourceDefinition, by the version it was written in.
+"""Defaults of a CustomResourceDefinition's own fields, by the API version it was written in.
 
-They run after decoding and before anything else, for requests and for stored objects alike.
-Pure; knows the v1 and v1beta1 shapes, not the internal one.
+Applied by ``documents.py`` and the server right after decoding, to requests and stored CRDs alike.
+Works on the v1 and v1beta1 forms, not on the internal one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _SERVICE_PORT = 443
 
 
 def with_defaults(obj: Object) -> Object:
-    """A copy of a v1 or v1beta1 object (told apart by ``apiVersion``) with defaults filled in."""
+    """Return a copy of a v1 or v1beta1 object (by its ``apiVersion``) with defaults applied."""
     spec = dict(obj.get("spec") or {})
     spec["names"] = _names(spec.get("names") or {})
     if str(obj.get("apiVersion", "")).endswith("/v1beta1"):
@@ -49,7 +49,7 @@ def _v1beta1(spec: Object) -> None:
     if not spec.get("versions") and spec.get("version"):
         spec["versions"] = [{"name": spec["version"], "served": True, "storage": True}]
     names = [item.get("name", "") for item in spec.get("versions") or ()]
-    # Files of that age name any one of their versions here; the list is what counts.
+    # Old files name any of their versions here; the versions list decides.
     if names and (not spec.get("version") or spec["version"] in names):
         spec["version"] = names[0]
     conversion = dict(spec.get("conversion") or {"strategy": "None"})
@@ -77,6 +77,6 @@ def _status(status: Object, spec: Object) -> Object:
 
 
 def storage_version(spec: Object) -> str | None:
-    """The first version flagged as storage, if any."""
+    """Return the first version flagged as storage, if any."""
     names = (item.get("name", "") for item in spec.get("versions") or () if item.get("storage"))
     return next(names, None)

@@ -1,4 +1,7 @@
-"""The warning a client of a deprecated version hears."""
+"""Warning header text for requests to a deprecated version of a custom resource.
+
+Called by ``server/registry/resources/serving.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from instar.kube.api.names import by_priority, compare_versions
 
 
 def deprecation_warning(crd: Crd, version: str) -> str | None:
-    """The author's own text, or one that names the best version to move up to, if any."""
+    """Return the CRD's own text, or one that recommends the best version; None if not
+    deprecated."""
     found = crd.version(version)
     if found is None or not found.deprecated:
         return None

@@ -1,7 +1,7 @@
-"""A CRD as somebody wrote it, of either version → what the rest of the code works with.
+"""Reads a CRD document of v1 or v1beta1 into a ``Crd``: decode, default, convert to v1.
 
-The one way there, for files, clusters and stored objects: decode as a server does, fill in the
-defaults of the version it was written in, bring it to v1. Judges nothing.
+Used by all tools and the server's composition for CRDs of files, clusters and snapshots. It does
+not validate.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ VERSIONS = ("v1", "v1beta1")
 
 class CrdDocument(NamedTuple):
     given: Object
-    """As it was written and as a server decodes it: without what it does not know."""
+    """The document as decoded in its own version, without unknown fields."""
     raw: Object
     """The v1 form with defaults."""
     crd: Crd
     unknown: tuple[str, ...]
-    """Paths a server drops when it decodes the CRD."""
+    """Paths that the decoder dropped."""
 
 
 def read_definition(given: Mapping[str, Any]) -> CrdDocument:
-    """``given`` is not changed. Raises ``CrdDecodeError`` where a server could not read it."""
+    """Read a document, which is not changed. Raises ``CrdDecodeError``."""
     version = str(given.get("apiVersion", "")).removeprefix(f"{GROUP}/")
     if version not in VERSIONS:
         raise CrdDecodeError(f"apiVersion {given.get('apiVersion')!r} is no version of a CRD")
@@ -38,5 +38,5 @@ def read_definition(given: Mapping[str, Any]) -> CrdDocument:
 
 
 def as_v1(obj: Object) -> Object:
-    """A CRD with its defaults in v1 shape, whichever version it is written in."""
+    """Return a CRD with its defaults as v1, whichever version it is written in."""
     return from_internal(to_internal(obj), "v1")

@@ -1,8 +1,8 @@
-"""Defaults that hold resources: a CRD is stored with their metadata as ObjectMeta knows it.
+"""Cleans schema defaults that contain embedded resources: drops unknown metadata fields from them.
 
-Upstream's judgement of a default leaves it that way, so what a client reads back lacks unknown
-metadata fields. A default that does not decode stays as written, for the judgement to name.
-Defaults inside metadata itself stay too: they are cut down when they are used.
+Called by ``strategy.py`` before a CRD is stored, because upstream's validation has this effect on
+what a client reads back. A default that does not decode stays as written, so that validation
+reports it. Defaults inside metadata stay too; they are pruned when applied.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _META = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def with_clean_defaults(spec: Object) -> Object:
-    """An internal spec whose schemas' defaults are cleaned; the same one if nothing changes."""
+    """Return an internal spec with cleaned schema defaults; the same object if nothing changes."""
     changes: Object = {}
     validation = _holder(spec.get("validation"))
     if validation is not spec.get("validation"):

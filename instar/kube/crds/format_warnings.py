@@ -1,4 +1,7 @@
-"""Warnings about formats nobody checks."""
+"""Warnings for unrecognised ``format`` values in a CRD's schemas.
+
+Called by ``server/registry/kinds/crds.py`` on every CRD write.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from instar.kube.schema.validation.numbers import NUMBER_FORMATS
 
 
 def format_warnings(new: Object, old: Object | None) -> list[str]:
-    """One text per format not recognised; on update only those the old object did not have."""
+    """Return one text per unrecognised format; on update only for formats that are new."""
     known_before = set() if old is None else set(_unrecognised(old["spec"]))
     found = dict.fromkeys(_unrecognised(new["spec"]))
     return [f'unrecognized format "{name}"' for name in found if name not in known_before]

@@ -1,7 +1,7 @@
-"""Values as they stand inside an error message: the internal Go structs, by field name.
+"""Values in CRD validation messages, printed as upstream prints its internal Go structs.
 
-Upstream prints structs through their JSON encoding, and its internal types have no JSON
-names. Only messages need this; nothing decides by it.
+Called by the CRD validation modules. Upstream prints structs through their JSON encoding, and its
+internal types have no JSON names, so field names are Go's.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ _FLAGS = frozenset(
 
 
 def versions_value(versions: list[Object] | None) -> list[Object] | None:
-    """``spec.versions`` of the internal shape."""
+    """Return ``spec.versions`` of the internal form."""
     return [_version(item) for item in versions] if versions else None
 
 
 def schema_value(schema: Schema) -> Object:
-    """A JSONSchemaProps."""
+    """Return a JSONSchemaProps."""
     return {shown: _keyword(name, schema.get(name)) for name, shown in SCHEMA_FIELDS.items()}
 
 
@@ -93,7 +93,7 @@ def items_value(items: Any) -> Object | None:
 
 
 def rule_value(rule: Schema) -> Object:
-    """An entry of ``x-kubernetes-validations``."""
+    """Return an entry of ``x-kubernetes-validations``."""
     return {
         "Rule": rule.get("rule", ""),
         "Message": rule.get("message", ""),

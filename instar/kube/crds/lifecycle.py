@@ -1,7 +1,8 @@
-"""The states a CRD passes through after a write, in a server of one process.
+"""Sequence of status updates of a CRD after a write, until its status is current.
 
-Upstream's controllers race; here the order is fixed to the one watchers usually see. Each
-state is meant to become a revision of its own. Pure: nothing is written here.
+Called by the CRD controller (``server/registry/controllers/crds.py``), which writes each status as
+its own revision, and by ``tools/snapshots/crd_status.py``. Upstream's controllers race; here the
+order is fixed to the one that watchers usually see.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from instar.kube.crds.conditions import (
 
 
 def settling_states(crd: Object, others: Sequence[Object], now: str) -> list[Object]:
-    """The successive ``status`` values of a v1-shaped CRD; empty when it is at rest.
+    """Return the successive ``status`` values of a v1 CRD; empty when its status is current.
 
-    ``others`` are the other CRDs (any group). Whoever frees or takes a name must look at
-    the rest of the group again.
+    ``others`` are the other CRDs (any group). When a CRD frees or takes a name, the caller must
+    reconcile the rest of the group.
     """
     return list(_states(crd, others, now))
 

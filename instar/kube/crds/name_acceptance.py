@@ -1,6 +1,6 @@
-"""Which of a CRD's names it may have, given the names its group already uses.
+"""Decides which names (plural, kind, short names …) a CRD gets, given those in use in its group.
 
-Pure and blind to time and conditions: ``conditions.py`` turns the verdict into status.
+Called by ``conditions.py``, which writes the result into the status, and by the CRD controller.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class NameAcceptance:
 
 
 def names_settled(crd: Object) -> bool:
-    """Whether the wanted names are the accepted ones, so that no other CRD matters."""
+    """Return whether the requested names are the accepted ones, so that no other CRD matters."""
     return same(_tidy(crd["spec"]["names"]), _tidy(crd["status"].get("acceptedNames") or {}))
 
 
 def decide_names(crd: Object, others: Sequence[Object]) -> NameAcceptance | None:
-    """None when the wanted names are the accepted ones: then nothing is looked at.
+    """Return the accepted names and conflicts; None if the requested names are already accepted.
 
-    The CRD's own accepted names count as used, as upstream's do. Of several conflicts the
-    last one checked is the one reported.
+    The CRD's own accepted names count as used, as upstream's do. Of several conflicts the last one
+    checked is reported.
     """
     if names_settled(crd):
         return None
@@ -80,6 +80,6 @@ def _used(crds: Iterable[Object], group: str) -> tuple[set[str], set[str]]:
 
 
 def _tidy(names: Object) -> Object:
-    """Names as Go prints them: plural and kind always, the rest when set."""
+    """Return the names as Go prints them: plural and kind always, the rest when set."""
     out = {name: value for name, value in names.items() if value}
     return {"plural": "", "kind": "", **out}

@@ -1,4 +1,7 @@
-"""Why a stored CRD's schemas are not structural: the content of ``NonStructuralSchema``."""
+"""Content of the ``NonStructuralSchema`` condition: why a stored CRD's schemas are not structural.
+
+Called by ``conditions.py``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from instar.kube.schema.structure.parse import structural_errors
 
 
 def schema_violations(spec: Object) -> tuple[str, str, str]:
-    """Status, reason and message of the condition for a v1 spec; empty texts when all is well."""
+    """Return status, reason and message of the condition for a v1 spec; empty if all are
+    structural."""
     errors: list[FieldError] = []
     if spec.get("preserveUnknownFields"):
         errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))

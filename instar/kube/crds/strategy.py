@@ -1,7 +1,8 @@
-"""What the server itself writes into a CustomResourceDefinition before validating it.
+"""Fields that the server itself sets on a CRD before validation: status, generation,
+storedVersions.
 
-Status on create, generation, storedVersions, the mark of deletion. Works on the internal shape
-unless said otherwise; returns new objects. Judges nothing.
+Called by ``server/registry/kinds/crds.py`` on create, update and delete. Works on the internal form
+unless stated otherwise and returns new objects.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def empty_status() -> Object:
 
 
 def prepare_for_create(internal: Object) -> Object:
-    """Whatever status the client sent is lost; generation starts at 1."""
+    """Discard the client's status; set generation 1."""
     status = empty_status()
     storage = storage_version(internal["spec"])
     if storage is not None:
@@ -37,7 +38,7 @@ def prepare_for_create(internal: Object) -> Object:
 
 
 def prepare_for_update(new: Object, old: Object) -> Object:
-    """Old status kept, generation bumped with the spec, a new storage version recorded."""
+    """Keep the old status, increase the generation with the spec, record a new storage version."""
     generation = old["metadata"].get("generation", 0)
     if not same(new["spec"], old["spec"]):
         generation += 1
@@ -55,7 +56,7 @@ def prepare_for_update(new: Object, old: Object) -> Object:
 
 
 def prepare_status_update(new: Object, old: Object) -> Object:
-    """Only the spec and the generation come from the old object; metadata may change."""
+    """Keep the old spec and generation; metadata may change."""
     generation = old["metadata"].get("generation", 0)
     return {
         **new,
@@ -65,7 +66,8 @@ def prepare_status_update(new: Object, old: Object) -> Object:
 
 
 def mark_deleting(obj: Object, now: str) -> Object:
-    """The first DELETE of a live CRD, in any of the three shapes: date, finalizer, condition."""
+    """Apply the first DELETE of a CRD, in any of the three forms: timestamp, finalizer,
+    condition."""
     metadata = {**obj["metadata"], "deletionTimestamp": now}
     finalizers = list(metadata.get("finalizers") or ())
     if CLEANUP_FINALIZER not in finalizers:

@@ -1,1 +1,2 @@
-"""Validation rules of CustomResourceDefinitions."""
+"""Validation rules of CustomResourceDefinitions; ``crd.py`` and ``update.py`` are the entry
+points."""

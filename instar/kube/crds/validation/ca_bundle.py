@@ -1,4 +1,7 @@
-"""Whether a webhook's ``caBundle`` holds a certificate authority, in upstream's words."""
+"""Checks that a webhook's ``caBundle`` contains a CA certificate, with upstream's messages.
+
+Called by ``conversion.py`` and for the Established condition.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _HEADER = re.compile(rb"^[^\n:]+:", re.MULTILINE)
 
 
 def ca_bundle_problem(bundle: str) -> str | None:
-    """None for a usable or an empty bundle (base64 as in the API)."""
+    """Return the error text; None for a usable or an empty bundle (base64 as in the API)."""
     if not bundle:
         return None
     try:
@@ -34,7 +37,7 @@ def _certificate_blocks(pem: bytes) -> list[bytes]:
 
 
 def _parses(body: bytes) -> bool:
-    # Only here: most servers never see a bundle, and this import is slow.
+    # Imported lazily: most servers never see a bundle, and this import is slow.
     from cryptography import x509
 
     try:

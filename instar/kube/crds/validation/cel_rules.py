@@ -1,4 +1,8 @@
-"""What can be said of ``x-kubernetes-validations`` without compiling them."""
+"""Static checks of ``x-kubernetes-validations``: blank texts, line breaks, reasons, field paths.
+
+Called by ``schema_node.py`` for every schema node. Compilation and cost are checked in
+``kube/schema/cel_rules/check.py``.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ _BROKEN = "must not contain line breaks"
 
 
 def rule_errors(schema: Schema, path: str) -> Iterator[FieldError]:
-    """The static checks of every rule on one node."""
+    """Return the static errors of every rule on one node."""
     for position, rule in enumerate(schema.get(VALIDATIONS) or ()):
         at = index(child(path, VALIDATIONS), position)
         yield from _texts(rule, at)
@@ -32,7 +36,7 @@ def rule_errors(schema: Schema, path: str) -> Iterator[FieldError]:
 
 
 def _texts(rule: Schema, at: str) -> Iterator[FieldError]:
-    """One complaint at most: each makes the next one meaningless."""
+    """Return at most one error, because each makes the next one meaningless."""
     text, message = rule.get("rule", "").strip(), rule.get("message", "")
     shown = message.strip()
     if not text:

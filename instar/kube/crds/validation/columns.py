@@ -1,4 +1,7 @@
-"""Subresources and printer columns of a CRD (internal shape)."""
+"""Validates the subresources and printer columns of a CRD (internal form).
+
+Called by ``crd.py``.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,8 @@ def _column(column: Object, path: str) -> list[FieldError]:
 
 
 def _bounds(json_path: str, path: str) -> list[FieldError]:
-    """A path that cannot be read is upstream's to keep: its column is missing from tables."""
+    """Return an error for a path that exceeds our limits. An invalid path is accepted, as
+    upstream does; its column is missing from tables."""
     try:
         compile_path(json_path)
     except JsonPathTooLong as problem:

@@ -1,4 +1,9 @@
-"""``spec.conversion`` of a CRD (internal shape): strategy, webhook client, review versions."""
+"""Validates ``spec.conversion`` of a CRD (internal form): strategy, webhook client, review
+versions.
+
+Called by ``crd.py``; the rules of webhook clients are also used for admission webhooks
+(``kube/builtin_rules/admission.py``).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,8 @@ _NOT_FOR_NONE = "should not be set when strategy is not set to Webhook"
 def conversion_errors(
     conversion: Object | None, path: str, *, known_review: bool, valid_bundle: bool
 ) -> list[FieldError]:
-    """``known_review`` and ``valid_bundle``: whether those two rules apply to this write."""
+    """Return the errors; ``known_review`` and ``valid_bundle`` tell whether those two rules
+    apply to this write."""
     if conversion is None:
         return []
     errors = _strategy(conversion.get("strategy", ""), child(path, "strategy"))
@@ -58,7 +64,7 @@ def _client(client: Object | None, path: str, valid_bundle: bool) -> list[FieldE
 
 
 def client_errors(client: Object, path: str, *, valid_bundle: bool) -> list[FieldError]:
-    """How a webhook is reached, whichever kind of webhook."""
+    """Return the errors of a webhook client configuration (URL, service, CA bundle)."""
     url, service = client.get("url"), client.get("service")
     errors: list[FieldError] = []
     if (url is None) == (service is None):
@@ -113,7 +119,7 @@ def _url(text: str, path: str) -> list[FieldError]:
 
 def _service(service: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    # Upstream passes name and namespace in the wrong order; its paths are the contract.
+    # Upstream swaps name and namespace in these calls; clients see its paths.
     if not service.get("namespace"):
         errors.append(required(child(path, "name")))
     if not service.get("name"):
@@ -131,7 +137,7 @@ def _service_path(text: str, path: str) -> list[FieldError]:
     if text == "//":
         return [invalid(path, text, "segment[0] may not be empty")]
     problems = [] if text.startswith("/") else ["must start with a '/'"]
-    # The first character goes whatever it is, as upstream does it.
+    # The first character is dropped whatever it is, as upstream does.
     for position, segment in enumerate(text[1:].removesuffix("/").split("/")):
         if not segment:
             problems.append(f"segment[{position}] may not be empty")

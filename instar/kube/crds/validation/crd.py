@@ -1,7 +1,8 @@
-"""A CustomResourceDefinition on its own: every rule, in the order errors are reported.
+"""Validates a whole CustomResourceDefinition, in upstream's order of errors.
 
-Works on the internal shape, so paths are v1beta1's whatever version the client wrote.
-Metadata is the registry's business, but for the rule that ties the name to the spec.
+Called by ``server/registry/kinds/crds.py`` on create (``update.py`` for updates), the reviewer and
+the snapshots. Works on the internal form, so paths are v1beta1's whatever version the client wrote.
+Metadata is validated by the registry, except that the name must match the spec.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _SCOPES = ("Cluster", "Namespaced")
 def validate_create(
     internal: Object, *, version: str = "v1", check_rules: RuleChecker | None = None
 ) -> list[FieldError]:
-    """All that is wrong with a new CRD; ``version`` is the one the client wrote it in."""
+    """Return all errors of a new CRD; ``version`` is the API version that the client used."""
     demands = Demands(internal, None, version)
     return [
         *_name_errors(internal),
@@ -41,7 +42,7 @@ def validate_create(
 
 
 def common_errors(crd: Object, old: Object | None, demands: Demands) -> list[FieldError]:
-    """What is checked after the spec, on create and update alike."""
+    """Return the errors that are checked after the spec, on create and update alike."""
     return [
         *name_format_errors(crd["status"].get("acceptedNames") or {}, "status.acceptedNames"),
         *stored_version_errors(crd),
@@ -105,7 +106,8 @@ def _scope_errors(scope: str, path: str) -> list[FieldError]:
 
 
 def _presence_errors(spec: Object, path: str, demands: Demands) -> list[FieldError]:
-    """Every version needs a schema; where the past excuses it, every served one that prunes."""
+    """Check that every version has a schema; for old CRDs without one, that served versions
+    which prune have one."""
     if (spec.get("validation") or {}).get("openAPIV3Schema") is not None:
         return []
     if not demands.schema_everywhere and spec.get("preserveUnknownFields"):
@@ -150,7 +152,8 @@ def _each_version(
 
 
 def _version_selectable(item: Object, at: str, demands: Demands) -> list[FieldError]:
-    """Upstream looks for the schema in the same place only: a shared one does not count."""
+    """Check a version's selectable fields; upstream does not look into a shared top-level
+    schema."""
     fields, name = item.get("selectableFields"), item.get("name", "")
     if not fields:
         return []

@@ -1,4 +1,7 @@
-"""Reading a URL as Go's ``net/url`` does, with its complaints, as far as a webhook URL needs."""
+"""URL parser with the error messages of Go's ``net/url``, as far as webhook URLs need it.
+
+Called by ``conversion.py``.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class WebhookUrl(NamedTuple):
 
 
 def parse_url(text: str) -> WebhookUrl | str:
-    """The parts of a URL, or Go's error text."""
+    """Return the parts of a URL, or Go's error text."""
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):
         return _failed(text, "net/url: invalid control character in URL")
     rest, _, fragment = text.partition("#")

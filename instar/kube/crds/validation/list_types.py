@@ -1,4 +1,7 @@
-"""``x-kubernetes-list-type``, ``-list-map-keys`` and ``-map-type`` on one schema node."""
+"""Validates ``x-kubernetes-list-type``, ``-list-map-keys`` and ``-map-type`` on one schema node.
+
+Called by ``schema_node.py``.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ _MAP_KEY = "this property is in x-kubernetes-list-map-keys, so it"
 def list_errors(
     schema: Schema, path: str, *, atomic_sets: bool, sound_keys: bool
 ) -> Iterator[FieldError]:
-    """``atomic_sets`` and ``sound_keys`` are the two rules an old object may have relaxed."""
+    """Return the errors; ``atomic_sets`` and ``sound_keys`` are the two rules that an old object
+    may have relaxed."""
     yield from _map_type(schema, path)
     yield from _list_type(schema, path, atomic_sets)
     yield from _keys_need_map(schema, path)
@@ -71,7 +75,8 @@ def _list_type(schema: Schema, path: str, atomic_sets: bool) -> Iterator[FieldEr
 
 
 def set_item_errors(schema: Schema, path: str) -> Iterator[FieldError]:
-    """Items of a set are compared as a whole, so they may not be merged in part."""
+    """Check that set items are atomic or scalar: they are compared as a whole and cannot be
+    merged."""
     items = schema.get("items")
     if schema.get(LIST_TYPE) != "set" or not isinstance(items, Mapping):
         return
@@ -80,7 +85,7 @@ def set_item_errors(schema: Schema, path: str) -> Iterator[FieldError]:
     if items.get("type") == "array" and item_list_type not in (None, "atomic"):
         yield invalid(child(at, LIST_TYPE), item_list_type, _SET_ITEM)
     if items.get("type") == "object" and items.get(MAP_TYPE) != "atomic":
-        # Upstream shows the list type here, though the map type is at fault.
+        # Upstream shows the list type here, though the map type is wrong.
         yield invalid(child(at, MAP_TYPE), item_list_type, _SET_ITEM)
 
 
@@ -128,7 +133,8 @@ def _item_keys(keys: list[str], items: Schema, path: str) -> Iterator[FieldError
 
 
 def key_errors(schema: Schema, path: str) -> Iterator[FieldError]:
-    """A key must always be there and never be null, and so must the item itself."""
+    """Check that map keys are required or defaulted and not nullable, and that items are not
+    nullable."""
     items, list_type = schema.get("items"), schema.get(LIST_TYPE)
     if list_type not in ("set", "map") or not isinstance(items, Mapping):
         return

@@ -1,4 +1,7 @@
-"""Names of a CRD: those it asks for and those it has been given."""
+"""Validates the requested and accepted names of a CRD.
+
+Called by ``crd.py`` and ``update.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ def required_name_errors(names: Object, path: str) -> list[FieldError]:
 
 
 def name_format_errors(names: Object, path: str) -> list[FieldError]:
-    """The rules that hold for accepted names too; empty names are no matter of format."""
+    """Return format errors, which also apply to accepted names; empty names are not checked."""
     errors: list[FieldError] = []
     for field in ("plural", "singular"):
         errors += _label(names.get(field) or "", child(path, field))

@@ -1,8 +1,8 @@
-"""Which rules a write must meet: all of them on create, fewer where the past was laxer.
+"""Which optional CRD rules apply to a write: all on create, fewer on update.
 
-An update may keep wrong what the old object had wrong; a relaxation holds for the whole CRD.
-Requests in ``v1beta1`` meet the older, laxer rules of that version. Everything is worked out
-when first asked for, because most writes never ask.
+``crd.py``, ``schema.py`` and ``update.py`` consult ``Demands``. An update may keep what the old
+object already violated, and a relaxation holds for the whole CRD. Requests in ``v1beta1`` get that
+version's laxer rules. Each option is computed on first use.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STRUCTURAL_ONLY = (
 
 
 class Demands:
-    """``new`` and ``old`` are internal; ``old`` is None on create."""
+    """Rules that apply to a write; ``new`` and ``old`` are internal, ``old`` is None on create."""
 
     def __init__(self, new: Object, old: Object | None, version: str) -> None:
         self._spec: Object = new["spec"]
@@ -48,7 +48,7 @@ class Demands:
 
     @cached_property
     def established(self) -> bool:
-        """Whether scope and kind are fixed by now."""
+        """Whether scope and kind are immutable."""
         return self._old is not None and is_true(self._old["status"], ESTABLISHED)
 
     @cached_property
@@ -79,7 +79,8 @@ class Demands:
 
     @cached_property
     def structural(self) -> bool:
-        """Comes back, whatever the past, with anything that makes sense only in structure."""
+        """Whether schemas must be structural; always if the spec uses a feature that needs
+        structural schemas."""
         if not self._spec.get("preserveUnknownFields"):
             return True
         if has_defaults(self._spec) or any(map(_has_extension, schemas(self._spec))):
@@ -100,7 +101,7 @@ class Demands:
 
     @cached_property
     def no_preserve(self) -> bool:
-        """Whether ``preserveUnknownFields: true`` is refused."""
+        """Whether ``preserveUnknownFields: true`` is rejected."""
         return not self._beta and not (self._old_spec or {}).get("preserveUnknownFields")
 
     @cached_property
@@ -116,14 +117,15 @@ class Demands:
         )
 
     def unchanged_schema(self, version: str) -> bool:
-        """Whether the version has the schema it had; a new one has what all others shared."""
+        """Return whether the version's schema is unchanged; a new version is compared with the
+        old shared one."""
         if self._old_spec is None:
             return False
         new = effective(self._spec, version, "schema")
         return new is not None and same(new, effective(self._old_spec, version, "schema"))
 
     def limits_selectable(self, version: str | None) -> bool:
-        """Whether eight is the limit; None asks about the top-level list."""
+        """Return whether the limit of eight fields applies; None means the top-level list."""
         old_spec = self._old_spec or {}
         if version is None:
             new, old = self._spec.get("selectableFields"), old_spec.get("selectableFields")
@@ -133,12 +135,12 @@ class Demands:
         return not (old and len(old) > MOST and same(new, old))
 
     def _past(self, flaw: Callable[[Schema], bool]) -> bool:
-        """Whether any schema of the old object has the flaw."""
+        """Return whether any schema of the old object has the flaw."""
         return self._old_spec is not None and any(map(flaw, schemas(self._old_spec)))
 
 
 def effective(spec: Object, version: str, field: str) -> Any:
-    """What a version gets for a field that may stand at the top or in the version."""
+    """Return a version's value of a field that may stand at the top level or in the version."""
     top = spec.get("validation" if field == "schema" else field)
     if top is not None:
         return top
@@ -149,7 +151,7 @@ def effective(spec: Object, version: str, field: str) -> Any:
 
 
 def schemas(spec: Object) -> Iterator[Schema]:
-    """Every ``openAPIV3Schema`` of an internal spec, the shared one first."""
+    """Yield every ``openAPIV3Schema`` of an internal spec, the shared one first."""
     for holder in (
         spec.get("validation"),
         *(item.get("schema") for item in spec.get("versions") or ()),
@@ -195,7 +197,7 @@ def _has_unpruned_default(schema: Schema) -> bool:
 
 
 def has_unpruned(errors: list[FieldError]) -> bool:
-    """Whether an error is about a default that pruning would change."""
+    """Return whether an error is about a default that pruning would change."""
     return any(error.code is FieldErrorCode.UNPRUNED_DEFAULT for error in errors)
 
 

@@ -1,7 +1,8 @@
-"""One schema of a CRD: what its root may hold, its structure, its defaults, its rules.
+"""Validates one schema of a CRD: root restrictions, structure, defaults, CEL rules.
 
-The order matters: defaults are looked at only in a structural schema, and rules are compiled
-only where the schema around them is sound. Compilation itself is a function passed in.
+Called by ``crd.py``. Defaults are checked only in a structural schema, and rules are compiled only
+where the schema around them is valid. The rule compiler is passed in
+(``kube/schema/cel_rules/lazy_engine.py``).
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _ROOT_WITH_STATUS = (
 
 
 class RuleChecker(Protocol):
-    """Compiles the rules of a schema and estimates their cost; returns what is wrong.
+    """Compiles the rules of a schema, estimates their cost and returns the errors.
 
-    ``old_rules`` are the rule texts the old object held (they may use newer features);
-    with ``per_expression_limit_waived`` a single expression may be too dear, the total not;
-    ``spoiled`` tells which nodes, by their path, have other problems: their rules are not judged.
+    ``old_rules`` are the rule texts of the old object (they may use newer features). With
+    ``per_expression_limit_waived`` one expression may exceed its cost limit, but not the total.
+    ``spoiled`` tells which nodes, by path, have other errors; their rules are not checked.
     """
 
     def __call__(
@@ -56,7 +57,7 @@ def schema_errors(
     unchanged: bool,
     check_rules: RuleChecker | None,
 ) -> list[FieldError]:
-    """``path`` is the place of the validation, the parent of ``openAPIV3Schema``."""
+    """Return the errors; ``path`` is the parent of ``openAPIV3Schema``."""
     schema = (validation or {}).get("openAPIV3Schema")
     if schema is None:
         return []
@@ -95,7 +96,8 @@ def _root_errors(schema: Schema, at: str, has_status: bool) -> list[FieldError]:
 
 
 def _with_status(schema: Schema, at: str) -> list[FieldError]:
-    """The status part is cut out of the schema, so the root may only say what survives that."""
+    """Check the root keywords of a schema with a status subresource: only those are allowed that
+    still work when the status part is validated alone."""
     for keyword, shown in SCHEMA_FIELDS.items():
         value = schema.get(keyword)
         if value is None or value is False or value in ("", [], {}):
@@ -126,7 +128,7 @@ def _structure_errors(schema: Schema, at: str, demands: Demands) -> list[FieldEr
 
 
 def _with_everything_above(problems: list[FieldError]) -> frozenset[str]:
-    """The places that have a problem at or below them."""
+    """Return the paths that have an error at or below them."""
     places: set[str] = set()
     for problem in problems:
         field = problem.field

@@ -1,4 +1,7 @@
-"""Rules for every node of a CRD's schema, structural or not."""
+"""Validation rules of every node of a CRD's schema, structural or not.
+
+Called by ``schema.py`` and ``options.py``.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,13 @@ _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "de
 
 @dataclass(frozen=True, slots=True)
 class NodeRules:
-    """Which relaxable rules apply, and where in a resource the walk is."""
+    """Which optional rules apply, and the position of the walk in a resource."""
 
     valid_types: bool
     atomic_sets: bool
     sound_keys: bool
     no_defaults: str | None = None
-    """Why defaults are refused here; None where they are welcome."""
+    """Why defaults are forbidden here; None where they are allowed."""
     inside_meta: bool = False
     root: bool = True
 
@@ -45,7 +48,7 @@ class NodeRules:
 
 
 def node_errors(schema: Schema, path: str, rules: NodeRules) -> Iterator[FieldError]:
-    """This node and all below it."""
+    """Return the errors of this node and all nodes below it."""
     yield from _own_errors(schema, path, rules)
     additional = schema.get("additionalProperties")
     if schema.get("properties") and additional is not None and additional is not True:
@@ -105,7 +108,8 @@ def _children(schema: Schema, path: str, rules: NodeRules) -> Iterator[FieldErro
 
 
 def _map_values(below: NodeRules) -> NodeRules:
-    """Inside metadata a map's default could not be told from its pruning."""
+    """Return the rules of map values; inside metadata they may not have defaults, which pruning
+    could drop."""
     if not below.inside_meta or below.no_defaults is not None:
         return below
     return replace(below, no_defaults="inside additionalProperties applying to object metadata")

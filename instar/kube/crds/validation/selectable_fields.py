@@ -1,4 +1,7 @@
-"""Selectable fields: each must name a scalar of the schema, and there may be eight."""
+"""Validates selectable fields: at most eight, each naming a scalar of the schema.
+
+Called by ``crd.py``.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ _WRONG_TYPE = (
 def selectable_errors(
     fields: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], path: str, *, limited: bool
 ) -> list[FieldError]:
-    """``limited`` is off when the old object already had this very list, too long as it is."""
+    """Return the errors; ``limited`` is off when the old object already had the same, too long
+    list."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for position, field in enumerate(fields):
@@ -38,7 +42,7 @@ def selectable_errors(
 
 
 def _field(json_path: str, schema: Mapping[str, Any], at: str, seen: set[str]) -> list[FieldError]:
-    """Adds the normalised path to ``seen``."""
+    """Return the errors of one field; adds its normalised path to ``seen``."""
     where = child(at, "jsonPath")
     if not json_path:
         return [required(where)]

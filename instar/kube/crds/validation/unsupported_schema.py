@@ -1,4 +1,7 @@
-"""Constructs of JSON schema that have no place in the structural form at all."""
+"""Finds JSON schema constructs that cannot be converted to a structural schema.
+
+Called by the CRD validation and before any other code parses a raw schema.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _UNSUPPORTED = {
 
 @once_spotless
 def conversion_problem(schema: Schema) -> str | None:
-    """Why no structural form can be built, if so; the first reason found."""
+    """Return the first reason why no structural form can be built, or None."""
     for node in nodes(schema):
         for keyword, shown in _UNSUPPORTED.items():
             if node.get(keyword) not in (None, "", {}):
@@ -36,7 +39,7 @@ def conversion_problem(schema: Schema) -> str | None:
 
 
 def nodes(schema: Schema) -> Iterator[Schema]:
-    """Every schema inside a schema, itself first, wherever one may stand."""
+    """Yield every schema inside a schema, itself first."""
     yield schema
     for keyword in ("properties", "patternProperties", "definitions", "dependencies"):
         for item in (schema.get(keyword) or {}).values():

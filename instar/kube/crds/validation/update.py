@@ -1,4 +1,7 @@
-"""A CustomResourceDefinition against its past: what may no longer change, what is forgiven."""
+"""Validates updates of a CustomResourceDefinition: all rules of ``crd.py``, plus immutable fields.
+
+Called by ``server/registry/kinds/crds.py`` and the reviewer.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from instar.kube.crds.validation.schema import RuleChecker
 def validate_update(
     new: Object, old: Object, *, version: str = "v1", check_rules: RuleChecker | None = None
 ) -> list[FieldError]:
-    """All that is wrong with ``new`` after ``prepare_for_update``; both internal."""
+    """Return all errors of ``new`` after ``prepare_for_update``; both are internal."""
     demands = Demands(new, old, version)
     return [
         *spec_errors(new["spec"], demands, check_rules),
@@ -23,7 +26,7 @@ def validate_update(
 
 
 def validate_status_update(new: Object, old: Object) -> list[FieldError]:
-    """Only the form of accepted names; stored versions and conditions are taken on trust."""
+    """Return format errors of accepted names; stored versions and conditions are not validated."""
     return name_format_errors(new["status"].get("acceptedNames") or {}, "status.acceptedNames")
 
 

@@ -1,4 +1,7 @@
-"""``spec.versions`` of a CRD (internal shape): names, warnings, shared and single values."""
+"""Validates ``spec.versions`` of a CRD (internal form): names, storage flag, deprecation warnings.
+
+Called by ``crd.py``.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,8 @@ def _warning_problems(warning: str) -> Iterator[str]:
 
 
 def exclusion_errors(spec: Object, path: str) -> list[FieldError]:
-    """A value stands at the top or in the versions, never both, never the same everywhere."""
+    """Check that a field is at the top level or in the versions, not both, and not equal in all
+    versions."""
     versions = spec.get("versions") or []
     errors: list[FieldError] = []
     for field, (top, plural, _) in _SHARED.items():
@@ -78,7 +82,8 @@ def _all_identical(values: list[Any]) -> bool:
 
 
 def version_list_errors(spec: Object, path: str) -> list[FieldError]:
-    """Unique names, one storage version, and the legacy ``version`` that names the first."""
+    """Check for unique names, one storage version, and a legacy ``version`` that names the first
+    one."""
     versions = spec.get("versions") or []
     names = [item.get("name", "") for item in versions]
     at, value = child(path, "versions"), versions_value(versions)
@@ -98,7 +103,7 @@ def version_list_errors(spec: Object, path: str) -> list[FieldError]:
 
 
 def stored_version_errors(crd: Object) -> list[FieldError]:
-    """What has been stored must stay readable."""
+    """Check that every stored version is still in ``spec.versions``."""
     path = "status.storedVersions"
     stored = crd["status"].get("storedVersions") or []
     versions = crd["spec"].get("versions") or []
