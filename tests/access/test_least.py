@@ -42,14 +42,14 @@ uses = st.lists(
 def test_rules_cover_what_was_done_and_nothing_else(done: list[RequestUse]) -> None:
     rules = rules_for(done)
     for use in done:
-        assert any(matches(rule, use.asked()) for rule in rules)
+        assert any(matches(rule, use.attributes()) for rule in rules)
     did = {use._replace(namespace="") for use in done}
     for verb in ("get", "list", "create", "use", "delete"):
         for group in ("", "ex.io"):
             for resource in ("foos", "bars"):
                 for subresource in ("", "status"):
                     other = RequestUse(verb, group, resource, subresource)
-                    covered = any(matches(rule, other.asked()) for rule in rules)
+                    covered = any(matches(rule, other.attributes()) for rule in rules)
                     assert covered == (other in did)
 
 
@@ -61,7 +61,7 @@ def test_manifests_grant_it_where_it_was_done(done: list[RequestUse]) -> None:
         (policy.put_binding if obj["kind"].endswith("Binding") else policy.put_role)(place, obj)
     robot = User("system:serviceaccount:d:robot")
     for use in done:
-        assert explain(policy, use.asked()._replace(user=robot)).allowed
+        assert explain(policy, use.attributes()._replace(user=robot)).allowed
 
 
 def test_resources_that_need_the_same_share_a_rule() -> None:

@@ -1,1 +1,1 @@
-"""Who asks for what, and whether it is granted. Knows no HTTP and no object."""
+"""Authorization: request attributes, authorizers, RBAC and impersonation, as pure functions."""

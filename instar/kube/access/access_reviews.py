@@ -1,4 +1,7 @@
-"""Access reviews as values: what is wrong with one, and the question it asks. Pure."""
+"""SubjectAccessReview objects: validation, and the attributes to authorize.
+
+Called by ``server/access/reviews.py``, which asks the authorizer.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,8 @@ def _shown(path: Object) -> Object:
 
 
 def selector_troubles(spec: Object) -> Iterator[str]:
-    """Selectors nobody here looks at; that one makes no sense is told nevertheless."""
+    """Yield errors of the review's selectors. They do not affect the decision, but upstream
+    reports invalid ones."""
     resource = spec.get("resourceAttributes") or {}
     for name in _SELECTORS:
         ignored = _ignored(name, resource.get(name) or {})
@@ -79,7 +83,7 @@ def selector_troubles(spec: Object) -> Iterator[str]:
 
 
 def selector_size(spec: Object) -> int:
-    """Characters that ``selector_troubles`` parses: anybody may send many of them."""
+    """Return the characters that ``selector_troubles`` parses, because any client may send many."""
     resource = spec.get("resourceAttributes") or {}
     return sum(len((resource.get(name) or {}).get("rawSelector") or "") for name in _SELECTORS)
 
@@ -99,8 +103,9 @@ def _ignored(name: str, selector: Object) -> str:
     return "partially ignored" if good else "ignored"
 
 
-def asked_of(spec: Object, user: User) -> Attributes:
-    """The question, taken literally: groups are not added, an empty namespace is the cluster."""
+def attributes_of_review(spec: Object, user: User) -> Attributes:
+    """Return the attributes of the review, literally: no groups are added, an empty namespace is
+    the cluster."""
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes") or {}
     if resource is None:
         return Attributes(user, path.get("verb") or "", path=path.get("path") or "")

@@ -1,7 +1,7 @@
-"""A request's attributes: who, which verb, what, where. One value, made once per request.
+"""``Attributes``: user, verb, resource, namespace and name of a request.
 
-Authorizer, usage counter, access log, metrics and admission all take it; nobody parses a path
-twice. Knows neither HTTP nor storage.
+Built once per request by ``server/app.py``; the authorizer, the usage counter, the access log,
+metrics and admission all use it, so that the path is parsed only once.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _ACCOUNTS = "system:serviceaccounts"
 
 
 def account_name(namespace: str, name: str) -> str:
-    """What a ServiceAccount is called as a user."""
+    """Return the user name of a ServiceAccount."""
     return f"{ACCOUNT_PREFIX}{namespace}:{name}"
 
 
 def account_of(user: str) -> tuple[str, str] | None:
-    """(namespace, name) of a ServiceAccount's user name; None for another's."""
+    """Return (namespace, name) of a ServiceAccount's user name; None for other users."""
     namespace, colon, name = user.removeprefix(ACCOUNT_PREFIX).partition(":")
     well = user.startswith(ACCOUNT_PREFIX) and colon and namespace and name and ":" not in name
     return (namespace, name) if well else None
@@ -47,7 +47,8 @@ def account_groups(namespace: str) -> tuple[str, ...]:
 
 
 class Attributes(NamedTuple):
-    """``resource`` is empty for a request that names none, and then ``path`` is what counts."""
+    """Attributes of a request; ``resource`` is empty for a non-resource request, and then
+    ``path`` counts."""
 
     user: User
     verb: str
@@ -61,12 +62,13 @@ class Attributes(NamedTuple):
 
     @property
     def long_running(self) -> bool:
-        """Whether the answer has no end of its own: it is neither counted nor timed as others."""
+        """Return whether the request is long-running (watch and such); those are not counted and
+        timed like others."""
         return self.verb in _LONG_VERBS or self.subresource in _LONG_SUBRESOURCES
 
 
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
-"""Whoever shows no credential, where that is allowed."""
+"""The user of requests without credentials, where anonymous access is enabled."""
 
 OURSELVES = Attributes(User("system:apiserver", (ADMIN_GROUP, AUTHENTICATED)), "")
-"""What the server does by itself is asked for by nobody else."""
+"""Attributes of the server's own writes."""

@@ -1,4 +1,8 @@
-"""Whether a request is granted: the seam every kind of authorisation stands behind."""
+"""The Authorizer interface, its simple implementations, and the chain that combines them.
+
+Used by ``server/app.py`` for every request; RBAC (``rbac/authorizer.py``) and the webhook
+authorizer implement it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ Rules = list[dict[str, list[str]]]
 class AuthzVerdict(Enum):
     ALLOW = auto()
     DENY = auto()
-    """Nobody else is asked."""
+    """A final denial: later authorizers are not consulted."""
     NO_OPINION = auto()
 
 
@@ -25,7 +29,7 @@ class AuthzDecision(NamedTuple):
     verdict: AuthzVerdict
     reason: str = ""
     error: str = ""
-    """What kept an authorizer from deciding."""
+    """Error that kept an authorizer from deciding."""
 
     @property
     def allowed(self) -> bool:
@@ -45,44 +49,44 @@ class UserRules(NamedTuple):
 
 
 class Authorizer(Protocol):
-    def decide(self, asked: Attributes) -> AuthzDecision | None:
-        """At once; None where somebody far away has to be asked."""
+    def decide(self, attributes: Attributes) -> AuthzDecision | None:
+        """Decide at once; None if a remote authorizer must be called (``ask``)."""
         ...
 
-    async def ask(self, asked: Attributes) -> AuthzDecision:
-        """The same, with all the time it takes."""
+    async def ask(self, attributes: Attributes) -> AuthzDecision:
+        """Decide, with a remote call if necessary."""
         ...
 
     def rules(self, user: User, namespace: str) -> UserRules: ...
 
-    def used(self, asked: Attributes) -> None:
-        """What was allowed is done now."""
+    def used(self, attributes: Attributes) -> None:
+        """Record that an allowed request is carried out."""
         ...
 
 
 class Recorder(Protocol):
-    """Keeps what was done."""
+    """Records requests that were carried out."""
 
-    def note(self, asked: Attributes) -> None: ...
+    def note(self, attributes: Attributes) -> None: ...
 
 
 class Immediate(ABC):
-    """An authorizer that knows all it needs."""
+    """Base of authorizers that decide without I/O."""
 
     @abstractmethod
-    def decide(self, asked: Attributes) -> AuthzDecision: ...
+    def decide(self, attributes: Attributes) -> AuthzDecision: ...
 
-    async def ask(self, asked: Attributes) -> AuthzDecision:
-        return self.decide(asked)
+    async def ask(self, attributes: Attributes) -> AuthzDecision:
+        return self.decide(attributes)
 
-    def used(self, asked: Attributes) -> None:
+    def used(self, attributes: Attributes) -> None:
         return
 
 
 class AlwaysAllow(Immediate):
-    """Everyone who is known may do everything."""
+    """Allows every request."""
 
-    def decide(self, asked: Attributes) -> AuthzDecision:
+    def decide(self, attributes: Attributes) -> AuthzDecision:
         return ALLOWED
 
     def rules(self, user: User, namespace: str) -> UserRules:
@@ -91,7 +95,7 @@ class AlwaysAllow(Immediate):
 
 
 class DenyAllAuthorizer(Immediate):
-    def decide(self, asked: Attributes) -> AuthzDecision:
+    def decide(self, attributes: Attributes) -> AuthzDecision:
         return AuthzDecision(AuthzVerdict.NO_OPINION, "Everything is forbidden.")
 
     def rules(self, user: User, namespace: str) -> UserRules:
@@ -99,9 +103,9 @@ class DenyAllAuthorizer(Immediate):
 
 
 class Abstaining(Immediate):
-    """A mode that is about parts this server does not have (``Node``)."""
+    """Authorization mode for components that this server does not have (``Node``): no opinion."""
 
-    def decide(self, asked: Attributes) -> AuthzDecision:
+    def decide(self, attributes: Attributes) -> AuthzDecision:
         return AuthzDecision(AuthzVerdict.NO_OPINION)
 
     def rules(self, user: User, namespace: str) -> UserRules:
@@ -111,38 +115,40 @@ class Abstaining(Immediate):
 
 
 class Authorizers:
-    """One after the other: the first who allows or denies decides. Before all of them stands the
-    rule no object can take away: ``system:masters`` may do everything."""
+    """Authorizer chain: the first that allows or denies decides.
+
+    Before all of them ``system:masters`` is allowed everything, which no object can revoke.
+    """
 
     def __init__(self, several: Sequence[Authorizer], recorder: Recorder | None = None) -> None:
         self._several = tuple(several)
         self.recorder = recorder
 
-    def used(self, asked: Attributes) -> None:
+    def used(self, attributes: Attributes) -> None:
         if self.recorder is not None:
-            self.recorder.note(asked)
+            self.recorder.note(attributes)
 
-    def decide(self, asked: Attributes) -> AuthzDecision | None:
-        if ADMIN_GROUP in asked.user.groups:
+    def decide(self, attributes: Attributes) -> AuthzDecision | None:
+        if ADMIN_GROUP in attributes.user.groups:
             return ALLOWED
         undecided = []
         for one in self._several:
-            decision = one.decide(asked)
+            decision = one.decide(attributes)
             if decision is None or decision.verdict is not AuthzVerdict.NO_OPINION:
                 return decision
             undecided.append(decision)
-        return _nobody(undecided)
+        return _no_opinion(undecided)
 
-    async def ask(self, asked: Attributes) -> AuthzDecision:
-        if ADMIN_GROUP in asked.user.groups:
+    async def ask(self, attributes: Attributes) -> AuthzDecision:
+        if ADMIN_GROUP in attributes.user.groups:
             return ALLOWED
         undecided = []
         for one in self._several:
-            decision = one.decide(asked) or await one.ask(asked)
+            decision = one.decide(attributes) or await one.ask(attributes)
             if decision.verdict is not AuthzVerdict.NO_OPINION:
                 return decision
             undecided.append(decision)
-        return _nobody(undecided)
+        return _no_opinion(undecided)
 
     def rules(self, user: User, namespace: str) -> UserRules:
         held = [one.rules(user, namespace) for one in self._several]
@@ -154,7 +160,7 @@ class Authorizers:
         )
 
 
-def _nobody(undecided: list[AuthzDecision]) -> AuthzDecision:
+def _no_opinion(undecided: list[AuthzDecision]) -> AuthzDecision:
     if len(undecided) == 1:
         return undecided[0]
     reasons = "\n".join(one.reason for one in undecided if one.reason)
@@ -162,49 +168,54 @@ def _nobody(undecided: list[AuthzDecision]) -> AuthzDecision:
     return AuthzDecision(AuthzVerdict.NO_OPINION, reasons, errors)
 
 
-async def authorize(authorizer: Authorizer, asked: Attributes) -> None:
-    """Raises ``Forbidden`` with upstream's sentence."""
-    grant(authorizer, asked, authorizer.decide(asked) or await authorizer.ask(asked))
+async def authorize(authorizer: Authorizer, attributes: Attributes) -> None:
+    """Decide on a request. Raises ``Forbidden`` with upstream's message."""
+    grant(authorizer, attributes, authorizer.decide(attributes) or await authorizer.ask(attributes))
 
 
 def grant(
     authorizer: Authorizer,
-    asked: Attributes,
+    attributes: Attributes,
     decision: AuthzDecision,
     note: Callable[[AuthzDecision], None] | None = None,
 ) -> None:
-    """Raises ``Forbidden`` where that was the decision. ``note`` is told what was decided."""
+    """Raise ``Forbidden`` if the request was denied. ``note`` receives the decision."""
     if note is not None:
         note(decision)
     if decision.verdict is not AuthzVerdict.ALLOW:
-        raise refused(asked, decision)
-    authorizer.used(asked)
+        raise refused(attributes, decision)
+    authorizer.used(attributes)
 
 
-def refused(asked: Attributes, decision: AuthzDecision) -> ApiError:
+def refused(attributes: Attributes, decision: AuthzDecision) -> ApiError:
     if decision.error and decision.verdict is AuthzVerdict.NO_OPINION:
-        return Unclassified(f'Internal Server Error: "{asked.path}": {decision.error}')
-    told = f": {decision.reason}" if decision.reason else ""
-    if not asked.resource:
+        return Unclassified(f'Internal Server Error: "{attributes.path}": {decision.error}')
+    reason = f": {decision.reason}" if decision.reason else ""
+    if not attributes.resource:
         text = (
-            f"forbidden: User {go_quote(asked.user.name)} cannot {asked.verb} path "
-            f"{go_quote(asked.path)}"
+            f"forbidden: User {go_quote(attributes.user.name)} cannot {attributes.verb} path "
+            f"{go_quote(attributes.path)}"
         )
-        return AccessDenied(_escaped(text) + told, details={})
-    resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
+        return AccessDenied(_escaped(text) + reason, details={})
+    resource = (
+        f"{attributes.resource}/{attributes.subresource}"
+        if attributes.subresource
+        else attributes.resource
+    )
     where = (
-        f" in the namespace {go_quote(asked.namespace)}"
-        if asked.namespace
+        f" in the namespace {go_quote(attributes.namespace)}"
+        if attributes.namespace
         else " at the cluster scope"
     )
-    named = f" {go_quote(asked.name)}" if asked.name else ""
-    details = {"name": asked.name, "group": asked.group, "kind": asked.resource}
+    named = f" {go_quote(attributes.name)}" if attributes.name else ""
+    details = {"name": attributes.name, "group": attributes.group, "kind": attributes.resource}
     text = (
-        f"User {go_quote(asked.user.name)} cannot {asked.verb} resource {go_quote(resource)} in "
-        f"API group {go_quote(asked.group)}{where}"
+        f"User {go_quote(attributes.user.name)} cannot {attributes.verb} resource "
+        f"{go_quote(resource)} in API group {go_quote(attributes.group)}{where}"
     )
     return AccessDenied(
-        f"{qualified(asked.resource, asked.group)}{named} is forbidden: {_escaped(text)}{told}",
+        f"{qualified(attributes.resource, attributes.group)}{named} is forbidden: "
+        f"{_escaped(text)}{reason}",
         details={name: value for name, value in details.items() if value},
     )
 

@@ -1,5 +1,7 @@
-"""What is asked of admission: which requests a configuration means, and what it is told of them.
+"""Admission rules as pure functions: which requests a webhook or policy matches, and what it
+receives.
 
-Pure: rules, selectors, the AdmissionRequest document, match conditions. Who is asked (webhooks,
-policies), where objects come from and how they are converted is not known here.
+Rules, selectors, match conditions, the AdmissionRequest document and the evaluation of CEL
+expressions. ``server/registry/admission`` calls the webhooks and policies and supplies the objects
+in each version.
 """

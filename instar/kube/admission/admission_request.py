@@ -1,4 +1,7 @@
-"""The AdmissionRequest: a request as webhooks and expressions are told of it."""
+"""Builder of the AdmissionRequest document that webhooks and CEL expressions receive.
+
+Called by ``server/registry/admission/request_view.py`` and the reviewer.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,23 @@ from instar.kube.admission.match_rules import MatchedRequest, RequestEndpoint
 
 
 def request_document(
-    asked: MatchedRequest,
+    request: MatchedRequest,
     matched: RequestEndpoint,
     user: Object,
     options: Object | None,
     *,
     dry_run: bool,
 ) -> Object:
-    """All of it but ``uid`` and the objects. ``user`` is ``user_info``'s; what is empty is not
-    there, but for ``options``."""
-    own = asked.endpoint
+    """Return the request without ``uid`` and the objects. ``user`` comes from ``user_info``;
+    empty fields are left out, except ``options``."""
+    own = request.endpoint
     found: Object = {"kind": _kind(matched), "resource": _resource(matched)}
-    _set(found, "subResource", asked.subresource)
+    _set(found, "subResource", request.subresource)
     found |= {"requestKind": _kind(own), "requestResource": _resource(own)}
-    _set(found, "requestSubResource", asked.subresource)
-    _set(found, "name", asked.name)
-    _set(found, "namespace", asked.namespace)
-    found["operation"] = asked.operation
+    _set(found, "requestSubResource", request.subresource)
+    _set(found, "name", request.name)
+    _set(found, "namespace", request.namespace)
+    found["operation"] = request.operation
     found["userInfo"] = user
     found["dryRun"] = dry_run
     found["options"] = options
@@ -43,7 +46,8 @@ def user_info(user: User) -> Object:
 
 
 def options_document(kind: str, **given: Any) -> Object:
-    """An options object; what is None or empty was not given. ``kind`` is CreateOptions, …"""
+    """Return an options object (``kind`` is CreateOptions, …); None and empty values are left
+    out."""
     found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
     for name, value in given.items():
         if value not in (None, "", [], {}):

@@ -1,7 +1,8 @@
-"""One expression of admission: text in, something to run or the reason why not out.
+"""Compiles one CEL expression of an admission policy or match condition.
 
-What is stored may hold an expression that no longer compiles; it is kept with its problem and fails
-when it is run, as the failure policy wants it.
+Called by the policy programs and by the validation of policy objects. A stored expression may no
+longer compile; it is kept with its error and fails when it is run, so that the failure policy
+applies.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ class AdmissionExpression(NamedTuple):
     source: str
     runner: CelRunner | None
     problem: str = ""
-    """Why it cannot run; empty when it can."""
+    """Compile error; empty if there is none."""
     type: Type = DYN
     reads: frozenset[str] = frozenset()
-    """Variables of the environment it names."""
+    """Variables of the environment that the expression uses."""
 
 
 def compile_expression(
@@ -48,7 +49,8 @@ def compile_expression(
     *,
     builds: bool = False,
 ) -> AdmissionExpression:
-    """``builds``: whether it may build objects and patches, as mutations do."""
+    """Compile an expression. ``builds``: whether it may construct objects and patches, as
+    mutations do."""
     types, library = (type_named, MUTATION) if builds else (no_types, KUBERNETES)
     try:
         checked = analyse(source, names, types=types, library=library)
@@ -65,8 +67,8 @@ def compile_expression(
 
 def _mismatch(returns: Sequence[Type], found: Type) -> str:
     wanted = [type_text(each) for each in returns]
-    told = wanted[0] if len(wanted) == 1 else f"one of [{' '.join(wanted)}]"
-    return f"must evaluate to {told} but got {type_text(found)}"
+    expected = wanted[0] if len(wanted) == 1 else f"one of [{' '.join(wanted)}]"
+    return f"must evaluate to {expected} but got {type_text(found)}"
 
 
 def type_text(type: Type) -> str:

@@ -1,11 +1,11 @@
-"""Expressions run under a meter: what each may cost, what all of a phase may cost together.
+"""Evaluates admission expressions within cost and time limits.
 
-A phase is what upstream evaluates with one budget and one set of variables: the match conditions,
-the validations, the annotations, one mutation. Variables are computed when an expression first
-reads them, once per phase, and what they cost is the phase's.
+Called by the policy programs and match conditions. A phase (match conditions, validations,
+annotations, one mutation) shares one cost budget and one set of variables, as upstream does;
+variables are computed on first use and charged to the phase.
 
-On the event loop there is little time. ``TooLongHere`` says that more is needed; nothing has
-happened then but work, and the same is done again in a thread, where there is enough.
+On the event loop the time limit is short. ``TooLongHere`` means that more is needed: the caller
+discards the work and repeats it in a thread.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ CALL_LIMIT: Final = 1_000_000
 PHASE_BUDGET: Final = 10_000_000
 CONDITIONS_BUDGET: Final = 2_500_000
 LOOP_TIME: Final = 0.005
-"""Seconds on the event loop; what a policy asks of an object usually takes a thousandth of it."""
+"""Seconds on the event loop; a policy on one object usually takes a thousandth of it."""
 TIME_LIMIT: Final = 5.0
-"""Seconds of processor time for one policy on one object: where work outruns its price."""
+"""Seconds of processor time for one policy on one object, in case work takes longer than its
+estimated cost."""
 _LOOK_EVERY = 20_000
-"""Cost units between two looks at the clock: some milliseconds."""
+"""Cost units between two checks of the clock: some milliseconds."""
 _AT_ONCE = -1.0
-"""A deadline that the first look at the clock finds over."""
+"""A deadline in the past, which the first check of the clock finds exceeded."""
 _VARIABLES_AT = ORDER.index(VARIABLES)
 _OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -55,7 +56,7 @@ _OUT_OF_BUDGET = (
 
 
 class Error(StrEnum):
-    """What an evaluation that failed counts as."""
+    """Category of a failed evaluation."""
 
     COMPILE = "compile_error"
     INVALID = "invalid_error"
@@ -68,18 +69,18 @@ class Failed(NamedTuple):
 
 
 class OutOfBudget(Exception):
-    """The phase's budget is gone; nothing further runs."""
+    """The phase's budget is exceeded; no further expression runs."""
 
     def __init__(self) -> None:
         super().__init__(_OUT_OF_BUDGET)
 
 
 class TooLongHere(Exception):
-    """Not for the event loop."""
+    """The evaluation takes too long for the event loop."""
 
 
 class ExpressionInputs(NamedTuple):
-    """What is asked about. ``None`` is CEL's null."""
+    """Input values of expressions. ``None`` is CEL's null."""
 
     obj: Any
     old: Any
@@ -91,7 +92,7 @@ class ExpressionInputs(NamedTuple):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> ExpressionInputs:
-        """By name; what is absent is null."""
+        """Build from values by name; absent ones are null."""
         get = values.get
         return cls(
             get(OBJECT),
@@ -104,7 +105,8 @@ class ExpressionInputs(NamedTuple):
         )
 
     def values(self) -> list[Any]:
-        """In the order expressions take them; the last place is the variables'."""
+        """Return the values in the order that expressions take them; the last one is the
+        variables."""
         return [
             self.obj,
             self.old,
@@ -132,13 +134,15 @@ _UNBOUND_CHECK = ResourceCheck(_unbound("authorizer.requestResource"), CelAuthzQ
 
 
 class Meter:
-    """One policy on one object: what an expression may cost, and how long all may take."""
+    """Cost and time limits of one policy on one object."""
 
     __slots__ = ("_deadline", "_hurried", "_next_look", "_spent")
 
     def __init__(self, *, hurried: bool = True, asks: bool = False) -> None:
-        """``hurried``: on the event loop. ``asks``: for permissions, which is dear and quick: only
-        the clock tells how long it takes. Elsewhere the price does, and no clock is asked."""
+        """``hurried``: on the event loop. ``asks``: expressions call the authorizer, which has a
+        high cost but is fast, so only the clock limits it. Otherwise the cost does, and the
+        clock is not read.
+        """
         self._hurried = hurried
         self._spent, self._next_look = 0, _LOOK_EVERY
         self._deadline = _AT_ONCE
@@ -146,7 +150,7 @@ class Meter:
             self._deadline = thread_time() + (LOOP_TIME if hurried else TIME_LIMIT)
 
     def run(self, expression: AdmissionExpression, values: Sequence[Any]) -> tuple[Any, int]:
-        """The value or the ``CelError`` it ended in, and the cost; raises ``TooLongHere``."""
+        """Return the value, or the ``CelError``, and the cost. Raises ``TooLongHere``."""
         runner = expression.runner
         assert runner is not None
         try:
@@ -166,7 +170,7 @@ class Meter:
 
 
 class CostPhase:
-    """Expressions that share a budget and what the policy's variables came to."""
+    """Expressions that share a budget and the values of the policy's variables."""
 
     __slots__ = ("_composed", "_meter", "_remaining", "_values")
 
@@ -184,8 +188,8 @@ class CostPhase:
             self._values[_VARIABLES_AT] = LazyValue(computed, VARIABLES_TYPE)
 
     def close(self) -> None:
-        """Nothing more will run. Variables see variables: without this only Python's collector
-        would find that nobody needs them any more."""
+        """Release the variables. They refer to each other, so without this call only the garbage
+        collector would free them."""
         self._values.clear()
 
     @property
@@ -193,7 +197,7 @@ class CostPhase:
         return self._remaining
 
     def run(self, expression: AdmissionExpression) -> Any:
-        """The value, or ``Failed``; raises ``OutOfBudget``."""
+        """Return the value, or ``Failed``. Raises ``OutOfBudget``."""
         if expression.problem:
             return Failed(f"compilation error: {expression.problem}", Error.COMPILE)
         value, cost = self._meter.run(expression, self._values)

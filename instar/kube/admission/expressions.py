@@ -1,7 +1,9 @@
-"""What an expression of admission can name: variables, their types, and their order in a program.
+"""Variables of admission expressions (``object``, ``request``, ``params`` …), their types and
+order.
 
-``request`` and ``namespaceObject`` have types of their own; objects and parameters are of any type,
-whatever schema they have. Only type checking (``type_checking.py``) looks at schemas.
+Called by ``compile.py`` and the policy programs. ``request`` and ``namespaceObject`` have fixed
+types; objects and parameters are dynamic. Only type checking (``policies/type_checking.py``) uses
+the types of schemas.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ def declared(
     object_type: Type = DYN,
     params_type: Type = DYN,
 ) -> dict[str, Type]:
-    """What an expression may name, but for the policy's own variables."""
+    """Return the variables that an expression may use, without the policy's own variables."""
     found: dict[str, Type] = {
         OBJECT: object_type,
         OLD_OBJECT: object_type,
@@ -111,12 +113,12 @@ def declared(
 
 
 def with_variables(names: Mapping[str, Type], variables: Mapping[str, Type]) -> dict[str, Type]:
-    """The same with the variables known so far."""
+    """Add the policy variables that are declared so far."""
     return {**names, VARIABLES: record(VARIABLES_TYPE, variables)}
 
 
 def shown_namespace(namespace: Mapping[str, object] | None) -> dict[str, object] | None:
-    """A namespace as expressions see it: without owners and without who wrote which field."""
+    """Return a namespace as expressions see it: without ownerReferences and managedFields."""
     if namespace is None:
         return None
     held = namespace.get("metadata")

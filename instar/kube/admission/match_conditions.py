@@ -1,7 +1,7 @@
-"""Match conditions: expressions that say whether a webhook or a policy wants a request at all.
+"""Match conditions: CEL expressions that decide whether a webhook or policy gets a request.
 
-Each is compiled once. All are evaluated, whatever the others say: one that is false outweighs
-one that failed.
+Called by ``server/registry/admission`` for webhooks and by the policy programs. Expressions are
+compiled once. All are evaluated; a false one takes precedence over a failed one.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from instar.kube.admission.evaluation import (
 from instar.kube.admission.expressions import ASKING, declared
 
 BUDGET = 2_500_000
-"""Cost of all conditions of a webhook or policy together."""
+"""Cost budget of all conditions of a webhook or policy together."""
 
 
 class Matched(NamedTuple):
-    """Whether all conditions hold; ``errors`` only where none is known to be false."""
+    """Whether all conditions are true; ``errors`` only if none is false."""
 
     holds: bool
     errors: tuple[str, ...] = ()
     error: Error = Error.INVALID
-    """What the first of them counts as."""
+    """Category of the first error."""
 
     @property
     def text(self) -> str:
-        """Of the errors, as Go prints several that are collected: each once, in brackets."""
+        """Return the errors as Go prints an aggregate: each once, in brackets."""
         texts = list(dict.fromkeys(self.errors))
         return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 _KEPT: Remembered[tuple[str, bool], AdmissionExpression] = Remembered(1 << 20)
-"""By the length of their texts: every write asks for all of them, and there may be thousands."""
+"""Weighed by the length of their texts: every write needs all of them, and there may be
+thousands."""
 
 
 def _compiled(text: str, params: bool) -> AdmissionExpression:
@@ -57,7 +58,7 @@ def _compiled(text: str, params: bool) -> AdmissionExpression:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Those of one webhook or policy; falsy when there are none."""
+    """The conditions of one webhook or policy; falsy when there are none."""
 
     expressions: tuple[str, ...]
     params: bool = False
@@ -67,12 +68,12 @@ class Conditions:
 
     @property
     def reads(self) -> frozenset[str]:
-        """What they name."""
+        """Return the variables that they use."""
         found = (_compiled(text, self.params).reads for text in self.expressions)
         return frozenset().union(*found)
 
     async def matched(self, values: Mapping[str, Any]) -> Matched:
-        """``values`` by variable; absent ones are null."""
+        """Evaluate on ``values`` by variable name; absent ones are null."""
         inputs = ExpressionInputs.of(values)
         try:
             return self.match(Meter(asks=ASKING in self.reads), inputs)
@@ -80,8 +81,8 @@ class Conditions:
             return await offload.apart(lambda: self.match(Meter(hurried=False), inputs))
 
     def match(self, meter: Meter, inputs: ExpressionInputs) -> Matched:
-        """Raises ``TooLongHere`` where the meter is the loop's. Upstream shows conditions no
-        namespace."""
+        """Evaluate with a meter. Raises ``TooLongHere`` on the event loop. Conditions get no
+        namespace object, as upstream."""
         if not self.expressions:
             return _HOLDS
         phase = CostPhase(meter, inputs._replace(namespace=None), budget=BUDGET)

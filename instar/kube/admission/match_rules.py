@@ -1,6 +1,6 @@
-"""Rules of webhook configurations and policies: whether one means a request.
+"""Rules of webhook configurations and policies: operations, groups, versions, resources, scope.
 
-One truth for every kind that has rules, and for tools that only wonder whether one would match.
+Called by ``matching.py``, and by the reviewer to predict whether a rule would match.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class RequestEndpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MatchedRequest:
-    """What rules look at."""
+    """The parts of a request that rules look at."""
 
     operation: str
     endpoint: RequestEndpoint
     subresource: str = ""
     namespace: str = ""
-    """Of a Namespace, its own name."""
+    """For a Namespace its own name."""
     name: str = ""
     equivalents: tuple[RequestEndpoint, ...] = ()
-    """The same at every version, in the order they are registered."""
+    """The same resource at every version, in the order of registration."""
 
     @property
     def is_namespace(self) -> bool:
@@ -55,27 +55,27 @@ class AdmissionRule:
     groups: frozenset[str]
     versions: frozenset[str]
     resources: tuple[tuple[str, str], ...]
-    """Plural and subresource, both may be ``*``."""
+    """Plural and subresource; both may be ``*``."""
     scope: str = EVERY
     names: frozenset[str] = frozenset()
-    """Of objects; none is any. Only policies have them."""
+    """Object names; empty means any. Only policies have them."""
 
-    def matches(self, asked: MatchedRequest, endpoint: RequestEndpoint) -> bool:
-        """Whether it means the request, were it made at ``endpoint``."""
+    def matches(self, request: MatchedRequest, endpoint: RequestEndpoint) -> bool:
+        """Return whether the rule matches the request as if it were made at ``endpoint``."""
         return (
-            self.scope in (EVERY, asked.scope)
-            and _has(self.operations, asked.operation)
+            self.scope in (EVERY, request.scope)
+            and _has(self.operations, request.operation)
             and _has(self.groups, endpoint.group)
             and _has(self.versions, endpoint.version)
-            and self._has_resource(endpoint.resource, asked.subresource)
-            and (not self.names or asked.name in self.names)
+            and self._has_resource(endpoint.resource, request.subresource)
+            and (not self.names or request.name in self.names)
         )
 
     def may_mean(
         self, operation: str, groups: Collection[str], plural: str, subresource: str
     ) -> bool:
-        """Whether it could match at any version, whatever the object: for who sorts out rules
-        that are about something else."""
+        """Return whether it could match at any version and for any object, to skip rules about
+        other resources."""
         return (
             _has(self.operations, operation)
             and any(_has(self.groups, group) for group in groups)
@@ -90,7 +90,8 @@ class AdmissionRule:
 
 
 def read_rule(obj: Mapping[str, Any]) -> AdmissionRule:
-    """Of a stored configuration; what is missing (by another's hand) matches nothing."""
+    """Parse a rule of a stored configuration; missing parts (written around the API) match
+    nothing."""
     return AdmissionRule(
         operations=_texts(obj, "operations"),
         groups=_texts(obj, "apiGroups"),
@@ -106,7 +107,7 @@ def _has(wanted: Collection[str], value: str) -> bool:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Without a slash only the resource itself is meant, not what is below it."""
+    """Split resource and subresource; without a slash only the resource itself matches."""
     plural, _, subresource = text.partition("/")
     return plural, subresource
 

@@ -1,6 +1,7 @@
-"""Which requests a configuration means: rules, match policy, selectors.
+"""Matches requests against a configuration's criteria: rules, match policy, selectors.
 
-Labels are given, not looked up: whose they are, and what it costs to know them, is the caller's.
+Called by the webhook and policy plugins and the reviewer. Callers pass in the labels of objects and
+namespaces.
 """
 
 from __future__ import annotations
@@ -24,40 +25,42 @@ class Criteria:
     rules: tuple[AdmissionRule, ...]
     excluded: tuple[AdmissionRule, ...] = ()
     exact: bool = False
-    """``matchPolicy: Exact``: the version of the request must be meant."""
+    """``matchPolicy: Exact``: a rule must match the version of the request."""
     namespaces: LabelSelector | None = None
-    """None is every namespace."""
+    """None matches every namespace."""
     objects: LabelSelector | None = None
-    """None is every object."""
+    """None matches every object."""
     unruled: bool = False
-    """Whether having no rules means everything (a policy's binding) and not nothing."""
+    """Whether an empty rule list matches everything (a policy's binding) instead of nothing."""
 
-    def endpoint(self, asked: MatchedRequest) -> RequestEndpoint | None:
-        """At which version the configuration wants to see the request; None when it does not."""
-        if self.excluded and self._matched(self.excluded, asked) is not None:
+    def endpoint(self, request: MatchedRequest) -> RequestEndpoint | None:
+        """Return the version at which the configuration matches the request; None if it does
+        not."""
+        if self.excluded and self._matched(self.excluded, request) is not None:
             return None
         if self.unruled and not self.rules:
-            return asked.endpoint
-        return self._matched(self.rules, asked)
+            return request.endpoint
+        return self._matched(self.rules, request)
 
     def _matched(
-        self, rules: Sequence[AdmissionRule], asked: MatchedRequest
+        self, rules: Sequence[AdmissionRule], request: MatchedRequest
     ) -> RequestEndpoint | None:
-        """A rule that names the request's own version comes before any that asks to convert."""
-        own = asked.endpoint
+        """Prefer a rule that names the request's own version to one that needs a conversion."""
+        own = request.endpoint
         for rule in rules:
-            if rule.matches(asked, own):
+            if rule.matches(request, own):
                 return own
         if self.exact:
             return None
         for rule in rules:
-            for endpoint in asked.equivalents:
-                if endpoint != asked.endpoint and rule.matches(asked, endpoint):
+            for endpoint in request.equivalents:
+                if endpoint != request.endpoint and rule.matches(request, endpoint):
                     return endpoint
         return None
 
     def takes_object(self, *labels: Mapping[str, str] | None) -> bool:
-        """Of the new object and the old: either is enough; what is not there never matches."""
+        """Return whether the selector matches the new or the old object; an absent object never
+        matches."""
         selector = self.objects
         if selector is None:
             return True
@@ -65,12 +68,12 @@ class Criteria:
 
 
 def read_criteria(obj: Mapping[str, Any]) -> Criteria:
-    """Of a webhook."""
+    """Parse the criteria of a webhook."""
     return _read(obj, "rules")
 
 
 def read_match_resources(obj: Mapping[str, Any], *, unruled: bool = False) -> Criteria:
-    """Of a policy's ``matchConstraints`` or a binding's ``matchResources``."""
+    """Parse a policy's ``matchConstraints`` or a binding's ``matchResources``."""
     return _read(obj, "resourceRules", "excludeResourceRules", unruled=unruled)
 
 

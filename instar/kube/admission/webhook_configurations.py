@@ -1,4 +1,7 @@
-"""Webhook configurations as they are used: each webhook read once, with all it asks for."""
+"""Webhook configurations parsed into ``WebhookConfiguration`` values, one per webhook.
+
+Called by ``server/registry/admission/webhooks/configured.py`` when a stored configuration changes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ EXEMPT = frozenset(
         VALIDATING,
     }
 )
-"""What no webhook is asked about, or a bad one could not be taken away any more."""
+"""Kinds that are exempt from webhooks, because a broken webhook could otherwise not be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,13 @@ class WebhookConfiguration:
     ignores_failures: bool
     seconds: float
     version: str | None
-    """Of the AdmissionReview; None where it wants one that nobody speaks."""
+    """Version of the AdmissionReview; None if the webhook lists no supported one."""
     dry_runs: bool
-    """Whether it may be asked about what will not happen."""
+    """Whether the webhook may be called for dry runs."""
     reinvoked: bool = False
-    """Whether it wants to see what others changed after it."""
+    """Whether it is called again after later webhooks changed the object."""
     blank_bundle: bool = False
-    """A caBundle of nothing but white space, which is a mistake here."""
+    """Whether the caBundle is only white space, which is an error here."""
 
 
 def read_configuration(obj: Mapping[str, Any]) -> tuple[WebhookConfiguration, ...]:

@@ -1,6 +1,7 @@
-"""What a webhook's answer means: whether it may be used, what it allows, changes and says.
+"""Evaluates an admission webhook's response: valid or not, allowed or denied, its patch and
+warnings.
 
-Pure: an answer in, a ``WebhookVerdict`` or upstream's complaint out.
+Called by ``server/registry/admission/webhooks/call.py``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _INVALID = "received invalid webhook response: "
 
 
 class BadAnswer(Exception):
-    """The answer cannot be used; the text follows ``failed calling webhook "<name>": ``."""
+    """The response is invalid; the text follows ``failed calling webhook "<name>": ``."""
 
 
 class WebhookVerdict(NamedTuple):
@@ -29,7 +30,7 @@ class WebhookVerdict(NamedTuple):
     patch: Sequence[Object] = ()
     """Operations of a JSON patch."""
     status: Object | None = None
-    """Why not, in the webhook's words."""
+    """The webhook's reason for a denial."""
     annotations: Mapping[str, str] = {}
     warnings: Sequence[str] = ()
 
@@ -37,7 +38,7 @@ class WebhookVerdict(NamedTuple):
 def verdict_of(
     answer: AdmissionAnswer, version: str, uid: str, *, mutating: bool
 ) -> WebhookVerdict:
-    """``version`` and ``uid`` are the question's. Raises ``BadAnswer``."""
+    """Evaluate a response. ``version`` and ``uid`` are the request's. Raises ``BadAnswer``."""
     if not answer.present:
         raise BadAnswer(f"{_INVALID}webhook response was absent")
     if version == "v1":
@@ -85,47 +86,47 @@ def _check_patch_type(answer: AdmissionAnswer, version: str) -> None:
 
 
 def _operations(patch: bytes) -> list[Object]:
-    told = "received undecodable patch in webhook response: "
+    shown = "received undecodable patch in webhook response: "
     try:
         found = decode(patch)
     except TooDeep as error:
-        raise BadAnswer(f"{told}{error}") from error
+        raise BadAnswer(f"{shown}{error}") from error
     except orjson.JSONDecodeError as error:
-        raise BadAnswer(f"{told}{syntax_error(patch, error.pos)}") from error
+        raise BadAnswer(f"{shown}{syntax_error(patch, error.pos)}") from error
     if found is None:
         return []
     if not isinstance(found, list):
         raise BadAnswer(
-            f"{told}json: cannot unmarshal {go_type(found)} into Go value of type jsonpatch.Patch"
+            f"{shown}json: cannot unmarshal {go_type(found)} into Go value of type jsonpatch.Patch"
         )
     for operation in found:
         if not isinstance(operation, dict):
             raise BadAnswer(
-                f"{told}json: cannot unmarshal {go_type(operation)} into Go value of type "
+                f"{shown}json: cannot unmarshal {go_type(operation)} into Go value of type "
                 "jsonpatch.Operation"
             )
     if len(found) > MAX_OPERATIONS:
-        raise BadAnswer(f"{told}the allowed maximum operations are {MAX_OPERATIONS}")
+        raise BadAnswer(f"{shown}the allowed maximum operations are {MAX_OPERATIONS}")
     return found
 
 
 class Denied(ApiError):
-    """A refusal in a webhook's own words and with its own code."""
+    """A denial with the webhook's own message and code."""
 
     def __init__(self, name: str, status: Object | None) -> None:
-        told = dict(status or {})
-        code = told.get("code") or 0
+        shown = dict(status or {})
+        code = shown.get("code") or 0
         self.code = _http_code(code)
-        self.reason = str(told.get("reason") or "")
-        details = told.get("details")
+        self.reason = str(shown.get("reason") or "")
+        details = shown.get("details")
         wait = details.get("retryAfterSeconds") if isinstance(details, dict) else 0
         super().__init__(
-            _denial(name, str(told.get("message") or ""), self.reason),
+            _denial(name, str(shown.get("message") or ""), self.reason),
             details=details,
             retry_after=wait or 0,
-            list_meta=told.get("metadata"),
+            list_meta=shown.get("metadata"),
         )
-        self._told = told
+        self._told = shown
 
     def to_status(self) -> Object:
         status = self._told.get("status")
@@ -138,14 +139,14 @@ class Denied(ApiError):
 
 
 def _http_code(code: int) -> int:
-    """What stands in the status line: three digits, and no success."""
+    """Return the HTTP status code: three digits, and not a success."""
     if code < 400:
         return 400
     return code if code <= 999 else 500
 
 
 def _denial(name: str, message: str, reason: str) -> str:
-    told = message or reason
-    if not told:
+    shown = message or reason
+    if not shown:
         return f'admission webhook "{name}" denied the request without explanation'
-    return f'admission webhook "{name}" denied the request: {told}'
+    return f'admission webhook "{name}" denied the request: {shown}'

@@ -1,1 +1,2 @@
-"""Server-side apply and field ownership, as generators that yield the conversions they need."""
+"""Server-side apply and field ownership (``managedFields``), as generators that yield the
+conversions they need."""

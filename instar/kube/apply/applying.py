@@ -1,9 +1,8 @@
-"""Server-side apply: merge, take away what is no longer applied, judge conflicts.
+"""Server-side apply: merges a configuration, removes fields no longer applied, detects conflicts.
 
-``apply_patch`` is a step (see ``conversion_requests.py``): owners are heard in the version they
-recorded
-their fields in, and converting is the caller's business. A version that cannot be had costs
-its own entries and no others.
+Called by ``server/registry/verbs/apply.py`` and ``scaling.py``. ``apply_patch`` is a generator (see
+``conversion_requests.py``) that yields the conversions it needs, because managers own fields in the
+versions they wrote. If a version cannot be converted, only that version's entries are lost.
 """
 
 from __future__ import annotations
@@ -74,12 +73,12 @@ class Application:
 
     @cached_property
     def identity(self) -> ManagerKey:
-        who = self.writer
-        return identify(who.manager, APPLY, who.api_version, who.subresource)
+        writer = self.writer
+        return identify(writer.manager, APPLY, writer.api_version, writer.subresource)
 
 
 def apply_patch(request: Application) -> Step[Applied]:
-    """Run an apply; raises ``ApplyConflict`` or the error upstream would answer with."""
+    """Run an apply. Raises ``ApplyConflict`` or the error that upstream would answer with."""
     version, schema = request.version, request.schemas[request.version]
     _check_config(request)
     live = _bare(request.live if request.live is not None else _stub(request.config))
@@ -88,7 +87,7 @@ def apply_patch(request: Application) -> Step[Applied]:
     last = managers.get(request.identity)
     merged = merge(schema, live, request.config)
     if same(merged, live) and not must_prune(schema, version, last, claimed):
-        managers = {who: reconcile(entry, request.schemas) for who, entry in managers.items()}
+        managers = {owner: reconcile(entry, request.schemas) for owner, entry in managers.items()}
         managers[request.identity] = _own_entry(request, claimed, last)
         return _finished(request, live, live, managers)
 
@@ -138,7 +137,7 @@ def _stub(config: Object) -> Object:
 
 
 def _bare(obj: Object) -> Object:
-    """The object without its managedFields."""
+    """Return the object without its managedFields."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return obj
@@ -147,7 +146,8 @@ def _bare(obj: Object) -> Object:
 
 
 def _managers_before(request: Application, live: Object) -> Managers:
-    """Who owned what; an object nobody tracked so far gets one owner for all it has."""
+    """Return the managers of the live object; an untracked object gets one manager for all its
+    fields."""
     if request.live is None:
         return {}
     metadata = request.live.get("metadata")
@@ -162,7 +162,7 @@ def _managers_before(request: Application, live: Object) -> Managers:
 
 
 def _claimed(request: Application) -> FieldSet:
-    """What the configuration claims at this endpoint."""
+    """Return the fields that the configuration claims at this endpoint."""
     fields = owned_in_object(request.schemas[request.version], request.config)
     skipped = request.writer.skipped(request.version)
     return without_subtrees(fields, {f"f:{name}": LEAF for name in skipped}) if skipped else fields
@@ -176,14 +176,14 @@ def _own_entry(
 
 def _at_hand(managers: Managers, schemas: Schemas, versions: set[str]) -> Managers:
     return {
-        who: reconcile(entry, schemas)
-        for who, entry in managers.items()
+        owner: reconcile(entry, schemas)
+        for owner, entry in managers.items()
         if entry.api_version in versions
     }
 
 
 def _everywhere(pruned: Pruned, versions: set[str]) -> Step[dict[str, Object]]:
-    """The pruned object at every version somebody owns fields in."""
+    """Return the pruned object at every version in which a manager owns fields."""
     missing = versions - pruned.elsewhere.keys()
     [found] = yield from convert_all([pruned.obj], missing)
     return {**pruned.elsewhere, **found}
@@ -195,7 +195,7 @@ def _reassigned(
     lives: Mapping[str, Object],
     news: Mapping[str, Object],
 ) -> Managers:
-    """Everybody's fields after the change from live to new, or ``ApplyConflict``."""
+    """Return all managers' fields after the change from live to new. Raises ``ApplyConflict``."""
     changes: dict[str, Comparison] = {
         version: compare(
             request.schemas[version], lives[version], news[version], request.writer.skipped(version)
@@ -203,38 +203,41 @@ def _reassigned(
         for version in {entry.api_version for entry in managers.values()} & news.keys()
     }
     others = {
-        who: entry
-        for who, entry in managers.items()
-        if who != request.identity and entry.api_version in changes
+        owner: entry
+        for owner, entry in managers.items()
+        if owner != request.identity and entry.api_version in changes
     }
     touched = {version: change.touched() for version, change in changes.items()}
     conflicts = {
-        who: intersection(entry.fields, touched[entry.api_version]) for who, entry in others.items()
+        owner: intersection(entry.fields, touched[entry.api_version])
+        for owner, entry in others.items()
     }
     _refuse(request, lives[request.version], conflicts)
     out: Managers = {request.identity: managers[request.identity]}
-    for who, entry in others.items():
+    for owner, entry in others.items():
         lost = union(touched[entry.api_version], changes[entry.api_version].removed)
         fields = difference(entry.fields, lost)
         if fields:
-            out[who] = entry._replace(fields=fields)
+            out[owner] = entry._replace(fields=fields)
     return out
 
 
 def _refuse(request: Application, live: Object, conflicts: Mapping[ManagerKey, FieldSet]) -> None:
-    real = {who: fields for who, fields in conflicts.items() if fields}
+    real = {owner: fields for owner, fields in conflicts.items() if fields}
     if request.force or not real:
         return
     if request.writer.manager == last_applied.MANAGER:
         schema = request.schemas[request.version]
         excused = last_applied.taken_over(schema, live, request.version)
-        real = {who: rest for who, fields in real.items() if (rest := difference(fields, excused))}
+        real = {
+            owner: rest for owner, fields in real.items() if (rest := difference(fields, excused))
+        }
     if real:
         raise ApplyConflict(real)
 
 
 def _finished(request: Application, live: Object, new: Object, managers: Managers) -> Applied:
-    """Record the applier's entry: the time moves only with the object."""
+    """Record the applier's entry; its time changes only with the object."""
     changed = not same(live, new)
     own = managers.pop(request.identity)
     fields = difference(own.fields, NEVER_OWNED)

@@ -1,7 +1,7 @@
-"""What changed between two objects of one version: added, modified and removed paths.
+"""Compares two objects of one version: returns added, modified and removed field paths.
 
-Subtrees that are equal are never entered, so a small change to a large object is cheap.
-Knows schemas and sets, not managers.
+Called by apply and by ownership tracking (``managers.py``). Equal subtrees are skipped, so a small
+change to a large object is cheap.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from instar.kube.schema.json_types import ABSENT
 
 
 class Comparison(NamedTuple):
-    """No path is in two of the sets. All empty: the objects are the same."""
+    """Sets of added, modified and removed paths, disjoint. All empty: the objects are equal."""
 
     added: FieldSet
     modified: FieldSet
     removed: FieldSet
 
     def touched(self) -> FieldSet:
-        """Paths whose new value the writer is responsible for."""
+        """Return the added and modified paths, which the writer becomes the owner of."""
         return union(self.modified, self.added)
 
     def empty(self) -> bool:
@@ -42,7 +42,7 @@ def compare(
     new: dict[str, Any],
     skip: frozenset[str] = frozenset(),
 ) -> Comparison:
-    """``old`` to ``new``, leaving out ``skip`` at the top and metadata that nobody owns."""
+    """Compare ``old`` with ``new``, without the top-level fields ``skip`` and unowned metadata."""
     out = Comparison({}, {}, {})
     _compare_map(schema.root.map or DEDUCED_MAP, old, new, out, _UNSEEN | skip)
     return out
@@ -53,7 +53,7 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal as JSON: unlike Python's ``==``, true is not 1."""
+    """Return whether two values are equal as JSON: unlike Python's ``==``, true is not 1."""
     if left != right:
         return False
     if isinstance(left, dict):
@@ -97,7 +97,7 @@ def _compare_map(
 
 
 def _compare_metadata(atom: Atom, old: Any, new: Any) -> Comparison:
-    """The object's own metadata: what nobody owns does not count."""
+    """Compare the object's own metadata, without fields that have no owner."""
     below = Comparison({}, {}, {})
     _compare_map(atom.map or DEDUCED_MAP, old or {}, new or {}, below, UNTRACKED)
     return below
@@ -113,7 +113,7 @@ def _file(key: str, found: Comparison, out: Comparison) -> None:
 
 
 def _compare_at(key: str, atom: Atom, old: Any, new: Any, out: Comparison) -> None:
-    """Compare two values known to differ and file what is found under ``key``."""
+    """Compare two different values and record the result under ``key``."""
     below = Comparison({}, {}, {})
     if _compare_value(atom, old, new, below):
         out.modified[key] = LEAF
@@ -121,10 +121,9 @@ def _compare_at(key: str, atom: Atom, old: Any, new: Any, out: Comparison) -> No
 
 
 def _compare_value(atom: Atom, old: Any, new: Any, below: Comparison) -> bool:
-    """True when the place itself is what changed; changes inside it go to ``below``.
+    """Return True when the value itself changed; changes inside it go to ``below``.
 
-    Where a place may be several things, each side is looked at as what it is; null is the
-    first of them.
+    Where several types are allowed, each side is treated as its own type; null as the first one.
     """
     if old.__class__ is dict and new.__class__ is dict:
         return _compare_maps(atom, old, new, below)
@@ -155,7 +154,7 @@ _CONTAINERS = (dict, list)
 
 
 def _shape(atom: Atom, value: Any) -> type | None:
-    """What a value is looked at as; None stands for something without parts."""
+    """Return the type as which a value is compared; None for one without parts."""
     if value is None:
         if atom.map is not None:
             return dict
@@ -170,7 +169,8 @@ def _as(kind: type, value: Any) -> Any:
 
 
 def _compare_items(kind: ListType, old: list[Any], new: list[Any], out: Comparison) -> None:
-    """Items by identity. A key held by several items is one value: it can only be replaced."""
+    """Compare items by their key. A key that several items have is one value, which can only be
+    replaced."""
     before, after = indexed(kind, old), indexed(kind, new)
     for element, now in after.items():
         was = before.get(element, [])

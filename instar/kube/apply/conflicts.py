@@ -1,4 +1,7 @@
-"""An apply that would change what others own: the 409 and its words."""
+"""ApplyConflict: the 409 response of an apply that would change fields of other managers.
+
+Raised by ``applying.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,12 @@ from instar.kube.apply.managed_fields import UPDATE, ManagerKey
 
 
 class ApplyConflict(errors.Conflict):
-    """Names every manager and every path, each path in its owner's version."""
+    """Names every conflicting manager and path, each path in its manager's version."""
 
     def __init__(self, conflicts: Mapping[ManagerKey, FieldSet]) -> None:
         found = {
-            who: [path_text(path) for path in members(conflicts[who])] for who in sorted(conflicts)
+            owner: [path_text(path) for path in members(conflicts[owner])]
+            for owner in sorted(conflicts)
         }
         super().__init__(
             _message(found),
@@ -23,10 +27,10 @@ class ApplyConflict(errors.Conflict):
                 "causes": [
                     {
                         "reason": "FieldManagerConflict",
-                        "message": f"conflict with {_shown(who)}",
+                        "message": f"conflict with {_shown(owner)}",
                         "field": path,
                     }
-                    for who, paths in found.items()
+                    for owner, paths in found.items()
                     for path in paths
                 ]
             },
@@ -36,17 +40,17 @@ class ApplyConflict(errors.Conflict):
 def _message(found: Mapping[ManagerKey, list[str]]) -> str:
     count = sum(map(len, found.values()))
     if count == 1:
-        who, paths = next(iter(found.items()))
-        return f"Apply failed with 1 conflict: conflict with {_shown(who)}: {paths[0]}"
+        owner, paths = next(iter(found.items()))
+        return f"Apply failed with 1 conflict: conflict with {_shown(owner)}: {paths[0]}"
     lines: list[str] = []
-    for who, paths in found.items():
-        lines.append(f"conflicts with {_shown(who)}:")
+    for owner, paths in found.items():
+        lines.append(f"conflicts with {_shown(owner)}:")
         lines += [f"- {path}" for path in paths]
     return f"Apply failed with {count} conflicts: " + "\n".join(lines)
 
 
-def _shown(who: ManagerKey) -> str:
-    text = go_quote(who.manager)
-    if who.subresource:
-        text += f" with subresource {go_quote(who.subresource)}"
-    return f"{text} using {who.api_version}" if who.operation == UPDATE else text
+def _shown(owner: ManagerKey) -> str:
+    text = go_quote(owner.manager)
+    if owner.subresource:
+        text += f" with subresource {go_quote(owner.subresource)}"
+    return f"{text} using {owner.api_version}" if owner.operation == UPDATE else text

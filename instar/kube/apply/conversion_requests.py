@@ -1,8 +1,9 @@
-"""How this room asks for conversions without waiting for them.
+"""Generator protocol by which ``kube/apply`` requests conversions from its caller.
 
-A step is a generator that yields batches of conversions and is sent the results, so the
-registry can drive it with an async converter and a test with a plain function. Results come
-in the order of the batch; None stands for an object that could not be converted.
+A step is a generator that yields batches of conversions and receives the results, so the registry
+(``server/registry/verbs/apply.py``) can run it with an async converter and a test with a plain
+function. Results come in the order of the batch; None stands for an object that could not be
+converted.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ class NeededConversion(NamedTuple):
 
 
 Need = list[NeededConversion]
-"""One batch; its conversions do not depend on each other and may go out together."""
+"""One batch; its conversions are independent and may run concurrently."""
 Answer = list[Object | None]
 Step = Generator[Need, Answer, Result]
 
 
 def convert(obj: Object, current: str, wanted: str) -> Step[Object | None]:
-    """``obj`` at another version; no question asked when it is already there."""
+    """Convert ``obj`` to another version; yields nothing when it already has that version."""
     if current == wanted:
         return obj
     answer = yield [NeededConversion(obj, wanted)]
@@ -35,7 +36,8 @@ def convert(obj: Object, current: str, wanted: str) -> Step[Object | None]:
 
 
 def convert_all(objects: list[Object], versions: Iterable[str]) -> Step[list[dict[str, Object]]]:
-    """Each object in every version, in one batch: version to object, failures left out."""
+    """Convert each object to every version in one batch; return objects by version without
+    failures."""
     wanted = sorted(versions)
     if not wanted:
         return [{} for _ in objects]
@@ -48,7 +50,7 @@ def convert_all(objects: list[Object], versions: Iterable[str]) -> Step[list[dic
 
 
 def drive(step: Step[Result], converter: Callable[[Object, str], Object | None]) -> Result:
-    """Run a step with a converter that need not be waited for."""
+    """Run a step with a synchronous converter."""
     try:
         need = next(step)
         while True:

@@ -1,10 +1,12 @@
-"""Sets of field paths, held as the very trie that ``fieldsV1`` writes.
+"""Sets of field paths, represented as the ``fieldsV1`` trie of managedFields.
+
+Used by all of ``kube/apply`` and the tools that read managedFields.
 
 A set is a plain ``dict``: keys are path elements in their wire text (``f:spec``,
-``k:{"name":"a"}``, ``v:"x"``, ``i:0``), an empty dict is a member without children and ``.``
-marks a node that is a member besides its children. So an entry of ``managedFields`` is a set
-as it stands, and writing one costs nothing. No operation changes its arguments and results
-share nodes with them: treat every set as frozen. Nothing here knows schemas, objects or managers.
+``k:{"name":"a"}``, ``v:"x"``, ``i:0``), an empty dict is a member without children and ``.`` marks
+a node that is a member besides its children. So an entry of ``managedFields`` is a set without
+conversion. No operation changes its arguments, and results share nodes with them: treat every set
+as frozen.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ import orjson
 from instar.base.field_errors import JSON_ESCAPED, go_float, go_number, go_quote
 
 FieldSet = dict[str, Any]
-"""``dict[str, FieldSet]``; a recursive alias would forbid plain JSON values at the edges."""
+"""``dict[str, FieldSet]``; a recursive alias would not accept plain JSON values."""
 
 LEAF: FieldSet = {}
-"""The one member-without-children node that builders share; never written to."""
+"""The shared node of a member without children; never written to."""
 
 SELF = "."
 
@@ -35,7 +37,7 @@ def is_member(node: Mapping[str, Any]) -> bool:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Members of either side."""
+    """Return the members of either side."""
     if not right:
         return left
     if not left:
@@ -56,7 +58,8 @@ def _union_nodes(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Members of ``left`` that are not members of ``right``; children are judged on their own."""
+    """Return the members of ``left`` that are not in ``right``; children are compared
+    separately."""
     if not right or not left:
         return left
     out: FieldSet = {}
@@ -69,7 +72,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def _subtract(node: FieldSet, other: FieldSet) -> FieldSet | None:
-    """``node`` without ``other``, or None when nothing is left of it."""
+    """Return ``node`` without ``other``, or None when nothing is left of it."""
     if not node:
         return None if is_member(other) else node
     children = {key: child for key, child in node.items() if key != SELF}
@@ -80,7 +83,7 @@ def _subtract(node: FieldSet, other: FieldSet) -> FieldSet | None:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Members of both sides."""
+    """Return the members of both sides."""
     out: FieldSet = {}
     for key, node in left.items():
         other = right.get(key)
@@ -95,7 +98,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def includes(fields: FieldSet, some: FieldSet) -> bool:
-    """Whether every member of ``some`` is a member; costs what ``some`` is large."""
+    """Return whether every member of ``some`` is a member, in time proportional to ``some``."""
     for key, node in some.items():
         mine = fields.get(key)
         if mine is None or (mine and SELF not in mine and is_member(node)):
@@ -106,7 +109,7 @@ def includes(fields: FieldSet, some: FieldSet) -> bool:
 
 
 def meets(fields: FieldSet, some: FieldSet) -> bool:
-    """Whether any member of ``some`` is a member; costs what ``some`` is large."""
+    """Return whether any member of ``some`` is a member, in time proportional to ``some``."""
     for key, node in some.items():
         mine = fields.get(key)
         if mine is None or key == SELF:
@@ -117,7 +120,7 @@ def meets(fields: FieldSet, some: FieldSet) -> bool:
 
 
 def without_subtrees(left: FieldSet, right: FieldSet) -> FieldSet:
-    """``left`` without the members of ``right`` and everything below them."""
+    """Return ``left`` without the members of ``right`` and everything below them."""
     out: FieldSet = {}
     for key, node in left.items():
         other = right.get(key)
@@ -133,7 +136,7 @@ def without_subtrees(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def contains(fields: FieldSet, path: tuple[str, ...]) -> bool:
-    """Is this very path (of wire elements) a member?"""
+    """Return whether this path (of wire elements) is a member."""
     node = fields
     for element in path:
         child = node.get(element)
@@ -144,7 +147,7 @@ def contains(fields: FieldSet, path: tuple[str, ...]) -> bool:
 
 
 def single(path: tuple[str, ...]) -> FieldSet:
-    """The set of one path."""
+    """Return the set of one path."""
     node: FieldSet = LEAF
     for element in reversed(path):
         node = {element: node}
@@ -152,12 +155,13 @@ def single(path: tuple[str, ...]) -> FieldSet:
 
 
 def leaves(fields: FieldSet) -> FieldSet:
-    """The members that have no member below them."""
+    """Return the members that have no member below them."""
     return {key: leaves(node) if node else LEAF for key, node in fields.items() if key != SELF}
 
 
 def members(fields: FieldSet) -> Iterator[tuple[str, ...]]:
-    """Every member as a path of wire elements, in upstream's order: a level, then below it."""
+    """Yield every member as a path of wire elements, in upstream's order: a level, then below
+    it."""
     keys = sorted((key for key in fields if key != SELF), key=_order)
     for key in keys:
         if is_member(fields[key]):
@@ -168,7 +172,7 @@ def members(fields: FieldSet) -> Iterator[tuple[str, ...]]:
 
 
 def has_at_most(most: int, fields: FieldSet) -> bool:
-    """Whether the set has no more nodes than that; asked without looking at many more."""
+    """Return whether the set has at most ``most`` nodes, without counting further."""
     waiting, seen = [fields], 0
     while waiting and seen <= most:
         node = waiting.pop()
@@ -178,7 +182,7 @@ def has_at_most(most: int, fields: FieldSet) -> bool:
 
 
 def path_text(path: tuple[str, ...]) -> str:
-    """A path as conflicts and errors print it: ``.spec.ports[port=80].name``."""
+    """Return a path as conflicts and errors print it: ``.spec.ports[port=80].name``."""
     return "".join(element_text(element) for element in path)
 
 
@@ -195,7 +199,7 @@ def element_text(element: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A key's value inside a path; only scalars are sound keys, but upstream prints any."""
+    """Return a key's value inside a path; only scalars are valid keys, but upstream prints any."""
     if isinstance(value, dict):
         return "".join(f"{name}={_shown(item)}" for name, item in sorted(value.items()))
     if isinstance(value, list):
@@ -206,7 +210,7 @@ def _shown(value: Any) -> str:
 
 
 _LONGEST_KEPT = 256
-"""Characters of a text whose spelling is remembered: names and keys, not contents."""
+"""Maximum length of cached texts: names and keys, not contents."""
 
 
 def _scalar_text(value: str | int | float | bool | None) -> str:
@@ -217,7 +221,7 @@ def _scalar_text(value: str | int | float | bool | None) -> str:
 
 def _spelled(value: str | int | float | bool | None) -> str:
     if isinstance(value, float):
-        # Minus zero is the zero it is read back as.
+        # Minus zero is read back as zero.
         return go_float(value) if value else "0"
     if not isinstance(value, str):
         return orjson.dumps(value).decode() if abs(value or 0) < 2**63 else str(value)
@@ -232,7 +236,7 @@ _known_spelling = lru_cache(maxsize=8192, typed=True)(_spelled)
 
 
 def value_text(value: Any) -> str:
-    """A JSON value as compact text with sorted keys, numbers in one spelling."""
+    """Return a JSON value as compact text with sorted keys and canonical numbers."""
     if isinstance(value, dict):
         inner = (f"{_scalar_text(key)}:{value_text(item)}" for key, item in sorted(value.items()))
         return "{" + ",".join(inner) + "}"
@@ -242,17 +246,17 @@ def value_text(value: Any) -> str:
 
 
 def key_element(pairs: Mapping[str, Any]) -> str:
-    """The element of an item in a list with keys."""
+    """Return the element of an item in a list with keys."""
     return "k:" + value_text(pairs)
 
 
 def value_element(value: Any) -> str:
-    """The element of an item in a set."""
+    """Return the element of an item in a set."""
     return "v:" + value_text(value)
 
 
 def parse(raw: Any) -> FieldSet:
-    """A set from the ``fieldsV1`` of a request or of storage, its elements spelled canonically."""
+    """Parse ``fieldsV1`` of a request or of storage into a set with canonical elements."""
     if raw is None:
         return {}
     if not isinstance(raw, dict):
@@ -283,7 +287,7 @@ def _parse_children(raw: dict[str, Any]) -> FieldSet:
 
 
 def _canonical(key: str) -> str | None:
-    """The one spelling of an element; None for a kind nobody knows (upstream forgets those)."""
+    """Return the canonical text of an element; None for an unknown type, which upstream drops."""
     if len(key) < 2:
         raise BadFieldSet("key must be 2 characters long:")
     if key[1] != ":":
@@ -308,7 +312,7 @@ _known_canonical = lru_cache(maxsize=8192)(_canonical)
 
 
 def text(fields: FieldSet) -> str:
-    """``fieldsV1`` in upstream's order: itself, fields, keyed items, values, indexes."""
+    """Return ``fieldsV1`` in upstream's order: itself, fields, keyed items, values, indexes."""
     parts = ['".":{}'] if SELF in fields else []
     keys = sorted((key for key in fields if key != SELF), key=_order)
     parts += [f"{_scalar_text(key)}:{text(fields[key])}" for key in keys]

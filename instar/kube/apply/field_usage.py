@@ -1,7 +1,8 @@
-"""Which fields objects set: how many of them, with which values, by whom, since when.
+"""Statistics of field use over many objects: counts, values, managers, and since when.
 
-Objects come one at a time and are forgotten; what is kept is bounded by the schema's own fields
-(keys of free maps count as one) and a fixed number beside them.
+Called by the field census, ``instar fields``, the reviewer and snapshot redaction. Objects are
+added one at a time and not kept; memory is bounded by the schema's fields (keys of free-form maps
+count as one).
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ Schema = Mapping[str, Any]
 
 @dataclass
 class FieldUse:
-    """One field over all objects."""
+    """Use of one field over all objects."""
 
     path: str
     objects: int = 0
     values: Counter[str] = field(default_factory=Counter)
     many: bool = False
-    """There are more values than are kept."""
+    """Whether there are more values than are kept."""
     managers: Counter[str] = field(default_factory=Counter)
-    """How many objects each manager set it in."""
+    """Number of objects per manager that sets the field."""
     since: str = ""
-    """The earliest time a present owner noted; empty when nobody noted one."""
+    """Earliest time of a present manager's entry; empty if there is none."""
 
     def says(self, total: int) -> str:
-        """``3 of 4120 objects set spec.legacy, all by helm``."""
+        """Return a sentence: ``3 of 4120 objects set spec.legacy, all by helm``."""
         if not self.objects:
             return f"none of {counted(total, 'object')} sets {self.path}"
         verb = "sets" if self.objects == 1 else "set"
@@ -72,7 +73,7 @@ class FieldTally:
             self._note_owner(entry, found)
 
     def of(self, path: str) -> FieldUse:
-        """The field, or what lies in it: whoever sets a part sets it."""
+        """Return the use of the field or of fields below it."""
         known = self.fields.get(path)
         return known if known is not None else FieldUse(path)
 
@@ -101,7 +102,7 @@ class FieldTally:
 
 
 def general(path: Iterable[str], schema: Schema) -> str:
-    """A path of wire elements as the tally names it: ``spec.ports[*].name``."""
+    """Convert a path of wire elements to a statistics path: ``spec.ports[*].name``."""
     out, node = "", schema
     for element in path:
         kind, _, name = element.partition(":")
@@ -116,12 +117,12 @@ def general(path: Iterable[str], schema: Schema) -> str:
 
 
 def _owns(paths: set[str], path: str) -> bool:
-    """Itself, or something around it that counts as one value."""
+    """Return whether the path, or an atomic parent of it, is owned."""
     return path in paths or any(path.startswith((f"{item}.", f"{item}[")) for item in paths)
 
 
 def _leaves(value: Any, schema: Schema) -> Iterator[tuple[str, Any]]:
-    """Every field with its value; containers too, so that a whole part can be asked for."""
+    """Yield every field with its value, containers included, so that they can be looked up too."""
     todo: list[tuple[str, Any, Schema]] = [("", value, schema)]
     while todo:
         path, item, node = todo.pop()

@@ -1,7 +1,7 @@
-"""kubectl's ``last-applied-configuration``: moving from client-side apply and back.
+"""kubectl's ``last-applied-configuration`` annotation: migration from client-side apply and back.
 
-Only manager ``kubectl`` takes part. What its annotation still describes truly, it may take over
-without a conflict; and while the annotation exists, server-side applies keep it up to date.
+Called by ``applying.py``, only for manager ``kubectl``. It may take over fields that the annotation
+still describes without a conflict; and while the annotation exists, server-side applies update it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_ANNOTATION_BYTES = 256 * 1024
 
 
 def taken_over(schema: TypedSchema, live: dict[str, Any], api_version: str) -> FieldSet:
-    """The paths whose live value is still what kubectl last applied on the client side."""
+    """Return the paths that still have the value which kubectl last applied on the client side."""
     text = _annotations(live).get(ANNOTATION)
     if not text:
         return {}
@@ -40,7 +40,7 @@ def taken_over(schema: TypedSchema, live: dict[str, Any], api_version: str) -> F
 
 
 def keep_in_step(obj: dict[str, Any], config: dict[str, Any]) -> None:
-    """Rewrite the annotation of ``obj``, if it has one, to say ``config``. Changes ``obj``."""
+    """Set the annotation of ``obj``, if it has one, to ``config``. Changes ``obj``."""
     annotations = _annotations(obj)
     if not annotations.get(ANNOTATION):
         return

@@ -1,7 +1,7 @@
-"""``metadata.managedFields`` between its wire form and a table by manager.
+"""Codec of ``metadata.managedFields``: wire form ↔ table of managers.
 
-Says who is who (identity), in which order entries are written, how many old ones are kept
-and which texts bad entries get. Knows neither schemas nor objects.
+Called by apply, ownership tracking and the migrator. Defines when two writes have the same manager,
+the order of entries, how many old ones are kept, and the errors of invalid entries.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MANAGER_LENGTH = 128
 
 
 class BadManagedFields(ValueError):
-    """The entries cannot be read; the message is upstream's."""
+    """The entries are invalid; the message is upstream's."""
 
 
 class ManagerKey(NamedTuple):
-    """What makes two writes the same manager's. Applying ignores the version."""
+    """Identity of a manager. Apply entries ignore the version."""
 
     manager: str
     operation: str
@@ -36,7 +36,7 @@ class ManagerKey(NamedTuple):
 
 
 class ManagedFieldsEntry(NamedTuple):
-    """What one manager owns, in the version it was recorded in."""
+    """The fields that one manager owns, in the version it was recorded in."""
 
     fields: FieldSet
     api_version: str
@@ -51,7 +51,7 @@ def identify(manager: str, operation: str, api_version: str, subresource: str) -
 
 
 def decode(managed_fields: Iterable[Mapping[str, Any]] | None) -> Managers:
-    """The table of managers, or ``BadManagedFields``."""
+    """Return the table of managers. Raises ``BadManagedFields``."""
     out: Managers = {}
     for position, raw in enumerate(managed_fields or ()):
         if raw.__class__ is not dict and not isinstance(raw, Mapping):
@@ -75,11 +75,12 @@ def decode(managed_fields: Iterable[Mapping[str, Any]] | None) -> Managers:
 
 
 _LONGEST_KEPT = 16 << 10
-"""Bytes of a set that is remembered; what one object alone has is not worth it."""
+"""Maximum bytes of a cached set; larger ones are rarely shared by objects."""
 
 
 def _parsed(raw: Any) -> FieldSet:
-    """Objects of one kind mostly share their sets of fields, and sets are never changed."""
+    """Parse with a cache: objects of one kind mostly share their field sets, and sets are
+    immutable."""
     if not isinstance(raw, dict):
         return parse(raw)
     text = orjson.dumps(raw)
@@ -100,7 +101,7 @@ def _wrong_type(fields_type: Any, position: int) -> BadManagedFields:
 
 
 def _seconds(time: Any) -> str | None:
-    """UTC with whole seconds, so that text order is time order."""
+    """Return UTC with whole seconds, so that text order is time order."""
     if time is not None and not isinstance(time, str):
         raise BadManagedFields("time is not a string")
     if not time or (len(time) == 20 and time.endswith("Z")):
@@ -113,7 +114,7 @@ def _seconds(time: Any) -> str | None:
 
 
 def encode(managers: Managers) -> list[dict[str, Any]]:
-    """The entries in upstream's order, keys sorted as its storage writes them."""
+    """Return the entries in upstream's order, keys sorted as its storage writes them."""
     table = managers.items()
     return [
         encode_entry(identity, entry)
@@ -148,25 +149,25 @@ def _wire_order(item: tuple[ManagerKey, ManagedFieldsEntry]) -> tuple[str, ...]:
 
 
 def capped(managers: Managers) -> Managers:
-    """At most ten Update entries: the oldest of a version flow into one bucket."""
-    updaters = [who for who in managers if who.operation == UPDATE]
+    """Limit Update entries to ten: the oldest of a version are merged into one."""
+    updaters = [owner for owner in managers if owner.operation == UPDATE]
     excess = len(updaters) - MOST_UPDATE_MANAGERS
     if excess <= 0:
         return managers
     out = dict(managers)
-    updaters.sort(key=lambda who: (managers[who].time or "", who))
+    updaters.sort(key=lambda owner: (managers[owner].time or "", owner))
     first_of_version: dict[str, ManagerKey] = {}
-    for who in updaters:
+    for owner in updaters:
         if excess == 0:
             break
-        entry = managers[who]
+        entry = managers[owner]
         bucket = identify(OLD_UPDATES_MANAGER, UPDATE, entry.api_version, "")
-        first = first_of_version.setdefault(entry.api_version, who)
-        if first is who:
+        first = first_of_version.setdefault(entry.api_version, owner)
+        if first is owner:
             continue
         if bucket not in out:
             out[bucket] = out.pop(first)
-        source = out.pop(first if who == bucket else who)
+        source = out.pop(first if owner == bucket else owner)
         kept = out[bucket]
         out[bucket] = ManagedFieldsEntry(
             union(source.fields, kept.fields), kept.api_version, entry.time
@@ -176,14 +177,15 @@ def capped(managers: Managers) -> Managers:
 
 
 def is_reset(managed_fields: Any) -> bool:
-    """``[]`` and ``[{}]`` ask for tracking to be forgotten; absent and null do not."""
+    """Return whether the list resets ownership: ``[]`` and ``[{}]`` do, absent and null do not."""
     if managed_fields is None:
         return False
     return not managed_fields or managed_fields == [{}]
 
 
 def only_times_differ(old: Any, new: Any) -> bool:
-    """Same entries, other times: then a write that changes nothing else keeps the old list."""
+    """Return whether only the times differ; then a write that changes nothing else keeps the old
+    list."""
     if not old or not new or len(old) != len(new):
         return False
     for one, other in zip(old, new, strict=True):
@@ -199,7 +201,7 @@ _TIME = frozenset({"time"})
 
 
 def manager_from_user_agent(user_agent: str) -> str:
-    """The program's name out of a User-Agent; ``unknown`` when it does not tell."""
+    """Return the program's name from a User-Agent; ``unknown`` if it has none."""
     name = "".join(char for char in user_agent.partition("/")[0] if char.isprintable())
     while len(name.encode()) > MANAGER_LENGTH:
         name = name[:-1]

@@ -1,9 +1,9 @@
-"""Who owns which field after a create, an update or a patch.
+"""Field ownership after a create, update or patch: computes the new managedFields.
 
-Two steps, because converting is the registry's business: ``ownership_before`` says which
-managers there are (``foreign_versions`` which versions they speak), then ``track_update`` is
-handed the object in each of those versions. A version that is not handed over (gone from the
-CRD, or its converter failed) costs its own entries and no others.
+Called by ``server/registry/verbs/ownership.py``, which converts objects. ``ownership_before``
+returns the managers (``foreign_versions`` their versions); then ``track_update`` gets the object in
+each of those versions. If a version is missing (removed from the CRD, or its conversion failed),
+only its entries are lost.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ from instar.kube.apply.remove import reconciled
 _REMEMBERED = 256
 _LARGEST_KEPT = 1_000
 ByVersion = Mapping[str, Object]
-"""apiVersion to the object in it; a version that could not be had is missing."""
+"""apiVersion to the object in it; a version that could not be converted is missing."""
 Schemas = Mapping[str, TypedSchema]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Writer(NamedTuple):
-    """Who writes, through which endpoint and when (RFC 3339, UTC, whole seconds)."""
+    """Manager name, endpoint and time (RFC 3339, UTC, whole seconds) of a write."""
 
     manager: str
     api_version: str
     now: str
     subresource: str = ""
     ignored: Mapping[str, frozenset[str]] = _NOTHING
-    """Per version the top-level fields this endpoint does not write; see ``ignored_fields``."""
+    """Per version the top-level fields that this endpoint does not write; see
+    ``ignored_fields``."""
 
     unset: Mapping[str, Any] = _NOTHING
-    """What an object of this kind shows before anything is set; see ``Strategy.unset``."""
+    """Fields that objects of this kind have before anything is set; see ``Strategy.unset``."""
 
     def skipped(self, version: str) -> frozenset[str]:
         return self.ignored.get(version, frozenset())
@@ -63,10 +64,11 @@ _MAIN_IGNORES = frozenset(("status",))
 def ignored_fields(
     subresource: str, request_version: str, versions: Mapping[str, bool]
 ) -> dict[str, frozenset[str]]:
-    """What an endpoint leaves alone; ``versions`` maps apiVersion to "has a status subresource".
+    """Return the fields that an endpoint ignores; ``versions`` maps apiVersion to "has a status
+    subresource".
 
-    The status endpoint ignores metadata and spec in every version, the main one ``status`` in
-    the request's version only, as upstream.
+    The status endpoint ignores metadata and spec in every version, the main one ``status`` in the
+    request's version only, as upstream.
     """
     if subresource == "status":
         return dict.fromkeys(versions, _STATUS_IGNORES)
@@ -76,9 +78,10 @@ def ignored_fields(
 
 
 def ownership_before(live: Object | None, new: Object, subresource: str = "") -> Managers:
-    """The managers a write starts from: the request's own list if it may and can be used.
+    """Return the managers before a write: those of the request's own list if it is present and
+    valid.
 
-    Never fails: unreadable entries count as none, as upstream has it for everything but apply.
+    Never fails: invalid entries count as none, as upstream does for everything but apply.
     """
     if not subresource:
         sent = _managed_fields(new)
@@ -91,12 +94,12 @@ def ownership_before(live: Object | None, new: Object, subresource: str = "") ->
 
 
 def foreign_versions(managers: Managers, api_version: str) -> set[str]:
-    """The versions, besides the request's, in which live and new object are needed."""
+    """Return the versions, besides the request's, in which live and new object are needed."""
     return {entry.api_version for entry in managers.values() if entry.api_version != api_version}
 
 
 def versions_needed(managed_fields: Iterable[Mapping[str, Any]] | None, version: str) -> set[str]:
-    """``foreign_versions`` for a list that is still on the wire."""
+    """Like ``foreign_versions`` for an undecoded list."""
     return {raw.get("apiVersion") or version for raw in managed_fields or ()} - {version}
 
 
@@ -107,10 +110,10 @@ def track_update(
     new: ByVersion,
     schemas: Schemas,
 ) -> list[dict[str, Any]] | None:
-    """``managedFields`` after a write that is not an apply; None when there are none.
+    """Return ``managedFields`` after a write that is not an apply; None when there are none.
 
-    ``live`` is None on create. Both mappings hold the request's version; of the others only
-    what ``foreign_versions`` named, and nothing at all is needed when the object is unchanged.
+    ``live`` is None on create. Both mappings have the request's version; of the others only those
+    that ``foreign_versions`` returned, and none if the object is unchanged.
     """
     managers = updated(before, writer, live, new, schemas)
     return encode(managers) if managers else None
@@ -119,8 +122,8 @@ def track_update(
 def track_create(
     before: Managers, writer: Writer, blank: Object | None, obj: Object, schema: TypedSchema
 ) -> list[dict[str, Any]] | None:
-    """``managedFields`` of a new object; ``blank`` is what its kind shows before anybody set
-    anything, ``before`` what the request itself says about owners."""
+    """Return ``managedFields`` of a new object. ``blank`` is an empty object of its kind,
+    ``before`` the managers that the request itself names."""
     if blank is None and not before:
         managers = _created(writer, schema, obj)
         return encode(managers) if managers else None
@@ -149,12 +152,12 @@ def updated(
         return {}
     current = compare(schema, live[version] if live else {}, new[version], writer.skipped(version))
     if current.empty():
-        return {who: reconcile(entry, schemas) for who, entry in before.items()}
+        return {owner: reconcile(entry, schemas) for owner, entry in before.items()}
     alone = _among_own(before, writer, current, schemas)
     if alone is not None:
         return alone
     changes = _changes(before, writer, current, live or {}, new, schemas)
-    managers = _bereaved(before, changes, schemas)
+    managers = _without_lost_fields(before, changes, schemas)
     _take(managers, writer, current.touched())
     return capped(managers)
 
@@ -162,8 +165,8 @@ def updated(
 def _among_own(
     before: Managers, writer: Writer, current: Comparison, schemas: Schemas
 ) -> Managers | None:
-    """Most writes set again what their writer set before, and nobody else: then all that can
-    change is its time. None where it is not so."""
+    """Return the managers if the writer only touched its own fields and no other manager's: then
+    only its time can change. None otherwise; most writes are like this."""
     identity = _identity(writer)
     own = before.get(identity)
     if own is None or current.removed:
@@ -203,7 +206,7 @@ def _changes(
     new: ByVersion,
     schemas: Schemas,
 ) -> dict[str, FieldSet]:
-    """Per version at hand, the paths other managers lose."""
+    """Return per available version the paths that other managers lose."""
     found = {writer.api_version: union(current.touched(), current.removed)}
     for version in foreign_versions(before, writer.api_version):
         if version in schemas and version in new and (version in live or not live):
@@ -214,21 +217,23 @@ def _changes(
     return found
 
 
-def _bereaved(before: Managers, lost: Mapping[str, FieldSet], schemas: Schemas) -> Managers:
-    """All managers without the paths that changed; whoever has nothing left is gone."""
+def _without_lost_fields(
+    before: Managers, lost: Mapping[str, FieldSet], schemas: Schemas
+) -> Managers:
+    """Remove changed paths from all managers; drop managers without fields."""
     out: Managers = {}
-    for who, entry in before.items():
+    for owner, entry in before.items():
         paths = lost.get(entry.api_version)
         if paths is None:
             continue
         fields = difference(reconcile(entry, schemas).fields, paths)
         if fields:
-            out[who] = ManagedFieldsEntry(fields, entry.api_version, entry.time)
+            out[owner] = ManagedFieldsEntry(fields, entry.api_version, entry.time)
     return out
 
 
 def reconcile(entry: ManagedFieldsEntry, schemas: Schemas) -> ManagedFieldsEntry:
-    """The entry as today's schema would have recorded it."""
+    """Return the entry as the current schema would have recorded it."""
     schema = schemas.get(entry.api_version)
     if schema is None:
         return entry
@@ -238,7 +243,7 @@ def reconcile(entry: ManagedFieldsEntry, schemas: Schemas) -> ManagedFieldsEntry
         if has_at_most(_LARGEST_KEPT, entry.fields):
             if len(schema.reconciled) >= _REMEMBERED:
                 schema.reconciled.clear()
-            # Holding the set keeps its id its own.
+            # Keeping the set alive prevents reuse of its id.
             schema.reconciled[id(entry.fields)] = known
     fields = known[1]
     return (
@@ -249,7 +254,7 @@ def reconcile(entry: ManagedFieldsEntry, schemas: Schemas) -> ManagedFieldsEntry
 
 
 def _take(managers: Managers, writer: Writer, touched: FieldSet) -> None:
-    """Give the writer what it touched; the time moves only if there is something."""
+    """Add the touched fields to the writer; its time changes only if there are any."""
     gained = difference(touched, NEVER_OWNED)
     if not gained:
         return

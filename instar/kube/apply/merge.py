@@ -1,7 +1,7 @@
-"""An applied configuration laid over the live object, place by place, under a schema.
+"""Merges an applied configuration into the live object, by the list and map types of the schema.
 
-Nothing is ever removed here; that is ``applying.py``'s second step. The result may share
-subtrees with both inputs.
+Called by ``applying.py`` and by mutating policies. It removes nothing (``pruning.py`` does). The
+result may share subtrees with both inputs.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from instar.kube.apply.ownership_schema import (
 
 
 def merge(schema: TypedSchema, live: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
-    """``config`` over ``live``."""
+    """Return ``config`` merged over ``live``."""
     return _merge_map(schema.root.map or DEDUCED_MAP, live, config)
 
 
 def _merge_value(atom: Atom, live: Any, config: Any) -> Any:
-    """An explicit null replaces one value, but cannot empty what several managers share."""
+    """Merge one value; an explicit null replaces an atomic value, but does not empty a shared
+    map or list."""
     kind, items = atom.map or DEDUCED_MAP, atom.list
     if isinstance(live, dict) and live and not kind.atomic:
         if config is None:
@@ -53,10 +54,10 @@ def _merge_map(kind: MapType, live: dict[str, Any], config: dict[str, Any]) -> d
 
 
 def _merge_items(kind: ListType, live: list[Any], config: list[Any]) -> list[Any]:
-    """Items by identity, in an order both sides recognise.
+    """Merge items by key.
 
-    Items of both lists come in the order of ``config``; an item only ``live`` has keeps its
-    place between its neighbours; new items follow the order of ``config``.
+    Items of both lists come in the order of ``config``; an item only in ``live`` keeps its place
+    between its neighbours; new items follow the order of ``config``.
     """
     before, wanted = indexed(kind, live), indexed(kind, config)
     keyed_live = [(_element(kind, item), item) for item in live]

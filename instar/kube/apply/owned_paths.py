@@ -1,9 +1,9 @@
-"""Objects to sets of paths, one walk each: what an applied configuration claims (``owned``)
-and what a wholly new value brings along (``present``).
+"""Converts objects to field sets: paths that an apply claims (``owned``) or a new value adds
+(``present``).
 
-The two differ in the nodes between: an applier claims leaves and items, a writer also every
-map and list it created. Values that do not fit the schema are walked as untyped ones, because
-a live object may be older than its schema.
+Called by apply and ownership tracking. The two differ in inner nodes: an applier claims leaves and
+items, a writer also every map and list it created. Values that do not fit the schema are treated as
+untyped, because a live object may be older than its schema.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ UNTRACKED = frozenset(
         "resourceVersion",
     )
 )
-"""Metadata nobody owns."""
+"""Metadata fields without an owner."""
 
 NEVER_OWNED: FieldSet = {
     "f:apiVersion": LEAF,
     "f:kind": LEAF,
     "f:metadata": {SELF: LEAF, **{f"f:{name}": LEAF for name in sorted(UNTRACKED)}},
 }
-"""What is taken out of a manager's set before it is recorded."""
+"""Paths that are removed from a manager's set before it is recorded."""
 
 
 def present_in_object(
     schema: TypedSchema, obj: dict[str, Any], skip: frozenset[str] = frozenset()
 ) -> FieldSet:
-    """Everything a newly created object brings, less what nobody owns and the top-level ``skip``.
+    """Return all paths of a new object, without unowned metadata and the top-level ``skip``.
 
-    The hot path of every create: the stripping happens on the way, not afterwards.
+    On the hot path of every create, so unowned paths are left out during the walk.
     """
     root = schema.root.map or DEDUCED_MAP
     out: FieldSet = {}
@@ -70,7 +70,7 @@ def present_in_object(
 
 
 def present(atom: Atom, value: Any) -> FieldSet:
-    """The node of a value that was not there before: itself and all below it are members."""
+    """Return the node of a new value: itself and all below it are members."""
     if type(value) is dict:
         return _present_map(atom.map or DEDUCED_MAP, value)
     if type(value) is list:
@@ -111,9 +111,10 @@ def _present_items(kind: ListType, items: list[Any]) -> FieldSet:
 
 
 def indexed(kind: ListType, items: list[Any]) -> dict[str, list[Any]]:
-    """Items by their element, in order; more than one copy means the live object has duplicates.
+    """Return items by their element, in order; several per element are duplicates in the live
+    object.
 
-    Items that cannot be told apart are left out: nobody can own them.
+    Items without an identity are left out, because they cannot be owned.
     """
     out: dict[str, list[Any]] = {}
     for item in items:
@@ -126,15 +127,15 @@ def indexed(kind: ListType, items: list[Any]) -> dict[str, list[Any]]:
 
 
 def owned_in_object(schema: TypedSchema, obj: dict[str, Any]) -> FieldSet:
-    """What a manager that applies ``obj`` claims, metadata that nobody owns included.
+    """Return what a manager that applies ``obj`` claims, unowned metadata included.
 
-    An empty list of items claims nothing; null and an empty map do.
+    An empty list claims nothing; null and an empty map do.
     """
     return _owned_map(schema.root.map or DEDUCED_MAP, obj) or {}
 
 
 def _owned(atom: Atom, value: Any) -> FieldSet | None:
-    """The node of an applied value; None when neither it nor anything below is claimed."""
+    """Return the node of an applied value; None when neither it nor anything below is claimed."""
     if isinstance(value, dict):
         kind = atom.map or DEDUCED_MAP
         return LEAF if kind.atomic else _owned_map(kind, value)
@@ -168,7 +169,7 @@ def _owned_items(kind: ListType, items: list[Any]) -> FieldSet | None:
 
 
 def as_member(node: FieldSet | None) -> FieldSet:
-    """The same node, itself a member too."""
+    """Return the same node as a member too."""
     if not node:
         return LEAF
     return node if SELF in node else {SELF: LEAF, **node}

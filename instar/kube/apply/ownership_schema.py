@@ -1,8 +1,8 @@
-"""A structural schema seen through the eyes of field ownership: what is one value, what is many.
+"""Ownership schema: which values are atomic and which are merged by field, key or item.
 
-``compile_schema`` turns a ``Structural`` once into a small tree of ``Atom``s that comparing,
-merging and removing walk. Metadata follows the built-in rules of ObjectMeta. Unknown places
-are "deduced": maps granular, lists one value. Nothing here knows managers or versions.
+Compiled once per version from ``Structural`` into a tree of ``Atom``s, which comparing, merging and
+removing walk. Metadata follows the built-in rules of ObjectMeta. Fields without a schema are
+"deduced": maps granular, lists atomic.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class MapType:
 
 @dataclass(slots=True, eq=False)
 class Atom:
-    """What may stand at a place. Several parts at once mean "whichever the value is".
+    """The types that a value may have. With several parts the value decides.
 
-    ``loose`` says that an untyped value may stand here or below: only there can a boolean and
-    a number take each other's place, which Python's ``==`` would not notice.
+    ``loose`` means that an untyped value is allowed here or below: only there can a boolean and a
+    number replace each other, which Python's ``==`` would not notice.
     """
 
     scalar: str | None = None
@@ -65,11 +65,11 @@ DEDUCED = _deduced()
 
 
 class BadItem(ValueError):
-    """An item that cannot be told apart from its neighbours; the message is upstream's."""
+    """An item without a valid key or with a duplicate one; the message is upstream's."""
 
 
 def item_element(kind: ListType, item: Any) -> str:
-    """The wire element of one item of a set or a list with keys."""
+    """Return the wire element of one item of a set or a list with keys."""
     if kind.relation == "set":
         if isinstance(item, dict):
             raise BadItem("associative list without keys has an element that's a map type")
@@ -102,11 +102,12 @@ class TypedSchema:
 
     root: Atom
     reconciled: dict[int, tuple[FieldSet, FieldSet]] = field(default_factory=dict)
-    """Memo of ``managers.reconcile``: a set by identity, and what it becomes."""
+    """Cache of ``managers.reconcile``: a set by identity, and its result."""
 
 
 def compile_schema(schema: Structural | None) -> TypedSchema:
-    """The whole object: ``schema`` plus apiVersion, kind and metadata. None means untyped."""
+    """Compile the whole object: ``schema`` plus apiVersion, kind and metadata. None means
+    untyped."""
     root = _object(schema, False) if schema is not None else MapType(False, {}, DEDUCED)
     root.atomic = False
     root.fields |= _fields({"apiVersion": _STRING, "kind": _STRING, "metadata": OBJECT_META})
@@ -149,7 +150,7 @@ def _new_atom(schema: Structural, preserve: bool) -> Atom:
 
 
 def _untyped(schema: Structural, preserve: bool) -> Atom:
-    """No ``type``: the value decides, with whatever the node says about maps and lists."""
+    """Compile a node without ``type``: the value decides, with the node's map and list types."""
     if not schema.properties and schema.items is None and schema.additional is None:
         return DEDUCED
     return Atom(
@@ -234,8 +235,8 @@ OBJECT_META = Atom(
                 "labels": _STRINGS,
                 "annotations": _STRINGS,
                 "finalizers": Atom(list=ListType("set", _STRING)),
-                # Its published schema gives the key a default: a reference without uid is
-                # an item all the same, which validation refuses.
+                # Its published schema gives the key a default: a reference without uid is still an
+                # item, which validation rejects.
                 "ownerReferences": Atom(list=ListType("map", _OWNER, ("uid",), {"uid": ""})),
                 "managedFields": Atom(list=ListType("atomic", DEDUCED)),
             }

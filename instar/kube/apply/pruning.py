@@ -1,8 +1,8 @@
-"""What a manager applied last time and does not apply now goes away, unless others own it.
+"""Removes fields that a manager applied last time and no longer applies, unless others own them.
 
-The judgement is made in the version of the manager's last entry, and every other owner is
-heard in its own version. Where a version cannot be had half-way, nothing is removed: a field
-too many can be removed later, a field too few is somebody's loss.
+Called by ``applying.py``. Done in the version of the manager's last entry; each other manager's
+fields are compared in its own version. If a conversion fails, nothing is removed, because a
+remaining field can be removed later and a lost one cannot be restored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from instar.kube.apply.remove import remove_paths, with_named_parents
 
 
 class Pruned(NamedTuple):
-    """The object at the request's version, and at others where it came by on the way."""
+    """The object at the request's version, and at other versions that were computed on the way."""
 
     obj: Object
     elsewhere: Mapping[str, Object]
@@ -34,9 +34,10 @@ def prune(
     managers: Managers,
     schemas: Mapping[str, TypedSchema],
 ) -> Step[Pruned]:
-    """``merged`` holds the merge result at every version at hand, ``version`` the request's.
+    """Prune. ``merged`` has the merge result at every available version, ``version`` is the
+    request's.
 
-    ``managers`` are those after the apply: the applier's entry already says what it applies now.
+    ``managers`` are those after the apply: the applier's entry has what it applies now.
     """
     untouched = Pruned(merged[version], merged)
     home = last.api_version
@@ -68,13 +69,14 @@ def prune(
 def must_prune(
     schema: TypedSchema, version: str, last: ManagedFieldsEntry | None, claimed: FieldSet
 ) -> bool:
-    """Whether anything the manager applied last time might be missing from ``claimed``."""
+    """Return whether anything that the manager applied last time might be missing from
+    ``claimed``."""
     if last is None or not last.fields:
         return False
     if last.api_version != version:
         return True
     if includes(claimed, last.fields):
-        return False  # most: the same as last time
+        return False  # the most common case: the same as last time
     root = schema.root
     return bool(
         difference(with_named_parents(root, last.fields), with_named_parents(root, claimed))
@@ -82,7 +84,8 @@ def must_prune(
 
 
 def _owned_by_version(managers: Managers, first: str) -> dict[str, FieldSet]:
-    """What all managers own together, ``first`` first: its owners may hold what converters need."""
+    """Return all managers' fields by version, ``first`` first: its fields may be needed by
+    converters."""
     out: dict[str, FieldSet] = {}
     for entry in managers.values():
         out[entry.api_version] = union(out.get(entry.api_version, {}), entry.fields)
@@ -90,7 +93,7 @@ def _owned_by_version(managers: Managers, first: str) -> dict[str, FieldSet]:
 
 
 def _give_back(schema: TypedSchema, merged: Object, current: Object, owned: FieldSet) -> Object:
-    """``merged`` without what ``current`` lacks and nobody owns."""
+    """Return ``merged`` without fields that ``current`` lacks and no manager owns."""
     keep = union(_named(schema, current), with_named_parents(schema.root, owned))
     return _without(schema, merged, difference(_named(schema, merged), keep))
 
@@ -100,5 +103,5 @@ def _named(schema: TypedSchema, obj: Object) -> FieldSet:
 
 
 def _without(schema: TypedSchema, obj: Object, paths: FieldSet) -> Object:
-    """An object keeps its identity on every way through a converter."""
+    """Remove paths but keep the object's identity (name, namespace …)."""
     return remove_paths(schema, obj, difference(paths, NEVER_OWNED))

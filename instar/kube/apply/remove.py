@@ -1,6 +1,6 @@
-"""Taking paths out of an object, and fitting old sets to today's schema.
+"""Removes field paths from objects, and adapts recorded field sets to the current schema.
 
-Knows schemas and sets; who asked for the removal and why is ``applying.py``'s business.
+Called by ``pruning.py`` and ``managers.py``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from instar.kube.apply.ownership_schema import (
 
 
 def remove_paths(schema: TypedSchema, obj: dict[str, Any], paths: FieldSet) -> dict[str, Any]:
-    """A copy of ``obj`` without ``paths``. A container that loses its last item becomes null."""
+    """Return a copy of ``obj`` without ``paths``. A container that loses its last item becomes
+    null."""
     return _without_fields(schema.root.map or DEDUCED_MAP, obj, paths)
 
 
 def _without(atom: Atom, value: Any, paths: FieldSet) -> Any:
-    """What is left of a value that something is taken out of; one value is taken as a whole."""
+    """Return a value without the paths; an atomic value is removed as a whole."""
     if isinstance(value, dict):
         kind = atom.map or DEDUCED_MAP
         return None if kind.atomic else _without_fields(kind, value, paths) or None
@@ -65,9 +66,9 @@ def _without_items(kind: ListType, items: list[Any], paths: FieldSet) -> list[An
 
 
 def with_named_parents(atom: Atom, fields: FieldSet) -> FieldSet:
-    """The set, every declared field on the way to a member made a member too.
+    """Return the set with every declared parent field of a member as a member.
 
-    A struct lives as long as somebody owns something in it, so it has to be removable.
+    A struct must be removable once no manager owns anything in it.
     """
     kind = atom.map
     out: FieldSet = {}
@@ -82,9 +83,9 @@ def with_named_parents(atom: Atom, fields: FieldSet) -> FieldSet:
 
 
 def reconciled(atom: Atom, fields: FieldSet) -> FieldSet:
-    """The set after granular places became one value: their paths collapse into the place.
+    """Return the set after fields became atomic: paths below them collapse into the field.
 
-    Returns ``fields`` itself when nothing has to change.
+    Returns ``fields`` itself when nothing changes.
     """
     changed: FieldSet = {}
     for key, node in fields.items():

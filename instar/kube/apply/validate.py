@@ -1,7 +1,7 @@
-"""Does an applied configuration fit the schema it is merged under? Upstream's own words.
+"""Type check of an applied configuration before it is merged, with upstream's messages.
 
-Stricter than the merge needs, laxer than ``validate.py``: only shapes, undeclared
-fields and the identity of list items are judged here.
+Called by ``applying.py`` and mutating policies. Checks only types, undeclared fields and list item
+keys; schema validation comes later.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def type_problems(schema: TypedSchema, obj: dict[str, Any]) -> list[TypeProblem]
 
 
 def problems_text(problems: list[TypeProblem]) -> str:
-    """One as it is, several as an indented list."""
+    """Return one problem as it is, several as an indented list."""
     if len(problems) == 1:
         return str(problems[0])
     return "\n".join(["errors:", *(f"  {problem}" for problem in problems)])
@@ -59,7 +59,7 @@ def _check(atom: Atom, value: Any, path: str, out: list[TypeProblem]) -> None:
 
 
 def _mismatch(atom: Atom, value: Any) -> str:
-    """What is wrong with a value that is no map or list the place expects."""
+    """Return the error of a value that is not the expected map or list."""
     scalar = not isinstance(value, dict | list)
     if atom.map is not None and not (scalar and atom.scalar):
         return f"expected map, got &{{{go_plain(value)}}}"
@@ -76,17 +76,18 @@ def _mismatch(atom: Atom, value: Any) -> str:
 
 
 def _check_map(kind: MapType, value: dict[str, Any], path: str, out: list[TypeProblem]) -> None:
-    """Of several undeclared fields one is told, as upstream does; which one is chance there."""
-    told = False
+    """Check a map; of several undeclared fields one is reported, as upstream does (there a
+    random one)."""
+    reported = False
     for name, child in value.items():
         known = kind.fields.get(name)
         atom = kind.element if known is None else known[1]
         if atom is not None and atom.scalar == STRING and child.__class__ is str:
-            continue  # by far the most
+            continue  # by far the most common case
         if atom is not None:
             _check(atom, child, f"{path}.{name}", out)
-        elif not told:
-            told = True
+        elif not reported:
+            reported = True
             out.append(TypeProblem(f"{path}.{name}", "field not declared in schema"))
 
 
@@ -109,7 +110,7 @@ def _check_list(kind: ListType, items: list[Any], path: str, out: list[TypeProbl
 
 
 def _literal(value: Any) -> str:
-    """Go's ``%#v`` of a JSON value."""
+    """Return Go's ``%#v`` of a JSON value."""
     if isinstance(value, dict):
         inner = ", ".join(f"{go_quote(k)}:{_literal(v)}" for k, v in sorted(value.items()))
         return "map[string]interface {}{" + inner + "}"

@@ -12,7 +12,7 @@ from typing import Any
 from instar.base import errors, offload
 from instar.base.json_values import Object
 from instar.kube.access.access_reviews import (
-    asked_of,
+    attributes_of_review,
     selector_size,
     selector_troubles,
     spec_errors,
@@ -62,7 +62,7 @@ class Reviews:
             raise refusal
         spec = review["spec"]
         user = asked.user if asked.resource.startswith("self") else _named(spec)
-        decision = await self._authorizer.ask(asked_of(spec, user))
+        decision = await self._authorizer.ask(attributes_of_review(spec, user))
         status: Object = {"allowed": decision.allowed}
         if not decision.allowed and decision.verdict.name == "DENY":
             status["denied"] = True

@@ -1,4 +1,4 @@
-"""Role-based access control: rules, who they apply to, and what a grant may hold. Pure.
+"""Role-based access control: policy rules, the index of roles and bindings, and the authorizer.
 
-Roles and bindings come in as plain objects; who reads them, and when, is the registry's.
+Roles and bindings are plain objects that the registry reads and passes in.
 """

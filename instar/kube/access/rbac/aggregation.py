@@ -1,4 +1,7 @@
-"""ClusterRoles made of others: which rules an ``aggregationRule`` gathers. Pure."""
+"""Aggregated ClusterRoles: computes the rules that an ``aggregationRule`` collects.
+
+Called by ``server/registry/controllers/roles/controller.py``.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from instar.kube.api.label_selector import selector_of
 
 
 def aggregated(name: str, role: Object, roles: Mapping[str, Object]) -> list[Object] | None:
-    """The rules the role should have, or None when it gathers none.
+    """Return the rules that the role should have, or None if it has no aggregationRule.
 
-    Selector by selector, matching roles by name, without itself and without repeating a rule.
+    Collected selector by selector from matching roles by name, without the role itself and without
+    repeats.
     """
     rule = role.get("aggregationRule")
     if not isinstance(rule, dict):
@@ -28,10 +32,10 @@ def aggregated(name: str, role: Object, roles: Mapping[str, Object]) -> list[Obj
 
 
 def gathered(roles: Mapping[str, Object]) -> dict[str, list[Object]]:
-    """The rules of every aggregated role once all of them have come to rest.
+    """Return the final rules of every aggregated role.
 
-    A role may gather from roles that gather. Where they do so in a circle, each ends with the
-    rules of all; there is an end because rules only travel, and nobody makes new ones.
+    A role may aggregate other aggregated roles. In a cycle each gets the rules of all; the
+    iteration ends because rules are only copied, never created.
     """
     now = dict(roles)
     aggregating = sorted(name for name, role in roles.items() if role.get("aggregationRule"))

@@ -1,7 +1,7 @@
-"""RBAC as an ``Authorizer``: decisions are remembered until a role or binding changes.
+"""RBAC authorizer with a decision cache that is cleared when a role or binding changes.
 
-A decision hardly ever depends on the object's name, so it is remembered without it; only where a
-rule lists names the name is looked at.
+Used by ``server/access/authorization.py``. Decisions rarely depend on the object's name, so they
+are cached without it; names are compared only where a rule lists resourceNames.
 """
 
 from __future__ import annotations
@@ -16,43 +16,43 @@ from instar.kube.access.rbac.rules import matches_kind
 
 _REMEMBERED = 16_384
 _LONGEST = 2048
-"""Characters of a question worth remembering: a path or a review may hold anything."""
+"""Maximum characters of a cached question, because a path or a review may be long."""
 _MANY_GROUPS = 200
 _MOST_NAMES = 200_000
-"""Of objects, in all that is remembered: a rule may list very many."""
+"""Maximum object names in the cache, because a rule may list very many."""
 
 
 class _Known(NamedTuple):
     allowed: AuthzDecision | None
-    """Whatever the object is called; None: not so."""
+    """Decision for any object name; None if it depends on the name."""
     by_name: dict[str, AuthzDecision]
-    """Where only rules with names match."""
+    """Decisions by name, if only rules with resourceNames match."""
     refused: AuthzDecision
 
 
 class RbacAuthorizer(Immediate):
     def __init__(self, policy: Callable[[], RbacPolicy]) -> None:
-        """``policy`` is asked each time, and may have something to catch up with first."""
+        """``policy`` is called for each decision and may first process pending changes."""
         self._policy = policy
         self._seen: tuple[RbacPolicy | None, int] = (None, 0)
         self._known: dict[tuple[object, ...], _Known] = {}
         self._names = 0
 
-    def decide(self, asked: Attributes) -> AuthzDecision:
+    def decide(self, attributes: Attributes) -> AuthzDecision:
         policy = self._policy()
         seen, generation = self._seen
         if policy is not seen or policy.generation != generation:
             self._seen = policy, policy.generation
             self._forget()
-        user, verb, group, _, resource, subresource, namespace, name, path = asked
+        user, verb, group, _, resource, subresource, namespace, name, path = attributes
         if len(user.groups) > _MANY_GROUPS:
-            found = _decide(policy, asked)
+            found = _decide(policy, attributes)
             return found.allowed or found.by_name.get(name, found.refused)
         where = namespace if resource else path
         key = (user.name, user.groups, verb, group, resource, subresource, where)
         known = self._known.get(key)
         if known is None:
-            known = _decide(policy, asked)
+            known = _decide(policy, attributes)
             self._remember(key, known)
         if known.allowed is not None:
             return known.allowed
@@ -87,14 +87,14 @@ class RbacAuthorizer(Immediate):
         return UserRules(resources, paths, error=listed(missing) if missing else "")
 
 
-def _decide(policy: RbacPolicy, asked: Attributes) -> _Known:
-    grants = policy.grants(asked.user, asked.namespace if asked.resource else "")
+def _decide(policy: RbacPolicy, attributes: Attributes) -> _Known:
+    grants = policy.grants(attributes.user, attributes.namespace if attributes.resource else "")
     by_name: dict[str, AuthzDecision] = {}
     missing = policy.missing(grants)
     refused = AuthzDecision(AuthzVerdict.NO_OPINION, f"RBAC: {listed(missing)}" if missing else "")
     for grant in grants:
         for rule in policy.granted(grant) or ():
-            if not matches_kind(rule, asked):
+            if not matches_kind(rule, attributes):
                 continue
             allowed = AuthzDecision(AuthzVerdict.ALLOW, grant.reason)
             if not rule.names:

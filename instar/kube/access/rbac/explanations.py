@@ -1,4 +1,7 @@
-"""Why somebody may do something: every rule that allows it, or what stands nearest. Pure."""
+"""Explains an RBAC decision: every rule that allows the request, or the nearest rules that do not.
+
+Called by ``instar access`` (``cli/commands/access.py``).
+"""
 
 from __future__ import annotations
 
@@ -15,53 +18,57 @@ _MOST_NEAR = 5
 class GrantReason(NamedTuple):
     grant: Grant
     position: int
-    """Which of the role's rules, from 1."""
+    """Number of the rule within the role, from 1."""
     rule: PolicyRule
     unfit: tuple[str, ...] = ()
-    """What of the question the rule does not cover."""
+    """Parts of the request that the rule does not cover."""
 
 
 class Explanation(NamedTuple):
     allowed: bool
     by_group: str = ""
-    """A group that needs no rule."""
+    """A group that needs no rule (``system:masters``)."""
     reasons: tuple[GrantReason, ...] = ()
     near: tuple[GrantReason, ...] = ()
-    """Where nothing allows: rules of the user that fall short of it the least."""
+    """If nothing allows it: the user's rules that miss the fewest parts."""
     elsewhere: tuple[str, ...] = ()
     """Namespaces in which it would be allowed."""
     missing: tuple[str, ...] = ()
-    """Roles that bindings of the user name and nobody has."""
+    """Roles that the user's bindings name and that do not exist."""
     bound: int = 0
-    """How many bindings apply."""
+    """Number of bindings that apply."""
 
 
-def explain(policy: RbacPolicy, asked: Attributes, namespaces: tuple[str, ...] = ()) -> Explanation:
-    """``namespaces``: where else to look."""
-    if ADMIN_GROUP in asked.user.groups:
+def explain(
+    policy: RbacPolicy, attributes: Attributes, namespaces: tuple[str, ...] = ()
+) -> Explanation:
+    """Explain a decision; ``namespaces`` are searched for other places where it is allowed."""
+    if ADMIN_GROUP in attributes.user.groups:
         return Explanation(True, by_group=ADMIN_GROUP)
-    inside = asked.namespace if asked.resource else ""
-    grants = policy.grants(asked.user, inside)
-    reasons = tuple(each for each in _rules(policy, grants) if matches(each.rule, asked))
+    inside = attributes.namespace if attributes.resource else ""
+    grants = policy.grants(attributes.user, inside)
+    reasons = tuple(each for each in _rules(policy, grants) if matches(each.rule, attributes))
     missing = tuple(policy.missing(grants))
     if reasons:
         return Explanation(True, "", reasons, missing=missing, bound=len(grants))
     near = sorted(
-        (each._replace(unfit=_unfit(each.rule, asked)) for each in _rules(policy, grants)),
+        (each._replace(unfit=_unfit(each.rule, attributes)) for each in _rules(policy, grants)),
         key=lambda each: len(each.unfit),
     )
     close = tuple(each for each in near if len(each.unfit) == 1)[:_MOST_NEAR]
     elsewhere = tuple(
         namespace
         for namespace in namespaces
-        if asked.resource and namespace != inside and _allowed_in(policy, asked, namespace)
+        if attributes.resource
+        and namespace != inside
+        and _allowed_in(policy, attributes, namespace)
     )
     return Explanation(False, "", (), close, elsewhere, missing, len(grants))
 
 
-def _allowed_in(policy: RbacPolicy, asked: Attributes, namespace: str) -> bool:
-    there = asked._replace(namespace=namespace)
-    rules = policy.rules(asked.user, namespace)
+def _allowed_in(policy: RbacPolicy, attributes: Attributes, namespace: str) -> bool:
+    there = attributes._replace(namespace=namespace)
+    rules = policy.rules(attributes.user, namespace)
     return any(matches(rule, there) for rule in rules)
 
 
@@ -71,23 +78,29 @@ def _rules(policy: RbacPolicy, grants: list[Grant]) -> Iterator[GrantReason]:
             yield GrantReason(grant, position, rule)
 
 
-def _unfit(rule: PolicyRule, asked: Attributes) -> tuple[str, ...]:
-    """Each part of the question by itself: does the rule cover it?"""
+def _unfit(rule: PolicyRule, attributes: Attributes) -> tuple[str, ...]:
+    """Return the parts of the request that the rule does not cover."""
     found = []
-    if not any(verb in ("*", asked.verb) for verb in rule.verbs):
-        found.append(f"the verb {asked.verb}")
-    if not asked.resource:
-        if not matches(rule._replace(verbs=("*",)), asked):
-            found.append(f"the path {asked.path}")
+    if not any(verb in ("*", attributes.verb) for verb in rule.verbs):
+        found.append(f"the verb {attributes.verb}")
+    if not attributes.resource:
+        if not matches(rule._replace(verbs=("*",)), attributes):
+            found.append(f"the path {attributes.path}")
         return tuple(found)
     if not rule.resources:
         return (*found, "resources", "groups")
     open_rule = rule._replace(verbs=("*",), names=())
-    if not matches(open_rule._replace(groups=("*",)), asked):
-        name = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
+    if not matches(open_rule._replace(groups=("*",)), attributes):
+        name = (
+            f"{attributes.resource}/{attributes.subresource}"
+            if attributes.subresource
+            else attributes.resource
+        )
         found.append(f"the resource {name}")
-    if not matches(open_rule._replace(resources=("*",)), asked):
-        found.append(f'the group "{asked.group}"')
-    if rule.names and asked.name not in rule.names:
-        found.append(f"the name {asked.name}" if asked.name else "requests without a name")
+    if not matches(open_rule._replace(resources=("*",)), attributes):
+        found.append(f'the group "{attributes.group}"')
+    if rule.names and attributes.name not in rule.names:
+        found.append(
+            f"the name {attributes.name}" if attributes.name else "requests without a name"
+        )
     return tuple(found)

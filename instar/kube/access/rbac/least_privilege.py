@@ -1,4 +1,7 @@
-"""Least privilege from use: the smallest roles that cover what somebody did. Pure."""
+"""Least privilege: generates the smallest roles that cover a user's recorded requests.
+
+Called by ``instar access`` (``cli/commands/access.py``).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "delete
 
 
 class RequestUse(NamedTuple):
-    """Something that was done; ``path`` counts where there is no resource."""
+    """A recorded request; ``path`` counts if it has no resource."""
 
     verb: str
     group: str = ""
@@ -24,20 +27,20 @@ class RequestUse(NamedTuple):
     namespace: str = ""
     path: str = ""
 
-    def asked(self) -> Attributes:
+    def attributes(self) -> Attributes:
         verb, group, resource, subresource, namespace, path = self
-        nobody = User("")
-        return Attributes(nobody, verb, group, "", resource, subresource, namespace, "", path)
+        anonymous = User("")
+        return Attributes(anonymous, verb, group, "", resource, subresource, namespace, "", path)
 
 
 def not_covered(uses: Iterable[RequestUse], held: Iterable[PolicyRule]) -> list[RequestUse]:
-    """Without what everybody may do anyway."""
+    """Return the requests that the held rules do not allow (default roles included)."""
     rules = tuple(held)
-    return [use for use in uses if not any(matches(rule, use.asked()) for rule in rules)]
+    return [use for use in uses if not any(matches(rule, use.attributes()) for rule in rules)]
 
 
 def rules_for(uses: Iterable[RequestUse]) -> list[PolicyRule]:
-    """As few rules as say the same: resources of a group that need the same verbs share one."""
+    """Return the fewest rules: resources of a group that need the same verbs share one."""
     needed: dict[tuple[str, str], set[str]] = {}
     paths: dict[str, set[str]] = {}
     for use in uses:
@@ -60,7 +63,7 @@ def rules_for(uses: Iterable[RequestUse]) -> list[PolicyRule]:
 
 
 def _ordered(verbs: Iterable[str]) -> tuple[str, ...]:
-    """As people write them; verbs of others last."""
+    """Sort verbs in the usual order; unknown verbs last."""
     return tuple(sorted(verbs, key=lambda verb: (_rank(verb), verb)))
 
 
@@ -71,10 +74,10 @@ def _rank(verb: str) -> int:
 def manifests(
     uses: Iterable[RequestUse], name: str, user: str, *, everywhere: bool
 ) -> Iterator[Object]:
-    """Roles and bindings: one for the cluster, one for each namespace; or all in one."""
+    """Yield roles and bindings: one pair for the cluster and one per namespace, or all in one."""
     places: dict[str, list[RequestUse]] = {}
     for use in uses:
-        # A namespace is itself what is asked for, and is in itself: a cluster's matter.
+        # A request for a namespace names that namespace, but needs a cluster role.
         inside = "" if use.resource == "namespaces" and not use.group else use.namespace
         places.setdefault("" if everywhere else inside, []).append(use)
     for namespace, done in sorted(places.items()):
@@ -100,5 +103,5 @@ def subject_of(user: str) -> Object:
 
 
 def grants(uses: Iterable[RequestUse]) -> bool:
-    """Whether roles or bindings were written: that takes more than the verbs."""
+    """Return whether roles or bindings were written, which needs more than the verbs."""
     return any(use.group == GROUP and use.verb in ("create", "update", "patch") for use in uses)

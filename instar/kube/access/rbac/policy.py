@@ -1,7 +1,7 @@
-"""All roles and bindings of a moment, indexed: which rules apply to a user, and why.
+"""Index of all roles and bindings: finds the rules that apply to a user, and why.
 
-A role or binding that changes is taken out and put in again; nothing else is looked at. A role's
-rules are compiled when the first question comes to them.
+Kept up to date by the registry through ``put_*`` and ``drop_*``; read by the RBAC authorizer, the
+escalation check and ``instar access``. A role's rules are compiled on first use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from instar.kube.access.rbac.rules import PolicyRule, rules_of
 GROUP = "rbac.authorization.k8s.io"
 SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
 _USUAL = 100
-"""Groups that anybody may have."""
+"""Number of groups up to which all are looked up."""
 Place = tuple[str, str]
 """Namespace (empty for the whole cluster) and name."""
 
@@ -31,7 +31,7 @@ class Grant(NamedTuple):
     subject_kind: str
     subject_name: str
     position: int
-    """Which of the binding's subjects: the first that fits is the one told."""
+    """Position of the subject in the binding: the first match is reported."""
 
     @property
     def bound(self) -> str:
@@ -40,7 +40,7 @@ class Grant(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Upstream's sentence for what this allows."""
+        """Return upstream's sentence for an allowed request."""
         return (
             f'RBAC: allowed by {self.bound} of {self.role_kind} "{self.role_name}" '
             f'to {self.subject_kind} "{self.subject_name}"'
@@ -48,21 +48,21 @@ class Grant(NamedTuple):
 
     @property
     def missing(self) -> str:
-        """Upstream's sentence for a role nobody has."""
+        """Return upstream's sentence for a role that does not exist."""
         if self.role_kind not in ("Role", "ClusterRole"):
             return f"unsupported role reference kind: {go_quote(self.role_kind)}"
         return f"{self.role_kind.lower()}.{GROUP} {go_quote(self.role_name)} not found"
 
 
 class RbacPolicy:
-    """``put`` and ``drop`` keep it up to date; ``generation`` tells that something changed."""
+    """The index. ``generation`` increases with every change."""
 
     def __init__(self) -> None:
         self.generation = 0
         self._roles: dict[Place, Object] = {}
         self._rules: dict[Place, tuple[PolicyRule, ...]] = {}
         self._subjects: dict[Place, tuple[str, ...]] = {}
-        """By binding: under which subjects it is found."""
+        """By binding: the subjects under which it is indexed."""
         self._grants: dict[tuple[str, str], dict[str, Grant]] = {}
         """By namespace and subject, then by the binding's name."""
 
@@ -80,14 +80,14 @@ class RbacPolicy:
         self.drop_binding(place)
         namespace, name = place
         kind, role = referred(binding)
-        found: dict[str, None] = {}  # whoever may bind may name very many
+        found: dict[str, None] = {}  # a binding may name very many subjects
         for position, subject in enumerate(_objects(binding.get("subjects"))):
             key = _subject_key(subject, namespace)
             if not key or key in found:
                 continue
             found[key] = None
-            whom = _shown(subject, namespace)
-            grant = Grant(place, kind, role, str(subject.get("kind", "")), whom, position)
+            shown = _shown(subject, namespace)
+            grant = Grant(place, kind, role, str(subject.get("kind", "")), shown, position)
             self._grants.setdefault((namespace, key), {})[name] = grant
         self._subjects[place] = tuple(found)
 
@@ -101,14 +101,14 @@ class RbacPolicy:
                 del self._grants[namespace, key]
 
     def grants(self, user: User, namespace: str) -> list[Grant]:
-        """What applies to the user there, by name: bindings of the whole cluster first."""
+        """Return the bindings that apply to the user there, by name; cluster bindings first."""
         subjects = self._subjects_of(user)
         places = ("", namespace) if namespace else ("",)
         return [grant for place in places for grant in self._within(place, subjects)]
 
     def _subjects_of(self, user: User) -> Iterable[str]:
-        """Under which somebody may be bound. A review may ask about very many groups: of those,
-        only the ones that a binding names."""
+        """Return the subjects of a user. A review may name very many groups: of those only the
+        ones that a binding names."""
         if len(user.groups) <= max(len(self._grants), _USUAL):
             return (f"u:{user.name}", *(f"g:{group}" for group in user.groups))
         groups = set(user.groups)
@@ -125,7 +125,7 @@ class RbacPolicy:
         return [found[name] for name in sorted(found)]
 
     def granted(self, grant: Grant) -> tuple[PolicyRule, ...] | None:
-        """None when the role is not there."""
+        """Return the role's rules; None when the role does not exist."""
         return self.role(grant.role_kind, grant.role_name, grant.binding[0])
 
     def rules(self, user: User, namespace: str) -> list[PolicyRule]:
@@ -133,7 +133,8 @@ class RbacPolicy:
         return [rule for grant in grants for rule in self.granted(grant) or ()]
 
     def role(self, kind: str, name: str, namespace: str) -> tuple[PolicyRule, ...] | None:
-        """The rules of what a ``roleRef`` names; None when there is no such role."""
+        """Return the rules of the role that a ``roleRef`` names; None when there is no such
+        role."""
         if kind not in ("Role", "ClusterRole") or (kind == "Role" and not namespace):
             return None
         place = (namespace if kind == "Role" else "", name)
@@ -143,13 +144,13 @@ class RbacPolicy:
         return known
 
     def missing(self, grants: Iterable[Grant]) -> list[str]:
-        """Roles that bindings of the user name and nobody has."""
-        told = (grant.missing for grant in grants if self.granted(grant) is None)
-        return list(dict.fromkeys(told))
+        """Return the roles that bindings of the user name and that do not exist."""
+        missing = (grant.missing for grant in grants if self.granted(grant) is None)
+        return list(dict.fromkeys(missing))
 
 
 def referred(binding: Object) -> tuple[str, str]:
-    """Kind and name of the role a binding is of."""
+    """Return kind and name of the binding's role."""
     reference = binding.get("roleRef")
     if not isinstance(reference, dict):
         return "", ""
@@ -157,13 +158,13 @@ def referred(binding: Object) -> tuple[str, str]:
 
 
 def _objects(value: Any) -> Iterator[Object]:
-    """By another's hand anything may lie in the store; it grants nothing."""
+    """Yield the objects of a list; anything else (written around the API) grants nothing."""
     if isinstance(value, list):
         yield from (item for item in value if isinstance(item, dict))
 
 
 def listed(texts: list[str]) -> str:
-    """As Go shows several errors as one."""
+    """Return several errors as Go prints them as one."""
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
@@ -175,8 +176,7 @@ def _shown(subject: Object, namespace: str) -> str:
 
 
 def _subject_key(subject: Object, namespace: str) -> str:
-    """A user or group as ``RbacPolicy`` looks for them; a ServiceAccount is a user with a
-    prefix."""
+    """Return the index key of a user or group; a ServiceAccount is a user with a prefix."""
     kind, name = subject.get("kind"), str(subject.get("name", ""))
     if kind == "ServiceAccount":
         inside = subject.get("namespace") or namespace

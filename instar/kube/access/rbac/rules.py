@@ -1,4 +1,7 @@
-"""One policy rule: what it matches, how it reads, and which rules cover which."""
+"""RBAC policy rules: matching requests, text form, and which rules cover which.
+
+Called by the RBAC authorizer, the escalation check and ``instar access``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ class PolicyRule(NamedTuple):
     urls: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """As upstream prints a rule in a refusal."""
+        """Return the rule as upstream prints it in a denial."""
         members = (
             ("APIGroups", self.groups),
             ("Resources", self.resources),
@@ -47,7 +50,7 @@ class PolicyRule(NamedTuple):
 
 
 def rules_of(role: Object) -> tuple[PolicyRule, ...]:
-    """The rules of a stored Role or ClusterRole; what is no rule grants nothing."""
+    """Return the rules of a stored Role or ClusterRole; malformed rules grant nothing."""
     found = role.get("rules")
     if not isinstance(found, list):
         return ()
@@ -68,26 +71,26 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
-def matches_kind(rule: PolicyRule, asked: Attributes) -> bool:
-    """Everything but the name: verb, group, resource or path."""
-    if not (ALL in rule.verbs or asked.verb in rule.verbs):
+def matches_kind(rule: PolicyRule, attributes: Attributes) -> bool:
+    """Return whether everything but the name matches: verb, group, resource or path."""
+    if not (ALL in rule.verbs or attributes.verb in rule.verbs):
         return False
-    if not asked.resource:
-        return any(_url_covers(url, asked.path) for url in rule.urls)
-    if not (ALL in rule.groups or asked.group in rule.groups):
+    if not attributes.resource:
+        return any(_url_covers(url, attributes.path) for url in rule.urls)
+    if not (ALL in rule.groups or attributes.group in rule.groups):
         return False
-    if not asked.subresource:
-        return ALL in rule.resources or asked.resource in rule.resources
+    if not attributes.subresource:
+        return ALL in rule.resources or attributes.resource in rule.resources
     resources = rule.resources
     return (
         ALL in resources
-        or f"{asked.resource}/{asked.subresource}" in resources
-        or f"*/{asked.subresource}" in resources
+        or f"{attributes.resource}/{attributes.subresource}" in resources
+        or f"*/{attributes.subresource}" in resources
     )
 
 
-def matches(rule: PolicyRule, asked: Attributes) -> bool:
-    return matches_kind(rule, asked) and (not rule.names or asked.name in rule.names)
+def matches(rule: PolicyRule, attributes: Attributes) -> bool:
+    return matches_kind(rule, attributes) and (not rule.names or attributes.name in rule.names)
 
 
 def _url_covers(rule: str, path: str) -> bool:
@@ -97,7 +100,7 @@ def _url_covers(rule: str, path: str) -> bool:
 
 
 def uncovered(owned: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """What of ``wanted`` no single rule of ``owned`` covers, joined again by verb."""
+    """Return the parts of ``wanted`` that no single rule of ``owned`` covers, joined by verb."""
     holdings = list(owned)
     missing = [
         atom
@@ -109,7 +112,7 @@ def uncovered(owned: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list
 
 
 def comparisons(owned: int, wanted: Iterable[PolicyRule]) -> int:
-    """How many steps ``uncovered`` takes at most, for so many rules held."""
+    """Return the maximum steps of ``uncovered`` for ``owned`` rules."""
     atoms = 0
     for rule in wanted:
         kinds = len(rule.groups) * len(rule.resources) * max(1, len(rule.names))
@@ -118,7 +121,7 @@ def comparisons(owned: int, wanted: Iterable[PolicyRule]) -> int:
 
 
 def _atoms(rule: PolicyRule) -> Iterator[PolicyRule]:
-    """The smallest grants a rule is made of."""
+    """Yield the smallest grants that a rule consists of."""
     for group in rule.groups:
         for resource in rule.resources:
             for verb in rule.verbs:
@@ -153,15 +156,15 @@ def _resource_covered(holdings: tuple[str, ...], resource: str) -> bool:
 
 
 def _joined(atoms: list[PolicyRule]) -> list[PolicyRule]:
-    """Atoms that differ in their verb only become one rule again; paths stay single."""
+    """Join atoms that differ only in their verb into one rule; paths stay single."""
     verbs: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     alone = []
     for atom in atoms:
         if atom.urls:
             alone.append(atom)
             continue
-        told = verbs.setdefault((atom.groups, atom.resources, atom.names), [])
-        if atom.verbs[0] not in told:
-            told.append(atom.verbs[0])
+        found = verbs.setdefault((atom.groups, atom.resources, atom.names), [])
+        if atom.verbs[0] not in found:
+            found.append(atom.verbs[0])
     joined = [PolicyRule(tuple(words), *place) for place, words in verbs.items()]
     return sorted([*joined, *dict.fromkeys(alone)], key=str)

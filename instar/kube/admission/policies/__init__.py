@@ -1,5 +1,5 @@
-"""Admission policies: from a stored policy to a program, and from a request to what it decides.
+"""Admission policies: compiles stored policies into programs and evaluates them on requests.
 
-Pure: objects, parameters and answers of the authorizer come in as values. Knows neither the store,
-HTTP, nor which policies there are.
+Pure: objects, parameters and authorizer decisions are passed in by
+``server/registry/admission/policies``.
 """

@@ -1,6 +1,7 @@
-"""What decisions do to a request: the binding's actions, in upstream's words.
+"""Applies a validating policy's results by the binding's actions: deny, warn, audit.
 
-Nothing is refused before every policy was asked; of several refusals the first is told.
+Called by ``server/registry/admission/policies/validating.py``. All policies are evaluated before a
+request is denied; of several denials the first is returned.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ FAILURE_KEY: Final = "validation.policy.admission.k8s.io/validation_failure"
 
 
 class PolicyDenial(NamedTuple):
-    """Why a request is denied, and by whom; no binding where the policy itself is at fault."""
+    """A denial with its policy and binding; no binding if the policy itself is misconfigured."""
 
     policy: str
     binding: str | None
@@ -31,7 +32,7 @@ class PolicyDenial(NamedTuple):
 
 
 class PolicyCounts(NamedTuple):
-    """For the metrics: one decision under one action."""
+    """One decision under one action, for the metrics."""
 
     policy: str
     binding: str
@@ -41,7 +42,7 @@ class PolicyCounts(NamedTuple):
 
 
 class _TooLarge(ApiError):
-    """``RequestTooLarge`` with a text of somebody else's."""
+    """``RequestTooLarge`` with the policy's own message."""
 
     code = 413
     reason = "RequestEntityTooLarge"
@@ -54,7 +55,7 @@ _BY_REASON: dict[str, type[ApiError]] = {
 
 
 class PolicyVerdict:
-    """What all policies say of one request, gathered."""
+    """Collected results of all policies for one request."""
 
     __slots__ = ("annotations", "counted", "refusals", "warnings")
 
@@ -62,11 +63,11 @@ class PolicyVerdict:
         self.refusals: list[PolicyDenial] = []
         self.warnings: list[str] = []
         self.annotations: dict[str, str] = {}
-        """For the audit log, by key; a key is written once."""
+        """Audit annotations by key; each key is written once."""
         self.counted: list[PolicyCounts] = []
 
     def misconfigured(self, policy: str, binding: str | None, why: str) -> None:
-        """What the policy was to say could not even be asked."""
+        """Deny because the policy could not be evaluated."""
         what = "policy" if binding is None else "binding"
         self.refusals.append(PolicyDenial(policy, binding, f"failed to configure {what}: {why}"))
 
@@ -115,8 +116,8 @@ class PolicyVerdict:
         self.counted.append(PolicyCounts(policy, binding, decision.error, action, decision.seconds))
 
     def annotate(self, policy: str, outcomes: Iterable[PolicyResult]) -> None:
-        """What a policy noted, over all its bindings and parameters: different values of one key
-        stand side by side."""
+        """Add a policy's audit annotations over all its bindings and parameters; different
+        values of one key are joined."""
         values: dict[str, dict[str, None]] = {}
         for outcome in outcomes:
             for annotation in outcome.annotations:
@@ -127,7 +128,8 @@ class PolicyVerdict:
 
 
 def denial(refusal: PolicyDenial, described: str, details: dict[str, Any]) -> ApiError:
-    """The answer to a request; ``described`` names what it was about: ``widgets.x.io "a"``."""
+    """Return the error for a denied request; ``described`` names its object: ``widgets.x.io
+    "a"``."""
     text = str(refusal)
     chosen = _BY_REASON.get(refusal.reason, Invalid)
     return chosen(

@@ -1,4 +1,7 @@
-"""A kind's schema as the type its objects have to expressions, for type checking alone."""
+"""CEL type of a kind's objects, derived from its schema, for type checking of policies.
+
+Called by ``server/registry/controllers/policy_types.py`` and the reviewer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _TEXT = Structural(type="string")
 
 
 def object_type(schema: Structural | None, kind: str) -> Type:
-    """Of whole objects, their metadata included; any type where the schema does not say."""
+    """Return the type of whole objects, metadata included; dynamic where the schema has no type."""
     if schema is None or schema.type != "object":
         return DYN
     head = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _metadata()}

@@ -1,8 +1,8 @@
-"""A ``MutatingAdmissionPolicy`` as a program: what each of its mutations makes of an object.
+"""MutatingAdmissionPolicy as a compiled program: applies each mutation to an object.
 
-An ``ApplyConfiguration`` is laid over the object as server-side apply lays one, but owns nothing
-and takes nothing away; a ``JSONPatch`` is one. Neither prunes, defaults or validates: that is done
-by whoever has the schema, after each mutation.
+Called by ``server/registry/admission/policies/mutating.py``, which prunes, defaults and validates
+after each mutation. An ``ApplyConfiguration`` is merged like server-side apply, but without field
+ownership and without removing fields; a ``JSONPatch`` is applied as such.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ APPLY, JSON_PATCH = "ApplyConfiguration", "JSONPatch"
 
 
 class MutationFailed(Exception):
-    """The text is upstream's; ``error`` is what it counts as."""
+    """The mutation failed with upstream's message; ``error`` is its category."""
 
     def __init__(self, text: str, error: Error = Error.INVALID) -> None:
         super().__init__(text)
@@ -54,7 +54,7 @@ class Mutation(NamedTuple):
 
 
 class MutatingProgram:
-    """Compiled once, used by all requests; keeps nothing between them."""
+    """A compiled policy, shared by all requests; has no state between them."""
 
     __slots__ = ("_conditions", "_variables", "mutations", "reads")
 
@@ -68,7 +68,7 @@ class MutatingProgram:
         self.mutations = [_mutation(each, seen) for each in spec.get("mutations") or ()]
         expressions = [*self._variables.values(), *(each.expression for each in self.mutations)]
         self.reads = self._conditions.reads.union(*(each.reads for each in expressions))
-        """What anybody in it names: nothing else has to be had for it."""
+        """All variables that its expressions use; other values need not be fetched."""
         if VARIABLES not in self.reads:
             self._variables = {}
 
@@ -78,8 +78,8 @@ class MutatingProgram:
     def mutate(
         self, mutation: Mutation, schema: TypedSchema | None, meter: Meter, inputs: ExpressionInputs
     ) -> Object:
-        """The object after one mutation; ``inputs.obj`` stays as it is. ``schema`` None: of a kind
-        that has none. Raises ``MutationFailed``."""
+        """Return the object after one mutation; ``inputs.obj`` is not changed. ``schema`` is
+        None for a kind without one. Raises ``MutationFailed``."""
         phase = CostPhase(meter, inputs, self._variables)
         try:
             value = phase.run(mutation.expression)
@@ -113,7 +113,7 @@ def _mutation(given: Mapping[str, Any], seen: Mapping[str, Any]) -> Mutation:
 
 
 def apply_configuration(obj: Object, value: StructValue, schema: TypedSchema | None) -> Object:
-    """Raises ``MutationFailed``."""
+    """Merge an apply configuration into the object. Raises ``MutationFailed``."""
     _check_places(value)
     if schema is None:
         kind = GroupVersionKind(
@@ -145,7 +145,8 @@ def _check_places(value: StructValue) -> None:
 
 
 def _refuse_atomics(schema: TypedSchema, config: Object) -> None:
-    """Whoever sets a part of what can only be replaced as a whole rarely means to replace it."""
+    """Reject a configuration that sets part of an atomic value, because it would replace the
+    whole value."""
     found = list(_atomics(schema.root, config, ""))
     if found:
         raise MutationFailed(
@@ -170,7 +171,8 @@ def _atomics(atom: Atom, value: Any, path: str) -> Iterator[str]:
 
 
 def apply_patch(obj: Object, operations: Any) -> Object:
-    """Raises ``MutationFailed``. A ``test`` that fails is no error: nothing is changed then."""
+    """Apply a JSON patch. Raises ``MutationFailed``. A failed ``test`` is no error: nothing
+    changes."""
     patch = [_operation(each) for each in operations]
     try:
         patched = json_patch(copy_json(obj), patch)

@@ -1,5 +1,7 @@
-"""Why a mutating policy refuses a request, in upstream's shape: 403, every error a cause, the first
-of them the message."""
+"""Error responses of mutating policies: 403, every error a cause, the first one the message.
+
+Called by ``server/registry/admission/policies/mutating.py``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from instar.base.errors import ApiError, Forbidden
 
 
 class MutationRejected(NamedTuple):
-    """``binding`` None: the policy itself is at fault."""
+    """One error; ``binding`` is None if the policy itself is misconfigured."""
 
     policy: str
     binding: str | None
@@ -32,7 +34,7 @@ def misconfigured(policy: str, binding: str | None, why: str) -> MutationRejecte
 
 
 class _InvalidButForbidden(ApiError):
-    """An evaluation that failed: upstream keeps the code of a refusal."""
+    """A failed evaluation; upstream keeps the 403 of a denial."""
 
     code = 403
     reason = "Invalid"

@@ -1,4 +1,7 @@
-"""Parameters of a policy: which objects a binding means. Where they lie is the caller's to know."""
+"""Selects the parameter objects of a policy binding: one by name, or all by selector.
+
+Called by ``server/registry/admission/policies/params.py``, which reads the objects.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,20 @@ NOT_FOUND = "no params found for policy binding with `Deny` parameterNotFoundAct
 
 
 class ParamError(Exception):
-    """A policy cannot be asked as its binding wants it; the text is upstream's."""
+    """The binding's parameter reference is unusable; the text is upstream's."""
 
 
 class Wanted(NamedTuple):
-    """Objects of the parameter kind: one by name, or all that are selected."""
+    """The selected objects of the parameter kind: one name, or a label selector."""
 
     namespace: str
-    """Empty for a kind that is in no namespace."""
+    """Empty for a cluster-scoped kind."""
     name: str
     selector: LabelSelector | None
 
 
 def wanted_params(ref: Mapping[str, Any], *, namespaced: bool, request_namespace: str) -> Wanted:
-    """Raises ``ParamError``."""
+    """Return the selection. Raises ``ParamError``."""
     given = ref.get("namespace") or ""
     if given and not namespaced:
         text = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
@@ -39,5 +42,5 @@ def wanted_params(ref: Mapping[str, Any], *, namespaced: bool, request_namespace
 
 
 def refuses_none(ref: Mapping[str, Any]) -> bool:
-    """Whether a request is refused when there is no parameter."""
+    """Return whether a request is denied when no parameter exists."""
     return ref.get("parameterNotFoundAction") == "Deny"

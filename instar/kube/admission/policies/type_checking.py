@@ -1,5 +1,7 @@
-"""Type checking: what a policy's expressions would be told if objects had the types of their
-schemas. Advice only, in ``status.typeChecking``; nothing behaves otherwise for it.
+"""Type checking of validating policies against schemas, for ``status.typeChecking``.
+
+Called by ``server/registry/controllers/policy_types.py``. The warnings are only informative; they
+do not change how a policy is evaluated.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from instar.kube.cel.engine import BadExpression, analyse
 from instar.kube.cel.types import DYN, Type
 
 MAX_KINDS: Final = 10
-"""Of one rule."""
+"""Kinds that are checked for one rule."""
 
 
 class TypedKind(NamedTuple):
@@ -30,7 +32,7 @@ class RuleResource(NamedTuple):
 
 
 def resources_to_check(spec: Mapping[str, Any]) -> Iterator[list[RuleResource]]:
-    """For each rule the resources it names outright."""
+    """Yield for each rule the resources that it names without wildcards."""
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
         if any("*" in name for name in (*groups, *versions)):
@@ -47,7 +49,7 @@ def resources_to_check(spec: Mapping[str, Any]) -> Iterator[list[RuleResource]]:
 def check_types(
     spec: Mapping[str, Any], kinds: Iterable[TypedKind], params: Type | None = None
 ) -> list[dict[str, str]]:
-    """The ``expressionWarnings`` of a policy."""
+    """Return the ``expressionWarnings`` of a policy."""
     checkers = [_Checker(spec, kind, params) for kind in sorted(kinds, key=_order)]
     found: list[dict[str, str]] = []
     for position, validation in enumerate(spec.get("validations") or ()):
@@ -73,7 +75,7 @@ def _order(typed: TypedKind) -> tuple[str, str, str]:
 
 
 class _Checker:
-    """The environment of one kind."""
+    """The CEL environment of one kind."""
 
     def __init__(self, spec: Mapping[str, Any], typed: TypedKind, params: Type | None) -> None:
         self.kind = typed.kind

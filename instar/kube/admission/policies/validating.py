@@ -1,6 +1,7 @@
-"""A ``ValidatingAdmissionPolicy`` as a program: one object and one parameter in, decisions out.
+"""ValidatingAdmissionPolicy as a compiled program: evaluates one object with one parameter.
 
-What a decision does to the request is the binding's to say: ``enforcement.py``.
+Called by ``server/registry/admission/policies/validating.py`` and the reviewer. ``enforcement.py``
+applies the binding's actions to the results.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ MAX_ANNOTATION: Final = 10 * 1024
 
 
 class FailedValidation(NamedTuple):
-    """A validation that did not pass. Those that passed are not told."""
+    """A validation that did not pass; passed ones are not reported."""
 
     position: int
     message: str
     reason: str = ""
     error: Error = Error.INVALID
     failed: bool = False
-    """An evaluation that ended in an error, and not in a no."""
+    """Whether the evaluation ended in an error instead of false."""
     forgiven: bool = False
-    """An error of a policy that ignores errors: counted, nothing else."""
+    """An error under failure policy Ignore: it is only counted."""
     seconds: float = 0.0
 
 
@@ -50,7 +51,7 @@ class Annotation(NamedTuple):
     key: str
     value: str = ""
     failure: str = ""
-    """Set where there is no value: the request is refused for it."""
+    """Set if there is no value: the request is denied with it."""
 
 
 class PolicyResult(NamedTuple):
@@ -64,13 +65,13 @@ _NOTHING = PolicyResult([], [])
 class _Validation(NamedTuple):
     condition: AdmissionExpression
     message: str
-    """Where no expression finds another."""
+    """Used if messageExpression gives no message."""
     message_expression: AdmissionExpression | None
     reason: str
 
 
 class ValidatingProgram:
-    """Compiled once, used by all requests; keeps nothing between them."""
+    """A compiled policy, shared by all requests; has no state between them."""
 
     __slots__ = (
         "_annotations", "_conditions", "_ignores", "_silent", "_validations", "_variables", "reads",
@@ -104,12 +105,12 @@ class ValidatingProgram:
             *(each.reads for each in told),
             *(expression.reads for _, expression in self._annotations),
         )
-        """What anybody in it names: nothing else has to be had for it."""
+        """All variables that its expressions use; other values need not be fetched."""
         if VARIABLES not in self.reads:
             self._variables = {}
 
     def validate(self, meter: Meter, inputs: ExpressionInputs) -> PolicyResult:
-        """Raises ``TooLongHere`` where the meter is the loop's."""
+        """Evaluate the policy. Raises ``TooLongHere`` on the event loop."""
         matched = self._conditions.match(meter, inputs)
         if not matched.holds:
             if not matched.errors or self._ignores:
@@ -169,8 +170,8 @@ class ValidatingProgram:
     def _messages(
         self, meter: Meter, inputs: ExpressionInputs, budget: int, results: list[tuple[Any, float]]
     ) -> dict[int, str] | OutOfBudget:
-        """What the expressions say, by position. Upstream computes the messages of validations
-        that passed as well; they can only be seen by what they cost."""
+        """Return the results of messageExpressions by position. Upstream also evaluates those of
+        passed validations, which only adds to the cost."""
         found: dict[int, str] = {}
         if self._silent:
             return found
@@ -221,7 +222,7 @@ def _exhausted(error: OutOfBudget) -> Failed:
 
 
 def _usable(text: Any) -> str:
-    """A message that may be shown; empty where another must be found."""
+    """Return a message that may be shown; empty if the fallback is to be used."""
     if not isinstance(text, str):
         return ""
     text = text.strip()
@@ -229,6 +230,6 @@ def _usable(text: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """As many bytes as an annotation may have, whole characters only."""
+    """Truncate to the maximum bytes of an annotation, at a character boundary."""
     raw = text.encode()
     return text if len(raw) <= MAX_ANNOTATION else raw[:MAX_ANNOTATION].decode(errors="ignore")

@@ -1,4 +1,7 @@
-"""A policy's variables: each sees those before it, and all expressions see all of them."""
+"""Compiles a policy's variables: each sees those before it, and all expressions see all of them.
+
+Called by the policy programs, type checking and the validation of policies.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from instar.kube.cel.types import DYN, Type
 class Composition(NamedTuple):
     expressions: dict[str, AdmissionExpression]
     types: dict[str, Type]
-    """What each is to the others: of objects nothing is known."""
+    """Types of the variables for other expressions."""
     listed: list[AdmissionExpression]
-    """As they were listed: of two with one name the last counts."""
+    """In listed order; of two with one name the last counts."""
 
 
 def compile_variables(
