@@ -1,4 +1,4 @@
-"""The CEL language and the functions Kubernetes adds to it: text, types, values, cost, evaluation.
+"""The CEL language with Kubernetes' libraries: parser, type checker, cost model and evaluation.
 
-Knows no schema, no object and no server: it could be published alone.
+Independent of schemas, objects and the server; ``engine.py`` is the entry point.
 """

@@ -1,4 +1,7 @@
-"""Values an expression made, as JSON. What lay in a variable may be shared with it."""
+"""Converts CEL values to JSON: results of mutating policies and of OIDC claim expressions.
+
+A variable's value may be shared with the result.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,11 @@ _RAW = (ObjectValue, MapValue, ListValue)
 
 
 def to_json(value: Any, *, long_as_text: bool = False) -> Any:
-    """Raises CelError for what JSON cannot say. ``long_as_text``: an integer that a double cannot
-    hold becomes a string, as values of JSON patches do."""
+    """Return the JSON value. Raises CelError for values without a JSON form.
+
+    ``long_as_text``: an integer that a double cannot represent becomes a string, as values of JSON
+    patches do.
+    """
     root: list[Any] = [value]
     todo: list[tuple[Any, Any]] = [(root, 0)]
     while todo:

@@ -1,5 +1,9 @@
-"""A declared type: what the checker knows of a variable, how raw JSON becomes its value, and how
-large it can get. Whoever has values (schemas, admission) fills it in; the language only reads."""
+"""``Declared``: type, JSON conversion and maximum size of a variable or field, for the checker and
+costs.
+
+Built by the code that has values (``kube/schema/cel_rules/declare.py``, ``host_types.py``); the
+checker, the cost estimate and field access read it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ PythonType: TypeAlias = type
 
 class DeclaredField(NamedTuple):
     name: str
-    """The name in the JSON; the key it is filed under is the escaped one."""
+    """The name in the JSON; the dict key is the escaped name."""
     declared: Declared
 
 
@@ -26,19 +30,19 @@ class DeclaredField(NamedTuple):
 class Declared:
     type: Type
     convert: Callable[[Any], Any]
-    """From raw JSON; raises CelError for data that does not fit."""
+    """Converts raw JSON; raises CelError for data that does not fit."""
     plain: PythonType | None = None
-    """The Python type whose values need no conversion at all; the interpreter's fast path."""
+    """The Python type that needs no conversion; the interpreter's fast path."""
     max_size: int = 0
-    """Largest length of a string, list or map, for estimates; scalars and objects have none."""
+    """Largest length of a string, list or map, for estimates; 0 for scalars and objects."""
     min_bytes: int = 1
-    """Smallest serialised form, for estimates."""
+    """Smallest serialised size, for estimates."""
     fields: dict[str, DeclaredField] = field(default_factory=dict)
-    """By the name an expression writes (escaped)."""
+    """Fields by the name that an expression uses (escaped)."""
     by_name: dict[str, DeclaredField] = field(default_factory=dict)
-    """By the name in the JSON, also those no expression can reach."""
+    """Fields by the name in the JSON, including those that no expression can reach."""
     others: Declared | None = None
-    """What any field not named above is; None: there are no others."""
+    """Type of all other fields; None if there are no others."""
     key: Declared | None = None
     element: Declared | None = None
     list_type: str = "atomic"
@@ -46,7 +50,8 @@ class Declared:
     nullable: bool = False
 
     def field_named(self, name: str) -> DeclaredField | None:
-        """A field as an expression writes it; a reserved word needs no escape behind a dot."""
+        """Return a field by its name in an expression; a reserved word needs no escape after a
+        dot."""
         found = self.fields.get(name)
         if found is None and name in RESERVED:
             found = self.fields.get(f"__{name}__")
@@ -60,7 +65,8 @@ class Declared:
 
 
 def sizes_of(root: Declared) -> SizeAt:
-    """Sizes below one declared value, whatever the variable at the head of the path is called."""
+    """Return the size lookup below one declared value, for any variable name at the head of the
+    path."""
 
     def size_at(path: Path) -> Range | None:
         at: Declared | None = root

@@ -1,12 +1,13 @@
-"""The seam to the CEL engine: text and declared variables in, something to run out.
+"""Entry point of the CEL engine: compiles an expression with declared variables into a runner.
 
-Google's C++ engine (``cel-expr-python`` 0.1.3) was measured first and cannot carry Kubernetes
-rules: object types can be declared only as protobuf messages, so ``undefined field`` and typed
-``has()`` are out of reach; there is no cost accounting; a loop ends at 10 000 turns and an
-expression at 32 levels, both below upstream's limits; two-variable comprehensions, mixed number
-comparison and homogeneous literals are missing; run-time errors read differently. So parser,
-checker and interpreter are our own; the C++ engine is one oracle of the tests, kube-apiserver's own
-answers the other.
+Called by schema rules, admission expressions, device selectors and OIDC claims.
+
+Google's C++ engine (``cel-expr-python`` 0.1.3) was tried first and cannot run Kubernetes rules:
+object types can be declared only as protobuf messages, so ``undefined field`` and typed ``has()``
+are not possible; there is no cost accounting; a loop ends at 10 000 iterations and an expression at
+32 levels, both below upstream's limits; two-variable comprehensions, mixed number comparison and
+homogeneous literals are missing; run-time errors differ. So parser, checker and interpreter are our
+own; the C++ engine is one oracle of the tests, kube-apiserver the other.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ def no_types(_name: str) -> Type | None:
 
 
 class CelRunner(Protocol):
-    """An expression ready to run."""
+    """A compiled expression."""
 
     def run(self, values: Sequence[Any], limit: int, deadline: float) -> tuple[Any, int]:
-        """The value, or the CelError it ended in, and the cost; raises CostExceeded beyond
-        ``limit`` or ``deadline``."""
+        """Return the value, or the CelError, and the cost. Raises CostExceeded beyond ``limit``
+        or ``deadline``."""
         ...
 
 
@@ -47,10 +48,10 @@ def analyse(
     types: TypeNamed = no_types,
     library: Library = KUBERNETES,
 ) -> Checked:
-    """Parse and type-check; raises BadExpression with the framed report.
+    """Parse and type-check. Raises BadExpression with the framed report.
 
-    ``types`` finds the named object types an expression may build: ``Name{field: value}``. How
-    variables and types are declared is in ``declaring``.
+    ``types`` finds the named object types that an expression may construct: ``Name{field: value}``.
+    See ``declared_types`` for the declaration of variables and types.
     """
     checked = check(source, parse(source), variables, library, types)
     validate(checked)
@@ -58,5 +59,6 @@ def analyse(
 
 
 def prepare(checked: Checked, variables: Sequence[str]) -> CelRunner:
-    """``variables`` fixes the order in which ``run`` takes their values; raises BadProgram."""
+    """Compile to a runner. ``variables`` fixes the order of the values in ``run``. Raises
+    BadProgram."""
     return compile_tree(checked, variables)

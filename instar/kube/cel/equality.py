@@ -1,6 +1,9 @@
-"""Equality, order, membership and access. Numbers compare across types, a bool is never a number,
-sets and keyed lists ignore order. ``freeze`` turns any value into a hashable one with the same
-equality."""
+"""CEL equality, ordering, ``in`` and indexing of values.
+
+Called by operators, list functions and field access. Numbers compare across types, a bool is never
+a number, sets and keyed lists ignore order. ``freeze`` makes any value hashable with the same
+equality.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,8 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def _same_kind(left: Any, right: Any) -> bool:
-    """An integer is compared with a double as a double, however much that rounds."""
+    """Compare numbers and scalars; an integer and a double are compared as doubles, with
+    rounding."""
     if type(left) is float or type(right) is float:
         return float(left) == float(right)
     return bool(left == right)
@@ -89,7 +93,7 @@ def _hashable(item: Any) -> bool:
 
 
 def item_key(of: ListValue, item: Any) -> Hashable:
-    """What identifies an item of a keyed list."""
+    """Return the identity of an item of a keyed list."""
     if type(item) is not ObjectValue:
         return freeze(item)
     return tuple(freeze(item.raw.get(name)) for name in of.declared.list_keys)
@@ -114,7 +118,8 @@ def _equal_objects(left: ObjectValue, right: ObjectValue) -> bool:
 
 
 def _equal_members(left: ObjectValue, right: ObjectValue, name: str, raw: Any) -> bool:
-    """A field by its JSON name. Unknown fields take part as plain JSON, where both have them."""
+    """Compare a field by its JSON name. Unknown fields are compared as plain JSON if both have
+    them."""
     other = right.raw.get(name, MISSING)
     field = left.declared.by_name.get(name)
     if field is None:
@@ -165,7 +170,7 @@ def less(left: Any, right: Any) -> bool:
 
 
 def contains(container: Any, value: Any) -> bool:
-    """The ``in`` operator."""
+    """Evaluate the ``in`` operator."""
     if type(container) is dict:
         return lookup(container, value) is not MISSING
     if type(container) is MapValue or type(container) is ObjectValue:
@@ -176,7 +181,8 @@ def contains(container: Any, value: Any) -> bool:
 
 
 def lookup(held: dict[Any, Any], key: Any) -> Any:
-    """A key of a map an expression made. To Python ``True`` is 1; to CEL it is not."""
+    """Look up a key of a map that an expression built. In Python ``True`` equals 1; in CEL it
+    does not."""
     try:
         found = held.get(key, MISSING)
     except TypeError:
@@ -189,7 +195,8 @@ def lookup(held: dict[Any, Any], key: Any) -> Any:
 
 
 def find(container: Any, key: Any) -> Any:
-    """``container[key]``, or MISSING; an error for a key no such container could have."""
+    """Return ``container[key]`` or MISSING. Raises for a key type that the container cannot
+    have."""
     kind = type(container)
     if kind is ListValue or kind is list:
         items = container if kind is list else container.raw
@@ -215,7 +222,7 @@ def _position(key: Any) -> int:
 
 
 def index(container: Any, key: Any) -> Any:
-    """``container[key]``, which must be there."""
+    """Return ``container[key]``, which must exist."""
     found = find(container, key)
     if found is MISSING:
         raise not_there(container, key)

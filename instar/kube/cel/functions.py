@@ -1,4 +1,9 @@
-"""How a function is declared: its types for the checker, its code, and what a call costs."""
+"""Declaration of CEL functions (``Overload``, ``Library``): types, implementation and cost of a
+call.
+
+The modules of ``library/`` declare functions with it; the checker, the cost estimate and the
+interpreter use them.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +19,19 @@ from instar.kube.cel.syntax.ast import Node
 from instar.kube.cel.types import CelKind, Type, parameter_names
 
 TRAVERSAL = 0.1
-"""Cost of looking at one character."""
+"""Cost of reading one character."""
 REGEX = 0.25
 """Cost of one character of a pattern, per character of the text."""
 LIST_COST, MAP_COST, STRUCT_COST = 10, 30, 40
 
 Path = tuple[str, ...]
 SizeAt = Callable[[Path], Range | None]
-"""The declared size of what lies at a path from a variable: ``("self", "items", "@items")``."""
+"""Returns the declared size of the value at a path from a variable: ``("self", "items",
+"@items")``."""
 
 
 class Argument(NamedTuple):
-    """An argument as estimates see it."""
+    """An argument as the cost estimate sees it."""
 
     node: Node
     type: Type
@@ -47,7 +53,7 @@ class Site(NamedTuple):
         return UNKNOWN if self.target is None else self.target.known()
 
     def element(self) -> tuple[Type | None, Range]:
-        """Type and size of the receiver's elements; no type when it is no list."""
+        """Type and size of the receiver's elements; no type if it is not a list."""
         if self.target is None or not self.target.type.params:
             return None, UNKNOWN
         path = self.target.path
@@ -58,13 +64,13 @@ class Site(NamedTuple):
 class Estimate(NamedTuple):
     cost: Range
     size: Range | None = None
-    """Of the result, where it has one."""
+    """Size of the result, if it has one."""
 
 
 Work = Callable[..., int]
-"""Cost units of one call from the sizes of its arguments, beyond evaluating them."""
+"""Cost units of one call from the sizes of its arguments, without evaluating them."""
 Weigh = Callable[[Sequence[Any], Any], int]
-"""The same from the arguments themselves and the result."""
+"""Cost units of one call from the arguments themselves and the result."""
 Estimator = Callable[[Site], Estimate]
 
 
@@ -81,7 +87,8 @@ class Overload:
     estimate: Estimator | None = None
     """None: one unit, a result of unknown size."""
     by_name: bool = False
-    """Priced by the function's name; others cost one unit where the overload is not known."""
+    """Whether the cost applies by function name; otherwise a call without a known overload costs
+    one unit."""
     parameters: tuple[str, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
@@ -113,7 +120,7 @@ def method(
     estimate: Estimator | None = None,
     by_name: bool = False,
 ) -> Overload:
-    """``params[0]`` is the receiver."""
+    """Declare a method; ``params[0]`` is the receiver."""
     return Overload(name, tuple(params), result, impl, True, work, weigh, estimate, by_name)
 
 
@@ -122,7 +129,7 @@ Resolved = tuple[Type, tuple[Overload, ...]]
 
 
 class Library:
-    """All functions an expression may call, by name, and the types it may name."""
+    """All functions that an expression may call, by name, and the types that it may name."""
 
     def __init__(self, overloads: Iterable[Overload], type_names: Iterable[tuple[str, Type]]):
         self._overloads: dict[str, list[Overload]] = {}
@@ -130,13 +137,13 @@ class Library:
             self._overloads.setdefault(overload.function, []).append(overload)
         self.types = dict(type_names)
         self.resolved: dict[tuple[str, bool, tuple[str, ...]], Resolved] = {}
-        """Calls resolved before, by function, style and the names of plain argument types."""
+        """Cache of resolved calls by function, style and the names of plain argument types."""
 
     def overloads(self, name: str) -> Sequence[Overload]:
         return self._overloads.get(name, ())
 
     def extended(self, overloads: Iterable[Overload]) -> Library:
-        """The same and some functions more."""
+        """Return a library with additional functions."""
         held = chain.from_iterable(self._overloads.values())
         return Library([*held, *overloads], self.types.items())
 
@@ -144,21 +151,21 @@ class Library:
         return sorted(self._overloads)
 
 
-# Formulas several families share.
+# Cost formulas shared by several libraries.
 
 
 def tenth(size: float) -> int:
-    """Reading a text once."""
+    """Cost of reading a text once."""
     return ceil(size * TRAVERSAL)
 
 
 def per_byte(*sizes: int) -> int:
-    """The first argument is read once."""
+    """Cost of reading the first argument once."""
     return tenth(sizes[0])
 
 
 def rewritten(*sizes: int) -> int:
-    """Read and written: replace, split."""
+    """Cost of reading and writing: replace, split."""
     return ceil(sizes[0] * 2 * TRAVERSAL)
 
 
@@ -167,18 +174,19 @@ def regex_work(text: int, pattern: int, *_more: int) -> int:
 
 
 def estimated_once(site: Site) -> Estimate:
-    """The first argument of a function is read once."""
+    """Estimate a function that reads its first argument once."""
     return Estimate(site.args[0].known().scaled(TRAVERSAL))
 
 
 def estimated_copy(site: Site) -> Estimate:
-    """The same; the result is as long as the argument."""
+    """Estimate a function that reads its first argument once and returns a text of the same
+    length."""
     size = site.args[0].known()
     return Estimate(size.scaled(TRAVERSAL), size)
 
 
 def estimated_same_size(site: Site) -> Estimate:
-    """The receiver is read once; the result is no longer than it."""
+    """Estimate a method that reads its receiver once and returns a text no longer than it."""
     size = site.receiver()
     return Estimate(size.scaled(TRAVERSAL), size)
 

@@ -1,4 +1,7 @@
-"""IP addresses and prefixes as text: what Go's netip reads, and what it says of the rest."""
+"""IP address and prefix parser with the rules and error messages of Go's netip.
+
+Called by the IP and CIDR functions and by ``go_url.py``.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from instar.base.field_errors import go_quote
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _LONGEST = 64
-"""More characters than any address has, a long zone aside."""
+"""More characters than any address has, except with a long zone."""
 
 
 def parse_address(text: str) -> tuple[Address, str]:
-    """The address and its zone; raises ValueError with Go's words."""
+    """Return the address and its zone. Raises ValueError with Go's message."""
     found = read_address(text)
     if found is None:
         problem, at = _problem(text)
@@ -22,7 +25,7 @@ def parse_address(text: str) -> tuple[Address, str]:
 
 
 def read_address(text: str) -> tuple[Address, str] | None:
-    """The same for those who do not ask why."""
+    """Return the address and its zone, or None."""
     bare, percent, zone = text.partition("%")
     if len(bare) > _LONGEST or (percent and not zone):
         return None
@@ -34,7 +37,8 @@ def read_address(text: str) -> tuple[Address, str] | None:
 
 
 def parse_prefix(text: str) -> tuple[Address, int]:
-    """Address, host bits and all, and number of bits; raises ValueError with Go's words."""
+    """Return the address with its host bits and the number of bits. Raises ValueError with Go's
+    message."""
     shown = f"netip.ParsePrefix({go_quote(text)})"
     head, slash, bits = text.rpartition("/")
     if not slash:
@@ -54,7 +58,7 @@ def parse_prefix(text: str) -> tuple[Address, int]:
 
 
 def _problem(text: str) -> tuple[str, str]:
-    """What is wrong with an address, and where."""
+    """Return what is wrong with an address, and where."""
     for char in text:
         if char == ".":
             return _v4_problem(text)

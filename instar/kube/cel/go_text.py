@@ -1,4 +1,4 @@
-"""Values as Go writes them into errors and strings."""
+"""Text of CEL values in error messages and ``string()``, as Go writes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from instar.kube.cel.values import Duration, OptionalValue, Timestamp, TypeValue
 
 
 def double_text(value: float) -> str:
-    """A double as ``string()`` and ``%s`` write it."""
+    """Return a double as ``string()`` and ``%s`` write it."""
     if isnan(value):
         return "NaN"
     if isinf(value):
@@ -22,7 +22,7 @@ def double_text(value: float) -> str:
 
 
 def shown(value: Any) -> str:
-    """A key or index in an error: ``no such key: …``."""
+    """Return a key or index as in ``no such key: …``."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -54,5 +54,5 @@ _GO_NAMES = {
 
 
 def go_name(value: Any) -> str:
-    """The Go type of a value, which shows in a few errors."""
+    """Return the Go type name of a value, which some errors contain."""
     return _GO_NAMES.get(type(value), f"types.{type(value).__name__}")

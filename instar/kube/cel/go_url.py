@@ -1,4 +1,7 @@
-"""URLs as Go's net/url reads them, and what it says of those it does not."""
+"""URL parser with the rules and error messages of Go's net/url.
+
+Called by CEL's ``url()``, the CEL and schema formats.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +27,16 @@ class GoUrl:
     scheme: str = ""
     host: str = ""
     path: str = ""
-    """As it must be written: escapes kept where they were right."""
+    """The path with its valid escapes kept."""
     query: str = ""
     user: str = ""
     fragment: str = ""
     opaque: str = ""
-    """What stands behind the scheme of ``mailto:x``, which has no host and no path."""
+    """The part after the scheme of ``mailto:x``, which has no host and no path."""
 
 
 def parse_request_uri(text: str) -> GoUrl:
-    """Absolute, or an absolute path; a fragment is not known here. Raises ValueError."""
+    """Parse an absolute URL or path, without fragment. Raises ValueError."""
     if _CONTROL.search(text) is not None:
         raise ValueError("net/url: invalid control character in URL")
     if not text:
@@ -44,7 +47,7 @@ def parse_request_uri(text: str) -> GoUrl:
 
 
 def parse(text: str) -> GoUrl:
-    """What ``parse_request_uri`` accepts, with its fragment apart. Raises ValueError."""
+    """Parse like ``parse_request_uri``, but split off a fragment. Raises ValueError."""
     parse_request_uri(text)
     head, _, fragment = text.partition("#")
     _refuse_bad_escapes(fragment)
@@ -97,7 +100,7 @@ def _host(text: str) -> str:
     if (bad := _BAD_HOST.search(text)) is not None:
         raise ValueError(f"invalid character {go_quote(bad.group())} in host name")
     for match in _ESCAPE.finditer(text):
-        # An escaped ASCII character is refused, but for the percent sign before a zone.
+        # An escaped ASCII character is an error, except the percent sign before a zone.
         digits = match.group(1)
         if not _is_escape(digits) or (digits[0] in "01234567" and digits != "25"):
             raise ValueError(f"invalid URL escape {go_quote(match.group())}")
@@ -111,7 +114,7 @@ def _check_port(port: str) -> None:
 
 
 def _check_literal(inside: str) -> None:
-    """What stands in brackets is an IPv6 address, its zone behind ``%25``."""
+    """Check that brackets contain an IPv6 address, its zone after ``%25``."""
     try:
         address, _ = parse_address(inside.replace("%25", "%", 1))
     except ValueError as error:

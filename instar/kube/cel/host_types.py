@@ -1,7 +1,7 @@
-"""Types for the variables of a host that has no schema: admission, selectors of devices.
+"""CEL types for variables without a schema: admission, device selectors, OIDC claims.
 
-Their values are plain JSON as it lies in memory (``dict``, ``list``, text, numbers, None), a
-``LazyValue`` whose fields are computed on demand, or a library's own (``Authorizer``).
+Their values are JSON values in memory, a ``LazyValue`` that computes fields on demand, or a
+library's own values (``Authorizer``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _as_it_is(raw: Any) -> Any:
 
 
 def record(name: str, fields: Mapping[str, Type]) -> Type:
-    """An object type with these fields and no others."""
+    """Return an object type with exactly these fields."""
     declared = Declared(DYN, _as_it_is)
     declared.type = Type(CelKind.OBJECT, name, declared=declared)
     for each, type in fields.items():
@@ -29,14 +29,15 @@ def record(name: str, fields: Mapping[str, Type]) -> Type:
 
 
 def open_record(name: str) -> Type:
-    """An object type that has any field, of any type."""
+    """Return an object type that has any field, of any type."""
     declared = Declared(DYN, _as_it_is, others=Declared(DYN, _as_it_is))
     declared.type = Type(CelKind.OBJECT, name, declared=declared)
     return declared.type
 
 
 def without_objects(found: Type) -> Type:
-    """What one expression tells another of its type: of objects, nothing."""
+    """Return the type with objects replaced by dyn, as one expression's type is visible to
+    others."""
     match found.kind:
         case CelKind.LIST:
             return list_of(without_objects(found.params[0]))

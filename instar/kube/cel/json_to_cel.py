@@ -1,5 +1,8 @@
-"""Raw JSON to CEL values, one small function per schema type. Data that does not fit is a CelError,
-raised only when an expression touches it."""
+"""Converters from raw JSON to CEL values, one per schema type.
+
+Called by ``kube/schema/cel_rules/declare.py``, which puts them into ``Declared``. Data that does
+not fit raises a CelError, only when an expression reads it.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ def to_double(raw: Any) -> float:
 
 
 def to_scalar(raw: Any) -> Any:
-    """int-or-string."""
+    """Convert an int-or-string value."""
     if type(raw) is int or type(raw) is str:
         return raw
     if raw is None:
@@ -54,7 +57,7 @@ def to_scalar(raw: Any) -> Any:
 
 def to_bytes(raw: Any) -> bytes:
     text = _text(raw)
-    # Upstream decodes with the URL-safe alphabet although the schema asks for the standard one.
+    # Upstream decodes with the URL-safe alphabet although the schema specifies the standard one.
     wrong = _NOT_URL_SAFE.search(text)
     try:
         if wrong is None:

@@ -1,4 +1,7 @@
-"""Durations and timestamps as text, the way Go reads and writes them."""
+"""Parses and formats durations and timestamps as Go does.
+
+Called by CEL's time functions and conversions, schema formats and CLI flags.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _LOOSE_UNITS: tuple[tuple[tuple[str, ...], str, int], ...] = (
     (("d",), "day", 86_400 * SECOND),
     (("w", "wk"), "week", 7 * 86_400 * SECOND),
 )
-"""Whole names of a unit, what longer names begin with, and nanoseconds."""
+"""Full names of a unit, the prefix of longer names, and nanoseconds."""
 _MOST_DIGITS = 19
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII
@@ -34,7 +37,7 @@ _DURATION_LIMIT = 1 << 63
 
 
 def parse_duration(text: str) -> int | None:
-    """Nanoseconds of ``1h2m3.5s``; None when it is not one."""
+    """Return the nanoseconds of ``1h2m3.5s``; None if it is invalid."""
     body = text[1:] if text[:1] in ("-", "+") else text
     if body == "0":
         return 0
@@ -56,7 +59,8 @@ def parse_duration(text: str) -> int | None:
 
 
 def _fraction(digits: str, unit: int) -> int:
-    """As Go computes it: what does not fit 63 bits is dropped, the rest is floating point."""
+    """Compute a fraction as Go does: digits beyond 63 bits are dropped, the rest is floating
+    point."""
     value, scale = 0, 1.0
     for digit in digits[:_MOST_DIGITS]:
         longer = value * 10 + int(digit)
@@ -67,8 +71,8 @@ def _fraction(digits: str, unit: int) -> int:
 
 
 def parse_loose_duration(text: str) -> int:
-    """What the schema format ``duration`` also takes: ``2 weeks``, ``1 day 3 hours``. Words that
-    are no unit are passed over. Raises ValueError."""
+    """Parse the schema format ``duration``, which also accepts ``2 weeks`` and ``1 day 3
+    hours``. Words that are not units are skipped. Raises ValueError."""
     exact = parse_duration(text)
     if exact is not None:
         return exact
@@ -88,7 +92,7 @@ def parse_loose_duration(text: str) -> int:
 
 
 def parse_timestamp(text: str) -> tuple[int, int] | None:
-    """Nanoseconds since 1970 and the offset in seconds; None when it is not RFC 3339."""
+    """Return nanoseconds since 1970 and the offset in seconds; None if it is not RFC 3339."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None
@@ -113,7 +117,7 @@ def _offset(zone: str) -> int:
 
 
 def format_duration(nanos: int) -> str:
-    """Seconds with as many decimals as needed, as CEL's ``string(duration)``."""
+    """Return seconds with as many decimals as needed, as CEL's ``string(duration)``."""
     sign = "-" if nanos < 0 else ""
     whole, rest = divmod(abs(nanos), SECOND)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""

@@ -1,4 +1,7 @@
-"""CEL types and when a value of one may stand where another is expected."""
+"""CEL types, assignability and type parameter substitution.
+
+Used by the checker, the function library and all code that declares variables.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ class CelKind(Enum):
     ERROR = 9
     NULL = 10
 
-    # Members are compared by identity; the default hash goes through Python code.
+    # Members are compared by identity; the default hash would run Python code.
     __hash__ = object.__hash__
 
 
 class Type:
-    """Immutable, and equal to any other with the same kind, name and parameters."""
+    """Immutable type, equal to any other with the same kind, name and parameters."""
 
     __slots__ = ("_hash", "declared", "kind", "name", "open", "params")
 
@@ -42,9 +45,9 @@ class Type:
         self.name = name
         self.params = params
         self.declared = declared
-        """The fields of an object; not part of what the type is."""
+        """The fields of an object; not part of the type's identity."""
         self.open = kind is CelKind.PARAM
-        """Whether a type parameter stands anywhere in it."""
+        """Whether it contains a type parameter."""
         for each in params:
             self.open = self.open or each.open
         self._hash = hash((kind, name, params))
@@ -103,7 +106,7 @@ def opaque(name: str) -> Type:
 
 
 def message(name: str) -> Type:
-    """A library's type that upstream declares as a message without fields."""
+    """Return a library type that upstream declares as a message without fields."""
     return Type(CelKind.OBJECT, name)
 
 
@@ -116,7 +119,7 @@ def is_optional(candidate: Type) -> bool:
 
 
 def unwrapped(candidate: Type) -> Type:
-    """What an optional may hold; any other type is itself."""
+    """Return the content type of an optional; any other type is returned unchanged."""
     return candidate.params[0] if is_optional(candidate) else candidate
 
 
@@ -128,7 +131,7 @@ _NULLABLE = (CelKind.OBJECT, CelKind.OPAQUE)
 
 
 class Substitution:
-    """What the type parameters seen so far stand for."""
+    """Bindings of the type parameters seen so far."""
 
     __slots__ = ("_bound", "_fresh", "_undo")
 
@@ -142,12 +145,12 @@ class Substitution:
         return param(f"_var{self._fresh - 1}")
 
     def instantiate(self, types: Sequence[Type], names: Sequence[str]) -> list[Type]:
-        """The same types with the parameters ``names`` renamed apart from all others."""
+        """Return the types with the parameters ``names`` renamed to fresh ones."""
         renamed = {name: self.fresh() for name in names}
         return [_rename(each, renamed) for each in types]
 
     def assignable_all(self, ours: Sequence[Type], theirs: Sequence[Type]) -> bool:
-        """All pairs fit, or nothing is bound."""
+        """Return whether all pairs are assignable; otherwise bind nothing."""
         start = len(self._undo)
         for one, other in zip(ours, theirs, strict=True):
             if one is not other and not self._assignable(one, other):
@@ -193,7 +196,8 @@ class Substitution:
         return True
 
     def _stands_for(self, candidate: Type, parameter: Type) -> tuple[bool, bool]:
-        """Whether ``candidate`` can be what the parameter means, and whether that was known."""
+        """Return whether ``candidate`` can be bound to the parameter, and whether it already
+        was."""
         if candidate == parameter:
             return True, True
         known = self._bound.get(parameter.name)
@@ -245,7 +249,7 @@ def _rename(each: Type, names: dict[str, Type]) -> Type:
 
 
 def parameter_names(types: Sequence[Type]) -> tuple[str, ...]:
-    """The type parameters mentioned anywhere in ``types``."""
+    """Return the type parameters that occur anywhere in ``types``."""
     found: dict[str, None] = {}
     todo = list(types)
     while todo:
@@ -257,7 +261,7 @@ def parameter_names(types: Sequence[Type]) -> tuple[str, ...]:
 
 
 def more_general(left: Type, right: Type) -> Type:
-    """Of two types that fit each other, the one that promises less."""
+    """Return the more general of two types that are assignable to each other."""
     return left if _as_general(left, right) else right
 
 
@@ -277,7 +281,7 @@ def _as_general(left: Type, right: Type) -> bool:
 
 
 def equivalent(left: Type, right: Type) -> bool:
-    """The same type, whatever its parameters are called."""
+    """Return whether two types are equal up to the names of their parameters."""
     todo = [(left, right)]
     while todo:
         one, other = todo.pop()
@@ -299,5 +303,5 @@ _RUNTIME_NAMES = {
 
 
 def runtime_name(name: str) -> str:
-    """What ``type()`` calls a type that the checker calls ``name``."""
+    """Return the name that ``type()`` gives for the checker's ``name``."""
     return _RUNTIME_NAMES.get(name, name)

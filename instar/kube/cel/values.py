@@ -1,7 +1,7 @@
-"""Values while an expression runs. Plain Python where Python agrees with CEL; a class where not.
+"""Run-time values of CEL: Python's own where they agree with CEL, classes where not.
 
-``ObjectValue``, ``MapValue`` and ``ListValue`` wrap JSON as it lies in memory: nothing is converted
-until an expression touches it, and then only what it touches.
+``ObjectValue``, ``MapValue`` and ``ListValue`` wrap JSON in memory and convert only the parts that
+an expression reads.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ INT_MIN, INT_MAX, UINT_MAX = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
 
 
 class CelError(Exception):
-    """An evaluation that ended in an error value; the text is what a client sees."""
+    """An evaluation error; the text is what a client sees."""
 
 
 class NoSuchOverload(CelError):
-    """Arguments no variant of a function takes; found only where types were not known before."""
+    """The arguments fit no overload; possible only where types were dynamic."""
 
     def __init__(self, text: str = "no such overload") -> None:
         super().__init__(text)
 
 
 class CostExceeded(Exception):
-    """The expression spent more than it may; never absorbed by ``&&`` or ``||``."""
+    """The expression exceeded its cost limit; ``&&`` and ``||`` never absorb it."""
 
     def __init__(self, cost: int = 0) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
@@ -37,7 +37,7 @@ class CostExceeded(Exception):
 
 
 class Uint(int):
-    """An unsigned integer; equal to an int of the same value, as CEL wants."""
+    """An unsigned integer; equal to an int of the same value, as in CEL."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """Nanoseconds since 1970 in UTC; the offset it was written with shows only in its text."""
+    """Nanoseconds since 1970 in UTC; the original offset is kept only for its text."""
 
     nanos: int
     offset: int = field(default=0, compare=False)
@@ -75,24 +75,24 @@ NONE = OptionalValue(False)
 
 
 class Opaque:
-    """Base of library values (IP, quantity …); ``cel_type`` is the name ``type()`` shows."""
+    """Base of library values (IP, quantity …); ``cel_type`` is the name that ``type()`` returns."""
 
     __slots__ = ()
     cel_type = ""
 
     def cel_size(self) -> int:
-        """What the cost model takes for the size of the value."""
+        """Return the size of the value in the cost model."""
         return 1
 
     def cel_equals(self, other: Any) -> bool:
-        """Values of another type cannot be compared, unlike everywhere else in CEL."""
+        """Compare; unlike elsewhere in CEL, comparing values of different types is an error."""
         if type(self) is not type(other):
             raise NoSuchOverload
         return self == other
 
 
 class Flag(Enum):
-    """A bool as one of several kinds of keys; to Python the bool itself would be 0 or 1."""
+    """A bool as a hash key; Python's own bool would equal 0 or 1."""
 
     FALSE = False
     TRUE = True
@@ -106,7 +106,7 @@ class _Missing:
 
 
 MISSING = _Missing()
-"""No value: unlike None, which is CEL's null."""
+"""No value, as opposed to None, which is CEL's null."""
 
 
 class ObjectValue:
@@ -119,7 +119,7 @@ class ObjectValue:
         self.declared = declared
 
     def find(self, name: str) -> Any:
-        """The value of a field, or MISSING; null counts as missing."""
+        """Return the value of a field, or MISSING; null counts as missing."""
         field = self.declared.field_named(name)
         raw = None if field is None else self.raw.get(field.name)
         return MISSING if raw is None or field is None else field.declared.convert(raw)
@@ -132,21 +132,21 @@ class ObjectValue:
 
 
 class MessageFields:
-    """Base of objects that are no JSON: their fields hold CEL values."""
+    """Base of objects that are not JSON: their fields hold CEL values."""
 
     __slots__ = ("cel_type",)
 
     def __init__(self, cel_type: str) -> None:
         self.cel_type = cel_type
-        """The name ``type()`` shows."""
+        """The name that ``type()`` returns."""
 
     def find(self, name: Any) -> Any:
-        """The value of a field, or MISSING."""
+        """Return the value of a field, or MISSING."""
         raise NotImplementedError
 
 
 class StructValue(MessageFields):
-    """An object an expression built."""
+    """An object that an expression constructed."""
 
     __slots__ = ("fields",)
 
@@ -159,8 +159,8 @@ class StructValue(MessageFields):
 
 
 class LazyValue(MessageFields):
-    """An object whose fields are computed when an expression first reads them, and remembered,
-    error or not. Equal only to itself."""
+    """An object that computes its fields on first read and caches results and errors. Equal only
+    to itself."""
 
     __slots__ = ("_compute", "_known")
 
@@ -196,7 +196,7 @@ class MapValue:
         self.declared = declared
 
     def find(self, name: Any) -> Any:
-        """The value of a key, or MISSING."""
+        """Return the value of a key, or MISSING."""
         if type(name) is not str:
             raise NoSuchOverload
         raw = self.raw.get(name, MISSING)
@@ -208,7 +208,7 @@ class MapValue:
 
 
 class ListValue:
-    """A JSON array; ``declared.list_type`` decides what equality and ``+`` mean."""
+    """A JSON array; ``declared.list_type`` decides the meaning of equality and ``+``."""
 
     __slots__ = ("declared", "raw")
 
@@ -230,12 +230,12 @@ def is_map(value: Any) -> bool:
 
 
 def as_list(value: Any) -> list[Any]:
-    """All elements, converted."""
+    """Return all elements, converted."""
     return value if type(value) is list else list(value)
 
 
 def size_of(value: Any) -> int:
-    """What the cost model calls the size: length of strings, lists and maps, else 1."""
+    """Return the size in the cost model: length of strings, lists and maps, else 1."""
     kind = type(value)
     if kind is str or kind is list or kind is bytes or kind is dict:
         return len(value)
@@ -247,7 +247,7 @@ def size_of(value: Any) -> int:
 
 
 def type_name(value: Any) -> str:
-    """As ``type()`` shows it; an object of a schema is a map."""
+    """Return the name as ``type()`` shows it; an object of a schema is a map."""
     name = _NAMES.get(type(value))
     if name is not None:
         return name

@@ -1,7 +1,8 @@
-"""What the checker leaves behind: a tree, the type of each node and what each name means.
+"""``Checked``: result of the type checker, with the type and meaning of each syntax node.
 
-Keys are ``id(node)``; the tree keeps the nodes alive. ``order`` lists every node after its parts,
-so that estimates and programs are made in one pass, without recursion.
+Read by the cost estimate, the literal validators and the interpreter. Keys are ``id(node)``; the
+tree keeps the nodes alive. ``order`` lists every node after its parts, so that later passes need no
+recursion.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ CONSTANT_TYPES: dict[type, Type] = {
 
 
 TypeNamed = Callable[[str], Type | None]
-"""What a name means as a type, if anything."""
+"""Returns the type that a name denotes, if any."""
 
 
 class Variable:
-    """A name that stands for a value. Compared by identity: each loop has its own."""
+    """A declared variable or a loop variable. Compared by identity: each loop has its own."""
 
     __slots__ = ("fold", "name", "type")
 
@@ -40,11 +41,11 @@ class Variable:
         self.name = name
         self.type = type
         self.fold = fold
-        """None: declared from outside."""
+        """The loop that declares it; None for variables declared by the caller."""
 
 
 class ResolvedNames:
-    """Which variable or type a name means: the innermost loop first, then what was declared."""
+    """Scopes: resolves a name in the innermost loop first, then in the declarations."""
 
     __slots__ = ("_declared", "_scopes", "_types")
 
@@ -70,7 +71,7 @@ class ResolvedNames:
 
 
 class OpenedOptional(NamedTuple):
-    """In ``order``: range and initial value of a fold are done, its inside begins."""
+    """Marker in ``order``: range and initial value of a fold are done, its body begins."""
 
     fold: Fold
     variables: tuple[Variable, ...]
@@ -91,13 +92,13 @@ class Checked:
     type_names: dict[int, str] = field(default_factory=dict)
     """Nodes that name a type, such as ``int`` or ``net.IP``."""
     namespaced: set[int] = field(default_factory=set)
-    """Calls whose target is part of the function's name: ``sets.contains(…)``."""
+    """Calls with a target that is part of the function's name: ``sets.contains(…)``."""
     variables: set[str] = field(default_factory=set)
-    """Declared variables the expression reads."""
+    """Declared variables that the expression reads."""
     order: list[Step] = field(default_factory=list)
 
     def operands(self, node: CallNode) -> list[Node]:
-        """What a call is applied to, receiver first."""
+        """Return the receiver, if any, and the arguments of a call."""
         if node.target is None or id(node) in self.namespaced:
             return node.args
         return [node.target, *node.args]

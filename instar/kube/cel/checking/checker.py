@@ -1,6 +1,7 @@
-"""Type checking with declared types. Collects every issue; the caller decides what they mean.
+"""CEL type checker: resolves names and overloads and collects all type errors.
 
-The walk keeps its own list of what is left to do, so a deep expression needs no deep stack.
+Called by ``engine.analyse``. The walk uses its own stack, so a deep expression needs no deep Python
+stack.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def check(
     library: Library,
     types: TypeNamed,
 ) -> Checked:
-    """``types`` are asked where the library knows no type of a name; raises BadExpression."""
+    """Type-check a tree. ``types`` resolves names that are not in the library. Raises
+    BadExpression."""
     checker = _Checker(source, tree, variables, library, types)
     checker.walk()
     if checker.issues:
@@ -85,7 +87,7 @@ class _Checker:
         self._out = Checked(source, tree)
         self._of = self._out.types
         self._noted: dict[int, tuple[int, int]] = {}
-        """The issues found in a tree that has a second copy, from and to."""
+        """Range of the issues found in a tree that occurs a second time."""
 
     def walk(self) -> None:
         todo = self._todo
@@ -112,7 +114,7 @@ class _Checker:
         self._todo.extend(reversed(steps))
 
     def _visit(self, nodes: list[Node], then: Callable[[Any], None], node: Any) -> None:
-        """All of ``nodes`` in order, then the node itself."""
+        """Visit all of ``nodes`` in order, then the node itself."""
         self._todo.append((then, node))
         self._todo.extend([(self._enter, each) for each in reversed(nodes)])
 
@@ -123,7 +125,7 @@ class _Checker:
     def _mismatch(self, pos: int, expected: Type, found: Type) -> Type:
         return self._fail(pos, f"expected type '{expected}' but found '{found}'")
 
-    # Names.
+    # Names
 
     def _const(self, node: Const) -> None:
         self._done(node, CONSTANT_TYPES[type(node.value)])
@@ -181,7 +183,7 @@ class _Checker:
                 self._fail(pos, f"type '{target}' does not support field selection")
         return DYN
 
-    # Calls.
+    # Calls
 
     def _call(self, node: CallNode) -> None:
         if node.function == "_?._":
@@ -242,7 +244,7 @@ class _Checker:
         self._out.calls[id(node)] = (overload,)
         return found
 
-    # Literals.
+    # Literals
 
     def _list(self, node: ListLiteral) -> None:
         self._visit(node.items, self._leave_list, node)
@@ -278,7 +280,8 @@ class _Checker:
         return unwrapped(found)
 
     def _join(self, previous: Type | None, current: Type) -> Type:
-        """The common type of a literal's elements; that it is one is asked afterwards."""
+        """Return the common type of a literal's elements; ``literal_validators`` checks that
+        they agree."""
         if previous is None:
             return current
         if self._types.assignable(previous, current):
@@ -309,7 +312,7 @@ class _Checker:
                     f"'{found}'",
                 )
 
-    # Folds.
+    # Folds
 
     def _fold(self, node: Fold) -> None:
         self._later(
@@ -373,7 +376,7 @@ class _Checker:
         self._done(node, self._types.apply(self._of[id(node.result)]))
 
     def _again(self, node: Again) -> None:
-        """The copy of a tree that was checked before, in the same scope; its issues count twice."""
+        """Handle the second copy of a checked tree, in the same scope; its issues count twice."""
         start, end = self._noted[id(node.node)]
         if len(self.issues) < MOST_ISSUES:
             self.issues += self.issues[start:end]
@@ -394,6 +397,7 @@ _ENTER: dict[type, Callable[[_Checker, Any], None]] = {
 
 
 def _namespaced(node: CallNode) -> str:
-    """The function's name if its target is part of it: ``sets.contains``; else nothing."""
+    """Return the function's name if its target is part of it (``sets.contains``), else an empty
+    text."""
     prefix = None if node.target is None else qualified_name(node.target)
     return "" if prefix is None else f"{prefix.removeprefix('.')}.{node.function}"

@@ -1,6 +1,7 @@
-"""What an expression can cost at worst, from its tree and the declared sizes. No object needed.
+"""Cost estimate: the worst-case cost of an expression from declared maximum sizes.
 
-Follows upstream step by step, oddities included: whether a rule may be installed depends on it.
+Called by ``kube/schema/cel_rules/compile.py`` when a CRD is written. Follows upstream step by step,
+because the result decides whether a rule is accepted.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ from instar.kube.cel.syntax.ast import (
 from instar.kube.cel.types import CelKind, Type, unwrapped
 
 _NO_ITEMS = Range(MOST, 0)
-"""The size of the elements of a literal, before the first one is counted."""
+"""Size of a literal's elements before the first one is counted."""
 _SCALARS = ("bool", "double", "int", "uint", "duration", "timestamp")
 _STEPPED = (CelKind.MAP, CelKind.OBJECT, CelKind.PARAM)
 
 
 class Entries(NamedTuple):
-    """Sizes of the keys and values of a container the expression makes."""
+    """Sizes of the keys and values of a container that the expression builds."""
 
     is_list: bool
     key: Range
@@ -51,7 +52,7 @@ class Entries(NamedTuple):
 
 
 class _Local(NamedTuple):
-    """What is known of a loop's variable or accumulator."""
+    """Known size and path of a loop variable or accumulator."""
 
     path: Path
     size: Range | None
@@ -59,7 +60,7 @@ class _Local(NamedTuple):
 
 
 def estimate(checked: Checked, size_at: SizeAt) -> Range:
-    """Cost units of one evaluation at the smallest and largest sizes there can be."""
+    """Return the cost of one evaluation at the smallest and largest possible sizes."""
     return _Estimator(checked, size_at).run()
 
 
@@ -87,7 +88,7 @@ class _Estimator:
     def _type(self, node: Node) -> Type:
         return self._checked.types[id(node)]
 
-    # Sizes and paths.
+    # Sizes and paths
 
     def _local(self, node: Node) -> _Local | None:
         variable = self._checked.names.get(id(node))
@@ -137,7 +138,7 @@ class _Estimator:
         if entries is not None:
             self._entries[id(node)] = entries
 
-    # Nodes.
+    # Nodes
 
     def _const(self, _node: Const) -> Range:
         return NOTHING
@@ -186,7 +187,7 @@ class _Estimator:
             cost = cost.plus(self._cost(field.value))
         return cost
 
-    # Calls.
+    # Calls
 
     def _call(self, node: CallNode) -> Range:
         match node.function:
@@ -252,7 +253,8 @@ class _Estimator:
         return Argument(node, self._type(node), self._path(node) or None, self._size(node))
 
     def _step_into(self, node: CallNode, container: Type) -> Range | None:
-        """The size of an element is that of the elements, or is found along the path."""
+        """Return the size of an element: that of the container's elements, or that declared for
+        the path."""
         if container.kind not in (CelKind.LIST, CelKind.MAP):
             return None
         step = "@items" if container.kind is CelKind.LIST else "@values"
@@ -260,7 +262,7 @@ class _Estimator:
         entries = self._entries_of(node.args[0])
         return None if entries is None else entries.value
 
-    # Folds.
+    # Folds
 
     def _open(self, opened: OpenedOptional) -> None:
         fold = opened.fold

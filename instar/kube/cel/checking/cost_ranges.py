@@ -1,5 +1,8 @@
-"""Least and most: what estimates are made of. Numbers stop at 2^64-1 instead of wrapping, and a
-factor is applied as upstream applies it, in floating point and rounded up."""
+"""``Range`` of a size or cost (minimum, maximum) with saturating arithmetic at 2^64-1.
+
+Used by the cost estimate and the library's estimators. Factors are applied as upstream does, in
+floating point and rounded up.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _TWO_TO_64 = float(1 << 64)
 
 
 class Range(NamedTuple):
-    """A size (of a text, list or map) or a cost."""
+    """Minimum and maximum of a size (of a text, list or map) or a cost."""
 
     low: int
     high: int

@@ -1,6 +1,7 @@
-"""Questions asked of a well-typed tree before it counts as compiled: are literal durations,
-timestamps and patterns what they should be, are literal lists and maps of one type, do the
-arguments of ``format`` fit its clauses."""
+"""Checks of literals after type checking: durations, timestamps, patterns, ``format`` arguments.
+
+Called by ``engine.analyse``. Also checks that literal lists and maps are homogeneous.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ from instar.kube.cel.values import CelError
 
 _EVALUATED = ("duration", "timestamp")
 _MIXING = "format"
-"""The function whose arguments may be lists of anything."""
+"""The function that accepts lists of mixed types."""
 
 
 def validate(checked: Checked) -> None:
-    """Raises BadExpression."""
+    """Check all literals. Raises BadExpression."""
     issues: list[Issue] = []
     mixed = _may_mix(checked)
     for node in checked.order:
@@ -36,7 +37,7 @@ def validate(checked: Checked) -> None:
 
 
 def _may_mix(checked: Checked) -> set[int]:
-    """Everything inside calls of ``format``; parents stand behind their parts in ``order``."""
+    """Return all nodes inside calls of ``format``; in ``order`` parents come after their parts."""
     inside: set[int] = set()
     for node in reversed(checked.order):
         if isinstance(node, OpenedOptional):

@@ -1,4 +1,7 @@
-"""Which overloads of a function fit the types of its arguments, and what comes out."""
+"""Overload resolution: finds the overloads that fit the argument types, and the result type.
+
+Called by ``checker.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,10 @@ _RIGID = frozenset(
 def resolve(
     types: Substitution, library: Library, name: str, actual: Sequence[Type], *, member: bool
 ) -> Resolved | None:
-    """The type of the result and all overloads that fit: several do where types are open, and
-    then the result is open too. Each that fits tells ``types`` more; None when none does.
+    """Return the result type and all fitting overloads; None if there is none.
 
-    What plain types give is the same every time, and is remembered.
+    With dynamic types several fit, and then the result is dynamic too. Fitting overloads bind type
+    parameters in ``types``. Results for plain types are cached.
     """
     names = [
         each.name
@@ -38,7 +41,7 @@ def resolve(
 
 
 def _conceivable(actual: Sequence[Type], params: Sequence[Type]) -> bool:
-    """A quick look before a thorough one: a list is never a string."""
+    """Quickly rule out an overload by kind, before the full check."""
     for one, other in zip(actual, params, strict=True):
         if one.kind is not other.kind and one.kind in _RIGID and other.kind in _RIGID:
             return False

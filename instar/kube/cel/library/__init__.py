@@ -1,8 +1,9 @@
-"""The functions a Kubernetes rule may call, one module per family.
+"""Kubernetes' CEL function library, one module per upstream library.
 
-Upstream has no math library, no ``cel.bind``, no encoders, no jsonpatch and no string ``reverse``
-for rules, so neither have we. Families come in upstream's order: where an argument's type is open,
-the first overload that fits decides it.
+``KUBERNETES`` is the library of rules and policies, ``MUTATION`` that of mutating policies.
+Upstream has no math library, ``cel.bind``, encoders, jsonpatch or string ``reverse`` for rules, so
+this one has none either. Libraries are in upstream's order: with dynamic argument types the first
+fitting overload decides.
 """
 
 from __future__ import annotations
@@ -54,4 +55,4 @@ KUBERNETES = Library(
 )
 
 MUTATION = KUBERNETES.extended(patches.overloads())
-"""What also builds changes has besides; ``patches.type_named`` finds the types it builds."""
+"""Adds what mutations need; ``patches.type_named`` finds the types they construct."""

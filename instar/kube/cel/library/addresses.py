@@ -1,4 +1,7 @@
-"""IP addresses and CIDR blocks: one notation each, no zones, no IPv4 inside IPv6."""
+"""CEL functions for IP addresses and CIDR blocks (``ip()``, ``cidr()``).
+
+One notation each, no zones, no IPv4-mapped IPv6 addresses.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ class Ip(Opaque):
 
 @dataclass(frozen=True, slots=True)
 class Cidr(Opaque):
-    """``address`` keeps its host bits."""
+    """A CIDR block; ``address`` keeps its host bits."""
 
     cel_type = "net.CIDR"
     address: Address
@@ -104,7 +107,7 @@ def _contains_ip(block: Cidr, ip: Ip) -> bool:
 
 
 def _contains_cidr(block: Cidr, other: Cidr) -> bool:
-    """``other`` lies wholly inside: same family, no shorter a prefix, its start within."""
+    """Return whether ``other`` lies inside: same family, no shorter a prefix, start within."""
     return (
         block.address.version == other.address.version
         and block.bits <= other.bits
@@ -146,13 +149,13 @@ def _estimated_ip_inside(site: Site) -> Estimate:
 
 
 def _estimated_block_inside(site: Site) -> Estimate:
-    """Masked first, and the lengths compared besides."""
+    """Estimate: the address is masked first, and the prefix lengths are compared."""
     more = _ADDRESS_BYTES.scaled(TRAVERSAL).plus(ONE)
     return Estimate(_both_compared().plus(more).plus(_parsed(site)))
 
 
 def _parsed(site: Site) -> Range:
-    """What reading the argument takes, where it is a text."""
+    """Return the cost of parsing the argument, if it is a text."""
     argument = site.args[0]
     return argument.known().scaled(TRAVERSAL) if argument.type == STRING else NOTHING
 

@@ -1,7 +1,7 @@
-"""Asking whether somebody may do something: ``authorizer.group('apps').resource('deployments')…``.
+"""CEL authorizer library: ``authorizer.group('apps').resource('deployments').check('get')``.
 
-Rules of CRDs can name these functions but have no value to call them on. Whoever has one
-(admission) gives an ``CelAuthorizer`` with a function that decides.
+Rules of CRDs can name these functions but have no authorizer value. Admission creates a
+``CelAuthorizer`` with a function that decides.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ GROUP_CHECK = message(f"{_PREFIX}.GroupCheck")
 RESOURCE_CHECK = message(f"{_PREFIX}.ResourceCheck")
 DECISION = message(f"{_PREFIX}.Decision")
 _CHECK_COST = 350_000
-"""So much that one expression may ask twice."""
+"""Set so that one expression can afford two checks."""
 _REQUIREMENTS_PER_CHARACTER = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class CelAuthzQuestion:
-    """What is asked of whoever decides; a path, or a resource and what else is known of it."""
+    """The authorization request: a path, or a resource with its namespace, name and selectors."""
 
     verb: str
     path: str = ""
@@ -50,7 +50,7 @@ class CelAuthzQuestion:
     field_selector: str = ""
     label_selector: str = ""
     service_account: tuple[str, str] | None = None
-    """Namespace and name, when it is not the user of the request who is meant."""
+    """Namespace and name of a service account, if not the request's user is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _checking(of: Type) -> Overload:
 
 
 def _selector_cost(length: Range) -> Range:
-    """A list of requirements, each of them a list and an object."""
+    """Estimate a list of requirements, each of them a list and an object."""
     requirements = length.scaled(_REQUIREMENTS_PER_CHARACTER)
     made = requirements.scaled(float(LIST_COST + STRUCT_COST))
     return exactly(LIST_COST).plus(length.scaled(TRAVERSAL)).plus(made)

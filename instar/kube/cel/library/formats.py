@@ -1,4 +1,4 @@
-"""Kubernetes' named formats: ``format.dns1123Label().validate(text)``."""
+"""CEL functions for Kubernetes' named formats: ``format.dns1123Label().validate(text)``."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _qualified_name(value: str) -> list[str]:
 
 
 def _prefix(check: Check) -> Check:
-    """A generated name: the random suffix may follow a dash."""
+    """Return the check of a generated name's prefix, which may end in a dash."""
     return lambda value: check(f"{value[:-1]}a" if value.endswith("-") else value)
 
 
@@ -195,7 +195,7 @@ _PATTERN_SIZES = {
     "datetime": 71,
 }
 _LONGEST_PATTERN = 128
-"""How long upstream takes the pattern behind a format to be, per format and at worst."""
+"""Pattern length that upstream assumes for each format, and the maximum."""
 
 
 def _validated(values: Sequence[Any], _result: Any) -> int:

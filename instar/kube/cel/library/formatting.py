@@ -1,7 +1,8 @@
-"""``'text %s'.format([...])``: the clauses %s %d %f %e %b %x %X %o and ``%%``.
+"""CEL's ``'text %s'.format([...])``: the clauses %s %d %f %e %b %x %X %o and ``%%``.
 
-Kubernetes pins version 2 of this library: ``%f`` and ``%e`` write numbers as American English does,
-with commas between thousands, ``×10⁰³`` and ``∞``.
+Called by ``strings.py``, and by ``literal_validators.py`` for literal templates. Kubernetes uses
+version 2 of this library: ``%f`` and ``%e`` write numbers in American English, with commas between
+thousands, ``×10⁰³`` and ``∞``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _SPECIAL_TEXTS = ("NaN", "Infinity", "-Infinity")
 
 
 class _Clause(NamedTuple):
-    """Which kinds of value a clause takes, what it says of others, and how it writes one."""
+    """The value types that a clause accepts, its error for others, and its writer."""
 
     complaint: str
     kinds: frozenset[str]
@@ -69,7 +70,7 @@ def _formatted(clause: _Clause, value: Any, precision: int | None) -> str:
 
 
 def _read_clause(template: str, mark: int) -> tuple[_Clause, int | None, int]:
-    """The clause that begins with the percent sign at ``mark``, and where it ends."""
+    """Parse the clause at the percent sign ``mark``; return it with its end."""
     at = mark + 1
     if at >= len(template):
         raise CelError("unexpected end of string")
@@ -105,11 +106,11 @@ def _unreadable(text: str) -> CelError:
     return CelError(f"could not parse formatting clause: {text}")
 
 
-# The same, asked while compiling.
+# Checks at compile time.
 
 
 def format_issues(node: CallNode, types: Mapping[int, Type]) -> Iterator[Issue]:
-    """What is wrong with a literal template and a literal list of arguments."""
+    """Yield the errors of a literal template with a literal list of arguments."""
     template, arguments = node.target, node.args[0]
     if not isinstance(template, Const) or not isinstance(arguments, ListLiteral):
         return
@@ -144,7 +145,7 @@ def _clause_issues(
 
 
 def _unfit(clause: _Clause, item: Node, types: Mapping[int, Type]) -> Node | None:
-    """The first node no clause of this kind can write; %s looks into literals."""
+    """Return the first node that the clause cannot write; %s looks into literals."""
     todo = [item]
     while todo:
         node = todo.pop()
@@ -163,11 +164,11 @@ def _unfit(clause: _Clause, item: Node, types: Mapping[int, Type]) -> Node | Non
     return None
 
 
-# How each clause writes.
+# Writers of the clauses.
 
 
 def show(value: Any) -> str:
-    """A value as ``%s`` writes it."""
+    """Return a value as ``%s`` writes it."""
     match value:
         case str():
             return value
@@ -203,7 +204,7 @@ def _utf8(value: bytes) -> str:
 
 
 def _inside(value: Any) -> str:
-    """A value in a list or map: as CEL would write it."""
+    """Return a value inside a list or map, as CEL source."""
     match value:
         case str():
             return go_quote(value)
@@ -254,7 +255,7 @@ def _write_fixed(value: Any, precision: int | None) -> str:
 
 
 def _write_scientific(value: Any, precision: int | None) -> str:
-    """What was meant as the precision is taken for a width; six decimals are written always."""
+    """Write ``%e``; upstream uses the precision as a width, and always writes six decimals."""
     number = _number(value)
     width = _DEFAULT_PRECISION if precision is None else precision
     special = _special(number, "∞")

@@ -1,4 +1,4 @@
-"""Kubernetes' list functions: order, sum, extremes, positions."""
+"""Kubernetes' CEL list functions: isSorted, sum, min, max, indexOf, lastIndexOf."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ORDERED = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
 
 
 def estimated_traversal(site: Site) -> Estimate:
-    """Every element is looked at once, and its characters where it is a text."""
+    """Estimate reading every element once, and its characters if it is a text."""
     element, size = site.element()
     if element is None:
         return Estimate(site.receiver().scaled(TRAVERSAL))
@@ -40,7 +40,7 @@ def estimated_traversal(site: Site) -> Estimate:
 
 
 def traversed(values: Sequence[Any], _result: Any) -> int:
-    """The first argument is walked through as a tree."""
+    """Return the cost of walking through the first argument as a tree."""
     total, todo = 0, [values[0]]
     while todo:
         value = todo.pop()

@@ -1,4 +1,4 @@
-"""The lists extension, version 3: slice, flatten, sort, sortBy, reverse, distinct, range."""
+"""CEL lists extension, version 3: slice, flatten, sort, sortBy, reverse, distinct, range."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _range(count: int) -> list[int]:
 
 
 def _allocated(factor: float, size: Range) -> Estimate:
-    """A call that makes a list: the call, the list, and what each element takes."""
+    """Estimate a call that builds a list: the call, the list, and the cost per element."""
     return Estimate(size.scaled(factor).plus(exactly(1 + LIST_COST)), size)
 
 
@@ -122,7 +122,7 @@ def _estimated_copy(site: Site) -> Estimate:
 
 
 def _squared(size: Range, element: Type | None = None) -> Estimate:
-    """Every element against every other; texts take a little longer."""
+    """Estimate comparing every element with every other; texts cost a little more."""
     factor = 2.0 + (TRAVERSAL if element is not None and is_text(element) else 0)
     return _allocated(factor, size.times(size))
 

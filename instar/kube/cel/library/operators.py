@@ -1,4 +1,4 @@
-"""Operators: logic, equality, order, arithmetic, membership, indexing."""
+"""CEL operators: logic, equality, order, arithmetic, membership, indexing."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _double_divide(left: float, right: float) -> float:
 
 
 def _add_lists(left: Any, right: Any) -> Any:
-    """Plain lists concatenate; a set is united, a keyed list replaced by key and appended to."""
+    """Concatenate lists; sets are united, keyed lists are replaced by key and appended to."""
     ours, theirs = as_list(left), as_list(right)
     if type(left) is not ListValue or left.declared.list_type == "atomic":
         return ours + theirs
@@ -118,7 +118,7 @@ def _add_lists(left: Any, right: Any) -> Any:
 
 
 def _of_values(declared: Declared) -> Declared:
-    """The same list type, of items that are converted already."""
+    """Return the same list type for items that are already converted."""
     assert declared.element is not None
     return replace(declared, element=replace(declared.element, convert=lambda value: value))
 
@@ -149,7 +149,7 @@ def _smaller_read(left: int, right: int) -> int:
 
 
 def _estimated_comparison(site: Site) -> Estimate:
-    """The shorter side is read once; two sides without a size cost nothing."""
+    """Estimate reading the shorter side once; two sides without a size cost nothing."""
     left, right = site.args
     most = min(left.known().high, right.known().high)
     return Estimate(Range(1 if most else 0, most).scaled(TRAVERSAL))
@@ -160,7 +160,7 @@ _LONGEST_FORMAT_NAME = 64
 
 
 def _estimated_equality(site: Site) -> Estimate:
-    """As any comparison, but for the types Kubernetes adds."""
+    """Estimate equality; Kubernetes' own types have their own cost."""
     left, right = site.args
     if left.type == right.type and left.type.kind in (CelKind.OPAQUE, CelKind.OBJECT):
         name = left.type.name
@@ -270,7 +270,7 @@ def _estimated_membership(site: Site) -> Estimate:
 
 
 def _access() -> list[Overload]:
-    """Looking into containers; the interpreter does it itself."""
+    """Declare element access, which the interpreter evaluates itself."""
     pair, keyed = list_of(A), map_of(A, B)
     maybe_pair, maybe_keyed = optional_of(pair), optional_of(keyed)
     found, value = optional_of(A), optional_of(B)

@@ -1,4 +1,4 @@
-"""Optional values, and the first and last element of a list as one."""
+"""CEL optional values, and the first and last element of a list as optionals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _some(value: Any) -> OptionalValue:
 
 
 def _is_zero(value: Any) -> bool:
-    """Only what the expression itself made can be empty; lists and maps of an object never are."""
+    """Return whether a value is its type's zero value; lists and maps of an object never are,
+    only those built by the expression."""
     if type(value) is list or type(value) is dict:
         return not value
     if isinstance(value, Duration):

@@ -1,8 +1,7 @@
-"""Objects and JSON patches a mutation builds: ``Object{spec: Object.spec{replicas: 3}}``,
-``JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey(name), value: "x"}``.
+"""CEL types for mutating policies: ``Object{…}`` and ``JSONPatch{…}``, and ``jsonpatch.escapeKey``.
 
-Rules of CRDs have none of this. No schema is asked: a type's name only tells where the object is to
-stand, and ``misplaced`` compares it with where it does.
+Used by ``kube/admission``; rules of CRDs have none of this. Types are not checked against schemas:
+a type's name such as ``Object.spec`` only states the field path, which ``misplaced`` checks.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ def type_named(name: str) -> Type | None:
 
 
 def misplaced(value: StructValue) -> list[str]:
-    """Objects in it whose type is not named after the fields that lead to them; what lies in such
-    an object is not looked at."""
+    """Return the objects with a type name that does not match their field path; objects inside
+    those are not checked."""
     found: list[str] = []
     todo: list[tuple[Any, str]] = [(value, value.cel_type)]
     while todo:

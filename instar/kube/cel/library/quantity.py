@@ -1,4 +1,4 @@
-"""Kubernetes quantities: ``1.5Gi``, ``100m``, ``2e3``; exact, down to nano."""
+"""CEL functions for Kubernetes quantities (``1.5Gi``, ``100m``, ``2e3``), exact to nano."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _NANO = -9
 _FAST_DIGITS, _FAST_BITS = 18, 15
 _MOST = 4000
-"""Digits and exponents beyond this many are cut off: nothing is that large, and large numbers
-take long."""
+"""Maximum digits and exponent; more are cut off, because huge numbers take long to compute."""
 
 
 class Small(NamedTuple):
-    """``value * 10 ** scale`` in one machine word: what upstream can turn into an integer."""
+    """``value * 10 ** scale`` in one machine word, which upstream can convert to an integer."""
 
     value: int
     scale: int
@@ -44,7 +43,7 @@ class Quantity(Opaque):
     computed: bool = field(default=False, compare=False)
 
     def cel_equals(self, other: Any) -> bool:
-        """A sum on the right side is something else to upstream: it finds no way to compare."""
+        """Compare; if the right side is a computed sum, upstream finds no overload."""
         if type(other) is not Quantity or other.computed:
             raise NoSuchOverload
         return self.amount == other.amount
@@ -73,7 +72,7 @@ def parse_quantity(text: str) -> Quantity:
 
 
 def _scale(suffix: str) -> tuple[int, int]:
-    """Powers of ten and of two."""
+    """Return the powers of ten and of two of a suffix."""
     if suffix in _DECIMAL:
         return _DECIMAL[suffix], 0
     if suffix in _BINARY:
@@ -89,8 +88,8 @@ def _scale(suffix: str) -> tuple[int, int]:
 
 def _small(number: int, whole: str, decimals: str, scale: int, bits: int) -> Small | None:
     if bits:
-        room = _FAST_BITS - len(whole) - int(bits * 3 / 10) - 1
-        if decimals or room < 0:
+        spare = _FAST_BITS - len(whole) - int(bits * 3 / 10) - 1
+        if decimals or spare < 0:
             return None
         value = number << bits
     else:
@@ -101,7 +100,7 @@ def _small(number: int, whole: str, decimals: str, scale: int, bits: int) -> Sma
 
 
 def _rounded(amount: Fraction, *, capped: bool) -> Fraction:
-    """Finer than nano is rounded away from zero; binary amounts end at 2^63-1."""
+    """Round fractions below nano away from zero; cap binary amounts at 2^63-1."""
     size = abs(amount)
     nanos = -((-size.numerator * 10**9) // size.denominator)
     size = Fraction(nanos, 10**9)

@@ -1,4 +1,4 @@
-"""Kubernetes' ``find`` and ``findAll``."""
+"""Kubernetes' CEL functions ``find`` and ``findAll``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
 
 
 def _estimated_find(site: Site) -> Estimate:
-    """At worst every character is a result of its own."""
+    """Estimate; at worst every character is a result."""
     return Estimate(estimated_regex(site).cost, Range(0, site.receiver().high))
 
 

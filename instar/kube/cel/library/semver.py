@@ -1,4 +1,4 @@
-"""Semantic versions 2.0, optionally normalised (``v1.2`` becomes ``1.2.0``)."""
+"""CEL functions for semantic versions 2.0, optionally normalised (``v1.2`` becomes ``1.2.0``)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Semver(Opaque):
     build: tuple[str, ...] = field(default=(), compare=False)
 
     def rank(self) -> tuple[object, ...]:
-        """Sorts as the specification orders versions; a release outranks its candidates."""
+        """Return a sort key in the order of the specification; a release ranks above its
+        prereleases."""
         parts = tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in self.pre)
         return (self.numbers, not self.pre, parts)
 
@@ -92,7 +93,7 @@ def _build(text: str) -> str:
 
 
 def _normalized(text: str) -> str:
-    """Without ``v`` and leading zeroes, with the numbers that were left out."""
+    """Drop ``v`` and leading zeroes; add missing numbers."""
     parts = [_without_zeroes(part) for part in text.removeprefix("v").split(".", 2)]
     if len(parts) < 3:
         if "+" in parts[-1] or "-" in parts[-1]:

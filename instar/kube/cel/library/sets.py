@@ -1,4 +1,4 @@
-"""The sets extension: lists compared without order and repetition."""
+"""CEL sets extension: contains, equivalent, intersects on lists, ignoring order and repeats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def _frozen(values: Any) -> set[Any]:
 
 
 def _comparing(factor: int) -> tuple[Work, Estimator]:
-    """Each element against each of the other list, ``factor`` times."""
+    """Return cost functions for comparing each element with each of the other list, ``factor``
+    times."""
 
     def work(left: int, right: int) -> int:
         return 1 + left * right * factor

@@ -1,4 +1,4 @@
-"""CEL's own functions: size, conversions, type(), string predicates."""
+"""CEL's standard functions: size, conversions, type(), string predicates."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ A, B = param("A"), param("B")
 _PATTERN_OPTIONS = re2.Options()
 _PATTERN_OPTIONS.log_errors = False
 _PROGRAM, _CHARACTER = 16 << 10, 256
-"""Bytes a compiled pattern takes, about."""
+"""Approximate bytes of a compiled pattern."""
 _PATTERNS: Remembered[str, Any] = Remembered(16 << 20)
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
@@ -80,7 +80,7 @@ _DOUBLE = re.compile(
 
 
 def pattern(text: str) -> Any:
-    """A compiled RE2 pattern: linear in the text, whatever the pattern."""
+    """Return a compiled RE2 pattern, which matches in linear time."""
     known = _PATTERNS.get(text)
     if known is None:
         known = _PATTERNS.put(text, _pattern(text), _PROGRAM + _CHARACTER * len(text))
@@ -97,7 +97,7 @@ def _pattern(text: str) -> Any:
 
 
 def _as_go(reason: str) -> str:
-    """RE2 in C++ and in Go have the same errors; Go quotes the offending part."""
+    """Reword an error of C++ RE2 to Go's, which quotes the offending part."""
     kind, colon, part = reason.partition(": ")
     return f"{kind}: `{part}`" if colon else reason
 
@@ -123,7 +123,7 @@ def _misread(target: str) -> CelError:
 
 
 def _whole(text: str) -> int | None:
-    """A decimal number of at most 64 bits; what has more digits need not be computed."""
+    """Parse a decimal number of at most 64 bits; more digits are rejected without computing."""
     digits = text[1:] if text[:1] in ("-", "+") else text
     if not (digits.isascii() and digits.isdigit()):
         return None
@@ -183,7 +183,7 @@ def _duration_from_text(text: str) -> Duration:
 
 
 def _no_duration(_seconds: int) -> Duration:
-    """Upstream declares it and cannot do it."""
+    """Fail: upstream declares this conversion but does not implement it."""
     raise CelError("type conversion error from 'int' to 'google.protobuf.Duration'")
 
 
@@ -277,7 +277,7 @@ def _conversions() -> list[Overload]:
 
 
 def _estimated_text_of_bytes(site: Site) -> Estimate:
-    """Up to four bytes make one character."""
+    """Estimate; a character takes up to four bytes."""
     size = site.args[0].known()
     return Estimate(size.scaled(TRAVERSAL), Range(size.low // 4, size.high))
 
@@ -293,7 +293,8 @@ def _estimated_search(site: Site) -> Estimate:
 
 
 def _predicates() -> list[Overload]:
-    """A run reads the text, an estimate the part that is looked for; so has upstream."""
+    """Declare the predicates. As upstream, a run is charged by the text, an estimate by the
+    searched part."""
 
     def searched(text: int, part: int) -> int:
         return tenth(text) * tenth(part)

@@ -1,4 +1,4 @@
-"""The strings extension, version 2. Positions count code points."""
+"""CEL strings extension, version 2. Positions count code points."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
 
 
 def _allow(length: int) -> None:
-    """The price follows the arguments, the memory the result: ten gigabytes from two strings."""
+    """Limit a result's length: its memory is not covered by the cost of the arguments (10 GB
+    from two strings)."""
     if length > _LONGEST:
         raise CostExceeded
 
@@ -115,7 +116,7 @@ def _estimated_replace(site: Site) -> Estimate:
 
 
 def _replaced(text: int, old: int, new: int, *, longer: bool) -> tuple[int, int]:
-    """How many replacements count, and how much of the text is counted besides."""
+    """Return the number of replacements that count, and how much of the text is counted besides."""
     if old == 0:
         return min(text + 1, MOST), text
     return (-(-text // old), 0) if longer else (0, text)

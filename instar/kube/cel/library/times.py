@@ -1,4 +1,4 @@
-"""Parts of timestamps and durations."""
+"""CEL accessors of timestamps and durations (``getHours()``, ``getFullYear()`` …)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs: ``url(text)`` and its parts."""
+"""CEL functions for URLs: ``url(text)``, its parts, and ``isURL``."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""CEL evaluation: a checked expression becomes closures, which run under a cost budget."""
+"""CEL evaluation: compiles a checked expression into closures that run within a cost budget."""

@@ -1,8 +1,8 @@
-"""The closures that call functions, and what a call costs when it runs.
+"""Closures for function calls, comparisons and ``in``, including their run-time cost.
 
-All arguments are evaluated, whatever happens to the first: an error is a value like any other until
-the call returns it. Calls of three arguments and more, and of compiled patterns, stop at the first
-error instead. Both are upstream's ways, and both show in the cost.
+Built by ``interpreter.py``. As upstream, all arguments are evaluated even if one fails; the call
+then returns the error. Calls of three or more arguments, and calls with a compiled pattern, stop at
+the first error. Both affect the cost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UNFIT = (TypeError, AttributeError)
 
 
 def _evaluate(step: Step, frame: Frame) -> Any:
-    """The value, or the error it ended in."""
+    """Return the value or the error."""
     try:
         return step(frame)
     except CelError as error:
@@ -43,7 +43,7 @@ def _charge(overload: Overload, values: Sequence[Any], result: Any, frame: Frame
 
 
 def _apply(overload: Overload, values: Sequence[Any], frame: Frame) -> Any:
-    """One call, charged: before it runs where the arguments tell the price."""
+    """Run one call and charge it; before it runs if the arguments determine the cost."""
     if overload.weigh is None:
         _charge(overload, values, None, frame)
     result: Any
@@ -61,16 +61,16 @@ def _apply(overload: Overload, values: Sequence[Any], frame: Frame) -> Any:
 
 
 def _settled(result: Any, frame: Frame) -> Any:
-    """A result can be far larger than the arguments it came from: the clock is looked at."""
+    """Check the deadline after a call, because a result can be far larger than its arguments."""
     if type(result) in _GROWING and len(result) > _LARGE:
         checkpoint(frame)
     return result
 
 
 def call(overload: Overload, arguments: Sequence[Step]) -> Step:
-    """A call that costs one unit, which is charged already.
+    """Return a call that costs one unit, which is already charged statically.
 
-    A null among nullable items has the static type of the others; it fits no overload.
+    A null among nullable items has the static type of the other items and fits no overload.
     """
     impl, name = overload.impl, overload.function
 
@@ -107,7 +107,7 @@ def call(overload: Overload, arguments: Sequence[Step]) -> Step:
 
 
 def metered(overload: Overload, arguments: Sequence[Step]) -> Step:
-    """A call of one or two arguments whose price depends on them."""
+    """Return a call of one or two arguments with a cost that depends on them."""
     one, two = arguments[0], arguments[-1]
 
     def unary(frame: Frame) -> Any:
@@ -135,7 +135,7 @@ def metered(overload: Overload, arguments: Sequence[Step]) -> Step:
 
 
 def metered_texts(overload: Overload, work: Work, one: Step, two: Step) -> Step:
-    """The common case of ``metered``: two strings, whose size is their length."""
+    """Return the common case of ``metered``: two strings, with their lengths as sizes."""
     impl = overload.impl
 
     def run(frame: Frame) -> Any:
@@ -161,7 +161,7 @@ def metered_texts(overload: Overload, work: Work, one: Step, two: Step) -> Step:
 
 
 def metered_with(overload: Overload, work: Work, one: Step, text: str | bytes) -> Step:
-    """The same with a literal: one thing less that could fail."""
+    """Return ``metered_texts`` with a literal as second argument."""
     impl, length = overload.impl, len(text)
 
     def run(frame: Frame) -> Any:
@@ -182,7 +182,8 @@ def metered_with(overload: Overload, work: Work, one: Step, text: str | bytes) -
 
 
 def with_pattern(overload: Overload, one: Step, expression: str) -> Step:
-    """A pattern that was compiled before; an error of the text makes the call cost nothing."""
+    """Return a call with a precompiled pattern; if its text argument fails, the call costs
+    nothing."""
     impl, factor = overload.impl, ceil(len(expression) * REGEX)
 
     def run(frame: Frame) -> Any:
@@ -199,7 +200,8 @@ def with_pattern(overload: Overload, one: Step, expression: str) -> Step:
 
 
 def early(overload: Overload, arguments: Sequence[Step], costs: Sequence[int]) -> Step:
-    """A call that stops at its first error; unless that was the last argument, it costs nothing."""
+    """Return a call that stops at its first error; unless that is the last argument, it costs
+    nothing."""
     last = len(arguments) - 1
 
     def run(frame: Frame) -> Any:
@@ -218,7 +220,8 @@ def early(overload: Overload, arguments: Sequence[Step], costs: Sequence[int]) -
 
 
 def dispatched(name: str, pick: Pick, arguments: Sequence[Step], only: Overload | None) -> Step:
-    """A call whose overload is known only when its arguments are; ``only``: if any, then this."""
+    """Return a call that selects its overload by the run-time arguments; ``only`` is the single
+    candidate, if any."""
 
     def run(frame: Frame) -> Any:
         values = [_evaluate(argument, frame) for argument in arguments]
@@ -237,8 +240,8 @@ def dispatched(name: str, pick: Pick, arguments: Sequence[Step], only: Overload 
 
 
 def equals_text(left: Step, text: str, negated: bool) -> Step:
-    """Comparison with a literal, charged in full; what is too much for a shorter text is known
-    for each length."""
+    """Return a comparison with a literal, charged in full; costs are precomputed for each
+    shorter length."""
     length, full = len(text), tenth(len(text))
     too_much = [full - tenth(shorter) for shorter in range(length)]
 
@@ -260,7 +263,7 @@ def equals_text(left: Step, text: str, negated: bool) -> Step:
 
 
 def equals_scalar(left: Step, right: Step, negated: bool) -> Step:
-    """Numbers and bools: one unit, which is charged already."""
+    """Return a comparison of numbers or bools; its one unit is already charged statically."""
 
     def run(frame: Frame) -> bool:
         try:
@@ -293,7 +296,8 @@ def equals(left: Step, right: Step, negated: bool) -> Step:
             frame[SPENT] += 1
         else:
             frame[SPENT] += tenth(min(size_of(ours), size_of(theirs)))
-        # Comparing containers is priced by their length but takes as long as they are deep.
+        # Comparing containers is charged by their length, but takes time proportional to their
+        # whole content.
         if frame[SPENT] > frame[NEXT_CHECK] or type(ours) in _CONTAINERS:
             checkpoint(frame)
         return equal(ours, theirs) is not negated
@@ -310,7 +314,8 @@ def in_texts(value: Step, texts: frozenset[str]) -> Step:
 
 
 def in_constants(value: Step, members: frozenset[Any]) -> Step:
-    """Membership in a literal list of texts, numbers or bools; ``members`` tell bools apart."""
+    """Return membership in a literal list of texts, numbers or bools; ``members`` distinguishes
+    bools."""
 
     def run(frame: Frame) -> bool:
         sought = value(frame)
@@ -323,7 +328,8 @@ def in_constants(value: Step, members: frozenset[Any]) -> Step:
 
 
 def contained(value: Step, container: Step, *, per_element: bool) -> Step:
-    """``per_element``: the container is known to be a list; a map's one unit is charged already."""
+    """Return membership. ``per_element``: the container is a list; a map's one unit is already
+    charged."""
 
     def run(frame: Frame) -> bool:
         sought, held = _evaluate(value, frame), _evaluate(container, frame)

@@ -1,4 +1,7 @@
-"""What a node of an expression compiles to, and which of them need not wait for a run."""
+"""``CompiledNode``: a compiled syntax node with its closure and static cost; constant folding.
+
+Used by ``interpreter.py``.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,15 @@ _PATTERNS = ("matches", "find", "findAll")
 
 
 class NodeForm(Enum):
-    """What upstream would call a node; it decides what reading it as part of another costs."""
+    """Kind of node in upstream's interpreter, which decides the cost of using it inside another
+    node."""
 
     PLAIN = 1
     CONSTANT = 2
     ATTRIBUTE = 3
-    """A variable and what follows it; read as a whole, for one unit more than its steps."""
+    """A variable with its selectors, read as a whole for one unit more than its steps."""
     CHOICE = 4
-    """``c ? a : b`` and what follows it; the whole costs nothing by itself."""
+    """``c ? a : b`` with its selectors; the whole costs nothing by itself."""
 
 
 class CompiledNode(NamedTuple):
@@ -44,16 +48,16 @@ class CompiledNode(NamedTuple):
     cost: int
     form: NodeForm = NodeForm.PLAIN
     value: Any = None
-    """Of a constant."""
+    """Value of a constant."""
     height: int = 0
-    """Closures inside each other."""
+    """Nesting depth of closures."""
 
     def inner(self) -> int:
-        """The cost as a branch or key: an attribute is then not read as a whole."""
+        """Cost as a branch or key, where an attribute is not read as a whole."""
         return self.cost - (self.form is NodeForm.ATTRIBUTE)
 
     def qualified(self) -> int:
-        """The cost of being stepped into: a value of its own becomes an attribute first."""
+        """Cost of being the operand of a selector: a value first becomes an attribute."""
         return self.cost + (self.form in (NodeForm.PLAIN, NodeForm.CONSTANT))
 
 
@@ -61,14 +65,14 @@ class CompiledNode(NamedTuple):
 class Runnable:
     step: Step
     cost: int
-    """What every run costs, whatever it meets."""
+    """Static cost of every run."""
     unset: tuple[None, ...]
-    """Places for the variables of loops."""
+    """Initial slots for loop variables."""
 
     def run(self, values: Sequence[Any], limit: int, deadline: float) -> tuple[Any, int]:
-        """The value, or the CelError it ended in, and the cost; raises CostExceeded.
+        """Return the value, or the CelError, and the cost. Raises CostExceeded.
 
-        ``values`` come in the order the variables were declared.
+        ``values`` are in the order of the declared variables.
         """
         next_check = CHECK_EVERY if limit > CHECK_EVERY else limit
         frame: Frame = [self.cost, next_check, limit, deadline, *values, *self.unset]
@@ -81,7 +85,7 @@ class Runnable:
             stopped.cost = frame[SPENT]
             raise
         except RecursionError:
-            # Data nested so deep that comparing it takes more than the stack holds.
+            # Comparing very deep data exceeded Python's stack.
             raise CostExceeded(frame[SPENT]) from None
         cost = frame[SPENT]
         if cost > limit:
@@ -106,13 +110,13 @@ def _all_constant(parts: Sequence[CompiledNode]) -> bool:
 
 
 def _once(step: Step) -> Any:
-    """The value of a step that reads no variable."""
+    """Return the value of a step that reads no variable."""
     unlimited = float("inf")
     return step([0, unlimited, unlimited, unlimited])
 
 
 def literal(made: Step, parts: Sequence[CompiledNode], cost: int) -> CompiledNode:
-    """A list or map; one of constants is a constant, made once and free."""
+    """Compile a list or map; one of constants is a constant, created once and free."""
     if _all_constant(parts):
         try:
             return as_constant(_once(made))
@@ -125,7 +129,8 @@ def literal(made: Step, parts: Sequence[CompiledNode], cost: int) -> CompiledNod
 def folded(
     overload: Overload, compiled: CompiledNode, parts: Sequence[CompiledNode]
 ) -> CompiledNode:
-    """``duration('1s')`` is computed once; where that fails, so does the whole expression."""
+    """Evaluate a constant call such as ``duration('1s')`` at compile time; its failure fails the
+    program."""
     if overload.function not in _CONVERSIONS or len(parts) != 1 or not _all_constant(parts):
         return compiled
     try:
@@ -135,7 +140,8 @@ def folded(
 
 
 def dispatched(candidates: Sequence[Overload], arguments: Sequence[Step]) -> Step:
-    """Where several overloads could fit, only functions priced by name have their price."""
+    """Compile a call with several possible overloads; only functions with a cost by name have
+    one."""
     name, only = candidates[0].function, candidates[0] if len(candidates) == 1 else None
     if only is None:
         candidates = [
@@ -145,7 +151,7 @@ def dispatched(candidates: Sequence[Overload], arguments: Sequence[Step]) -> Ste
 
 
 def metered_texts(overload: Overload, parts: Sequence[CompiledNode]) -> Step:
-    """A call with two texts whose price depends on their lengths."""
+    """Compile a call with two texts and a cost that depends on their lengths."""
     one, two = parts
     assert overload.work is not None
     if two.form is NodeForm.CONSTANT:
@@ -154,7 +160,7 @@ def metered_texts(overload: Overload, parts: Sequence[CompiledNode]) -> Step:
 
 
 def compiles_pattern(overload: Overload, parts: Sequence[CompiledNode]) -> bool:
-    """Whether the call has a constant pattern; one that is none is no program."""
+    """Return whether the call has a constant pattern. Raises BadProgram for an invalid one."""
     if overload.function not in _PATTERNS or parts[1].form is not NodeForm.CONSTANT:
         return False
     try:
@@ -165,7 +171,7 @@ def compiles_pattern(overload: Overload, parts: Sequence[CompiledNode]) -> bool:
 
 
 def membership(value: Step, held: Sequence[Any]) -> Step | None:
-    """``value in [constants]`` as a look-up, where all of them can be hashed; bools are told from
+    """Compile ``value in [constants]`` to a set lookup, if all can be hashed; bools differ from
     numbers."""
     if any(type(each) not in _PRIMITIVE for each in held):
         return None

@@ -1,8 +1,9 @@
-"""Loops over lists and maps. Each turn is charged before it runs: no loop outlives its budget.
+"""Loops of macros (``all``, ``exists``, ``map``, ``filter`` …) over lists and maps, with their
+cost.
 
-What a turn costs is what upstream's fold costs: reading the accumulator, asking whether to go on,
-adding to the result. An error does not end a loop; it becomes the accumulator, and the turns after
-it are still made and paid for.
+Built by ``interpreter.py``. Each iteration is charged before it runs, as in upstream's fold:
+reading the accumulator, evaluating the loop condition, adding to the result. An error does not end
+a loop: it becomes the accumulator, and the remaining iterations still run and are charged.
 """
 
 from __future__ import annotations
@@ -37,14 +38,15 @@ class LoopPart(NamedTuple):
 
 Builder = Callable[[Step, tuple[int, ...], LoopPart | None, LoopPart | None], Step]
 ENTRY_COST = {**dict.fromkeys(Macro, 1), Macro.EXISTS_ONE: 2}
-"""The result is read once; ``exists_one`` also compares it."""
+"""Cost of reading the result once; ``exists_one`` also compares it."""
 _TURN = {Macro.ALL: 3, Macro.EXISTS: 4}
 _LAST_LOOK = {Macro.ALL: 2, Macro.EXISTS: 3}
-"""A loop that ends early asks its condition once more, unless nothing is left."""
+"""A loop that ends early evaluates its condition once more, unless it has reached the end."""
 
 
 def _turns(value: Any, slots: tuple[int, ...], frame: Frame) -> Iterator[CelError | None]:
-    """Sets the loop variables; yields the error of an element that does not fit its type."""
+    """Set the loop variables for each iteration; yield the error of an element that does not fit
+    its type."""
     if len(slots) == 2:
         return _pair_turns(value, slots, frame)
     if type(value) is ListValue:
@@ -88,7 +90,7 @@ def _pair_turns(value: Any, slots: tuple[int, ...], frame: Frame) -> Iterator[Ce
 
 
 def _single(value: Any) -> list[Any]:
-    """Elements of a list, keys of a map."""
+    """Return the elements of a list or keys of a map."""
     if type(value) is list:
         return value
     if is_map(value):
@@ -99,7 +101,7 @@ def _single(value: Any) -> list[Any]:
 
 
 def _pairs(value: Any) -> Iterator[tuple[Any, Any, Callable[[Any], Any] | None]]:
-    """Index and element, or key and value; the second still to be converted where it is raw."""
+    """Yield index and element, or key and value, with a converter for raw values."""
     if type(value) is ListValue:
         return ((i, raw, value.declared.convert_element) for i, raw in enumerate(value.raw))
     if type(value) is list:
@@ -127,7 +129,8 @@ def _pay(frame: Frame, cost: int) -> None:
 
 
 def _quantifier(macro: Macro, decisive: bool) -> Builder:
-    """``all`` (decided by False) and ``exists`` (by True); an error counts only if undecided."""
+    """Build ``all`` (decided by False) and ``exists`` (by True); an error counts only if
+    undecided."""
     last_look, entry = _LAST_LOOK[macro], ENTRY_COST[macro]
 
     def build(
@@ -171,8 +174,8 @@ def _on_error(
     parts: tuple[LoopPart | None, LoopPart | None],
     kept_cost: int,
 ) -> NoReturn:
-    """What is left of a loop whose result is an error: made and paid for, and of no use but to
-    say which error it ends in. A predicate's error replaces the one before."""
+    """Run the rest of a loop that already has an error: it is charged, and a later predicate
+    error replaces the first."""
     predicate, body = parts
     for misfit in turns:
         try:
@@ -193,11 +196,12 @@ def _on_error(
 
 
 def _passing(
-    turns: Iterator[CelError | None], predicate: Step, asked: int, kept: int, frame: Frame
+    turns: Iterator[CelError | None], predicate: Step, tested: int, kept: int, frame: Frame
 ) -> Iterator[None]:
-    """The turns of elements that are kept; each is charged for being asked, and for being kept."""
+    """Yield the iterations that pass the predicate; each is charged for the test, and for being
+    kept."""
     for misfit in turns:
-        frame[SPENT] += asked
+        frame[SPENT] += tested
         if frame[SPENT] > frame[NEXT_CHECK]:
             checkpoint(frame)
         if misfit is not None:
@@ -227,14 +231,15 @@ def _collecting(
     *,
     stops: bool = False,
 ) -> Builder:
-    """A loop that gathers what passes. ``stops``: once there is an error, bodies are left out."""
+    """Build a loop that collects what passes. ``stops``: after an error, bodies are not
+    evaluated."""
     entry = ENTRY_COST[macro]
 
     def build(
         source: Step, slots: tuple[int, ...], condition: LoopPart | None, body: LoopPart | None
     ) -> Step:
         predicate = None if condition is None else condition.step
-        asked = 0 if condition is None else condition.cost
+        tested = 0 if condition is None else condition.cost
         make = None if body is None else body.step
         kept = own_cost + (0 if body is None else body.cost)
         if macro is Macro.MAP and body is not None and body.constant:
@@ -247,7 +252,7 @@ def _collecting(
             if predicate is None:
                 passed = _all_passing(turns, kept, frame)
             else:
-                passed = _passing(turns, predicate, asked, kept, frame)
+                passed = _passing(turns, predicate, tested, kept, frame)
             try:
                 return collect(passed, frame, slot, make)
             except CelError as error:

@@ -1,5 +1,7 @@
-"""Calls whose argument types are known only at run time: which overload fits these values, and
-what is said when none does."""
+"""Run-time overload selection for calls with dynamic argument types.
+
+Called by ``calls.py`` and ``compiled.py``; also builds upstream's "no such overload" errors.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +55,12 @@ _TRAITS: dict[str, tuple[str, ...]] = {
     "size": (),
     "matches": ("string",),
 }
-"""Functions upstream finds by what the first value can do; the rest it finds by all types."""
+"""Functions that upstream dispatches on the first value only; all others on all types."""
 _NAMELESS = ("contains", "startsWith", "endsWith", "@in")
 
 
 def misfit(name: str, values: Sequence[Any]) -> NoSuchOverload:
-    """The error of a call no overload takes."""
+    """Return the error of a call that fits no overload."""
     kinds = [type_name(value) for value in values]
     if name in _NAMELESS or kinds[0] in _TRAITS.get(name, ()):
         return NoSuchOverload()
@@ -68,7 +70,7 @@ def misfit(name: str, values: Sequence[Any]) -> NoSuchOverload:
 
 
 def certain(params: Sequence[Type], actual: Sequence[Type]) -> bool:
-    """The checker proved that values of ``actual`` always fit ``params``."""
+    """Return whether the checker proved that values of ``actual`` always fit ``params``."""
     return params == actual or all(_certain(p, a) for p, a in zip(params, actual, strict=True))
 
 
@@ -114,7 +116,7 @@ def _fits(expected: Type) -> Fits:
 
 
 def _list_fits(element: Fits) -> Fits:
-    """The element type decides between overloads; upstream looks at the first one only."""
+    """Check the element type; upstream looks at the first element only."""
 
     def fits(value: Any) -> bool:
         if type(value) is list:

@@ -1,7 +1,7 @@
-"""The closures that reach into values: variables, fields, keys, indexes, with and without a
-question mark. Small on purpose: this is the hot path of every write.
+"""Closures for variables, fields, keys and indexes, plain and optional, and for literals.
 
-A step that fails costs what it did; what would have come after it is given back.
+Built by ``interpreter.py``; the hot path of every rule. A failing step keeps its own cost, and the
+cost of the steps after it is refunded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from instar.kube.cel.values import (
 )
 
 KEYS = frozenset((str, int, Uint, bool, float))
-"""What may stand in brackets."""
+"""Types that may be used as an index."""
 
 _SHAPES: dict[CelKind, type] = {CelKind.OBJECT: dict, CelKind.MAP: dict, CelKind.LIST: list}
 
@@ -41,7 +41,7 @@ def variable(slot: int) -> Step:
 
 
 def bound(slot: int, value: Step, cost: int) -> Step:
-    """A name for a value that is computed when it is first read, and remembered, error or not."""
+    """Return a bound name (``cel.bind``): computed on first read and cached, also an error."""
 
     def run(frame: Frame) -> Any:
         held = frame[slot]
@@ -61,7 +61,7 @@ def bound(slot: int, value: Step, cost: int) -> Step:
 
 
 def opened(slot: int, body: Step) -> Step:
-    """Forgets what a name stood for in the previous turn of a loop around it."""
+    """Clear a bound name before its body, because an enclosing loop may have set it."""
 
     def run(frame: Frame) -> Any:
         frame[slot] = None
@@ -71,7 +71,7 @@ def opened(slot: int, body: Step) -> Step:
 
 
 def remembered(slot: int, value: Step) -> Step:
-    """A value that is read twice: what it cost is noted, to be charged again."""
+    """Evaluate a value that is read twice and store its cost, to be charged again."""
 
     def run(frame: Frame) -> Any:
         before = frame[SPENT]
@@ -113,7 +113,7 @@ def field(operand: Step, shown: str, declared: DeclaredField) -> Step:
 
 
 def variable_field(slot: int, shown: str, declared: DeclaredField) -> Step:
-    """``field`` of a variable: the most common step of all, without a call in between."""
+    """Return ``field`` of a variable without a nested call: the most common step."""
     name, plain, convert = declared.name, declared.declared.plain, declared.declared.convert
 
     def run(frame: Frame) -> Any:
@@ -131,7 +131,8 @@ def variable_field(slot: int, shown: str, declared: DeclaredField) -> Step:
 
 
 def has_field(operand: Step, shown: str, declared: DeclaredField) -> Step:
-    """Upstream converts what it looks at, so data that does not fit is an error here too."""
+    """Return ``has()`` of a declared field. Upstream converts the value, so data that does not
+    fit is an error."""
     name, convert = declared.name, declared.declared.convert
     plain = declared.declared.plain or _SHAPES.get(declared.declared.type.kind)
 
@@ -154,7 +155,8 @@ def has_field(operand: Step, shown: str, declared: DeclaredField) -> Step:
 
 
 def select(value: Any, key: Any, frame: Frame) -> Any:
-    """``value.key`` or ``value[key]``, paid for; an optional answers with an optional."""
+    """Return ``value.key`` or ``value[key]``, charged; for an optional the result is an
+    optional."""
     if type(value) is OptionalValue:
         frame[SPENT] -= 1
         return optional_select(value, key, frame)
@@ -167,7 +169,7 @@ def select(value: Any, key: Any, frame: Frame) -> Any:
 
 
 def optional_select(value: Any, key: Any, frame: Frame) -> OptionalValue:
-    """The same where nothing need be there; only what is found is paid for."""
+    """Return ``value[?key]``; only a found value is charged."""
     if type(value) is OptionalValue:
         if not value.present:
             return NONE
@@ -188,7 +190,7 @@ def has(value: Any, name: str, frame: Frame) -> bool:
 
 
 def selected(operand: Step, key: Any) -> Step:
-    """A field or constant index of a value without declared fields."""
+    """Return a field or constant index of a value without declared fields."""
 
     def run(frame: Frame) -> Any:
         try:
@@ -214,7 +216,7 @@ def has_selected(operand: Step, name: str) -> Step:
 
 
 def sealed(operand: Step, name: str, *, test: bool) -> Step:
-    """A field of an optional that lies in a map: upstream does not look into it."""
+    """Return a field of an optional inside a map, which upstream does not unwrap."""
 
     def run(frame: Frame) -> bool:
         try:
@@ -295,7 +297,7 @@ def make_list(items: Sequence[Step], costs: Sequence[int], optional: frozenset[i
 
 
 def make_map(entries: Sequence[tuple[Step, Step, bool]], costs: Sequence[int], mixed: bool) -> Step:
-    """``mixed``: keys are of several types, which can be so only where ``format`` takes them."""
+    """Return a map literal. ``mixed``: keys have several types, which only ``format`` allows."""
 
     def run(frame: Frame) -> dict[Any, Any]:
         out: dict[Any, Any] = {}
@@ -333,7 +335,7 @@ def _put(out: dict[Any, Any], key: Any, value: Any, optional: bool, flags: bool 
 def make_struct(
     cel_type: str, fields: Sequence[tuple[str, Step, bool]], costs: Sequence[int]
 ) -> Step:
-    """An object of a named type; its fields hold values already, not raw JSON."""
+    """Return an object of a named type; its fields are CEL values, not raw JSON."""
 
     def run(frame: Frame) -> StructValue:
         out: dict[Any, Any] = {}

@@ -1,9 +1,8 @@
-"""What a running expression carries: the meter first, then its variables.
+"""Evaluation frame: the cost meter and the variables of a running expression.
 
-A frame is a plain list because reading ``frame[3]`` is the cheapest thing Python can do, and every
-step of every rule does it. Costs that do not depend on data are summed while compiling and charged
-once per branch, so straight-line code pays nothing per node; where an error leaves the rest of a
-branch undone, its part is given back.
+A plain list, because indexing one is the cheapest operation in Python and every step does it.
+Static costs are summed at compile time and charged once per branch; if an error skips the rest of a
+branch, its cost is refunded.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ Step: TypeAlias = Callable[[Frame], Any]
 
 SPENT, NEXT_CHECK, LIMIT, DEADLINE, FIRST_VARIABLE = 0, 1, 2, 3, 4
 CHECK_EVERY = 20_000
-"""Cost units between two looks at the clock: some milliseconds."""
+"""Cost units between two checks of the clock: some milliseconds."""
 
 
 def checkpoint(frame: Frame) -> None:
-    """Called when ``SPENT`` passed ``NEXT_CHECK``; stops what costs or takes too much."""
+    """Check limit and deadline; called when ``SPENT`` passes ``NEXT_CHECK``. Raises
+    CostExceeded."""
     if frame[SPENT] > frame[LIMIT] or thread_time() > frame[DEADLINE]:
         raise CostExceeded
     frame[NEXT_CHECK] = min(frame[LIMIT], frame[SPENT] + CHECK_EVERY)

@@ -1,8 +1,8 @@
-"""A checked tree becomes closures once; running it is calling them.
+"""Compiler from a checked CEL tree to closures; running the expression calls them.
 
-Every node is compiled to its closure and the part of its cost that does not depend on data.
-Branches charge their own part only when taken. What is constant is computed here, once, and is free
-from then on; a constant that cannot be computed makes the whole expression no program.
+Called by ``engine.prepare``. Each node becomes a closure and its static cost; branches charge
+theirs only when taken. Constants are computed here, once; a constant that fails makes the program
+invalid (BadProgram).
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from instar.kube.cel.types import BYTES, STRING, CelKind, Type, is_optional, run
 from instar.kube.cel.values import TypeValue
 
 MAX_HEIGHT = 600
-"""Closures inside each other: Python's stack must hold them, whatever stands below."""
+"""Maximum nesting of closures, which Python's stack must hold."""
 
 
 def compile_tree(checked: Checked, variables: Sequence[str]) -> Runnable:
-    """Raises BadProgram."""
+    """Compile a tree. Raises BadProgram."""
     builder = _Builder(checked, variables)
     whole = builder.build()
     return Runnable(whole.step, whole.cost, (None,) * (builder.slots - len(variables)))
@@ -68,7 +68,7 @@ class _Builder:
         self._binds: dict[Variable, tuple[int, CompiledNode]] = {}
         self._loops: dict[int, tuple[int, ...]] = {}
         self._unused: set[int] = set()
-        """Nodes macros are made of: a loop runs without them."""
+        """Nodes of macro expansions that the loops replace."""
         self._done: dict[int, CompiledNode] = {}
         repeated = (node for node in checked.order if isinstance(node, Again))
         self._repeated = {id(node.node): self._new_slot() for node in repeated}
@@ -103,7 +103,7 @@ class _Builder:
         self.slots += 1
         return FIRST_VARIABLE + self.slots - 1
 
-    # Names and literals.
+    # Names and literals
 
     def _type_name(self, node: Node) -> CompiledNode:
         name = self._checked.type_names[id(node)]
@@ -158,7 +158,7 @@ class _Builder:
         cost = sum(part.cost for part in parts) + STRUCT_COST
         return CompiledNode(made, cost, height=height_above(parts))
 
-    # Access.
+    # Access
 
     def _select(self, node: Select) -> CompiledNode:
         if id(node) in self._checked.names:
@@ -190,7 +190,8 @@ class _Builder:
         return CompiledNode(step, operand.qualified() + 1, form, height=height)
 
     def _lies_in_a_map(self, node: Node) -> bool:
-        """The optional is what a field or element holds, not what reaching it made."""
+        """Return whether the optional is the value of a field or element, not the result of an
+        optional access."""
         if isinstance(node, CallNode) and node.function == "_[_]" and node.target is None:
             return not is_optional(self._type(node.args[0]))
         if isinstance(node, Select) and id(node) not in self._checked.names:
@@ -219,7 +220,7 @@ class _Builder:
         step = field_access.optional_field(operand.step, name.value)
         return CompiledNode(step, operand.qualified(), form, height=operand.height + 1)
 
-    # Calls.
+    # Calls
 
     def _call(self, node: CallNode) -> CompiledNode:
         special = _SPECIAL.get(node.function) if node.target is None else None
@@ -299,7 +300,7 @@ class _Builder:
         cost = value.cost + container.cost + (0 if listed else 1)
         return CompiledNode(step, cost, height=1 + max(value.height, container.height))
 
-    # Folds.
+    # Folds
 
     def _open(self, opened: OpenedOptional) -> None:
         if opened.fold.macro is Macro.BIND:
@@ -361,7 +362,7 @@ _SPECIAL_METHODS: dict[str, Callable[[_Builder, CallNode], CompiledNode]] = {
 def _loop_height(
     macro: Macro, source: CompiledNode, condition: CompiledNode | None, body: CompiledNode | None
 ) -> int:
-    """How many Python frames lie between a loop and what is innermost in its parts."""
+    """Return the Python frames between a loop and the innermost of its parts."""
     asking = 1 if macro in (Macro.ALL, Macro.EXISTS) else 4
     return max(
         source.height + 2,

@@ -1,4 +1,8 @@
-"""The closures of ``&&``, ``||`` and ``?:``, which do not evaluate everything they are given."""
+"""Closures for ``&&``, ``||``, ``?:`` and the ``or`` of optionals, which evaluate only what they
+need.
+
+Built by ``interpreter.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from instar.kube.cel.values import CelError, NoSuchOverload, OptionalValue
 
 
 def logical(left: Step, right: Step, right_cost: int, decisive: bool) -> Step:
-    """``&&`` (decided by False) and ``||`` (decided by True); a decisive side absorbs an error."""
+    """Return ``&&`` (decided by False) or ``||`` (decided by True); a decisive side absorbs an
+    error."""
 
     def run(frame: Frame) -> object:
         try:
@@ -54,7 +59,8 @@ def choice(
 
 
 def first_present(left: Step, right: Step, right_cost: int, *, unwrap: bool) -> Step:
-    """``or`` and ``orValue`` of optionals: the second is evaluated only where the first is none."""
+    """Return ``or`` or ``orValue`` of optionals: the second is evaluated only if the first is
+    none."""
 
     def run(frame: Frame) -> object:
         value = left(frame)

@@ -1,6 +1,8 @@
-"""The syntax tree. A macro is expanded into the fold upstream makes of it, because its types and
-its estimated cost are those of the fold; the node also remembers which macro it was, so that the
-interpreter runs ``all`` as ``all``."""
+"""Syntax tree of CEL expressions.
+
+Built by ``parser.py``. A macro is expanded into upstream's fold, which determines its types and
+estimated cost; the node also names the macro, so that the interpreter can run it directly.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ class Macro(Enum):
     TRANSFORM_MAP = "transformMap"
     TRANSFORM_ENTRY = "transformMapEntry"
     BIND = "bind"
-    """No loop: the accumulator is a name for a value that is computed when first read."""
+    """Not a loop: the accumulator is a name for a value that is computed on first read."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +76,7 @@ class MapLiteral:
 
 @dataclass(slots=True, eq=False)
 class FieldValue:
-    """``name: value`` in a struct; ``pos`` is that of the colon."""
+    """``name: value`` in a struct; ``pos`` is the position of the colon."""
 
     pos: int
     name: str
@@ -91,7 +93,7 @@ class StructLiteral:
 
 @dataclass(slots=True, eq=False)
 class Fold:
-    """``filter`` and ``body`` are what the macro was given; the rest is what upstream folds."""
+    """``filter`` and ``body`` are the macro's arguments; the rest is upstream's expansion."""
 
     pos: int
     macro: Macro
@@ -108,7 +110,7 @@ class Fold:
 
 @dataclass(slots=True, eq=False)
 class Again:
-    """A second copy of a tree, as optMap makes of its target. Held as a reference: copies of
+    """A second copy of a tree, as optMap makes of its target. A reference, because copies of
     copies would double with every link of a chain."""
 
     pos: int
@@ -123,7 +125,7 @@ ACCUMULATOR = "@result"
 
 
 def qualified_name(node: Node) -> str | None:
-    """``a.b.c`` as one name, or None when the node is anything but idents and selects."""
+    """Return ``a.b.c`` as one name, or None if the node has other parts than idents and selects."""
     parts: list[str] = []
     while isinstance(node, Select) and not node.test:
         parts.append(node.field)
@@ -135,7 +137,7 @@ def qualified_name(node: Node) -> str | None:
 
 
 def children(node: Node) -> list[Node]:
-    """The parts of a node that are nodes themselves."""
+    """Return the child nodes of a node."""
     match node:
         case Select(operand=operand):
             return [operand]
@@ -155,7 +157,7 @@ def children(node: Node) -> list[Node]:
 
 
 def scaffold(fold: Fold) -> list[Node]:
-    """What the expansion of a loop adds around the predicate and the body it was given."""
+    """Return the nodes that a loop's expansion adds around the given predicate and body."""
     found: list[Node] = []
     todo = [fold.condition, fold.step, fold.result]
     while todo:

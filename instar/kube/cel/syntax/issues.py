@@ -1,4 +1,4 @@
-"""What is wrong with an expression, framed like the Go compiler does: line, column, caret."""
+"""Compile errors of CEL, framed like upstream's: line, column, caret."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from instar.base.fast_dataclass import dataclass
 
 NOWHERE = -1
-"""The position of an issue that has none: upstream shows line -1."""
+"""Position of an issue without one: upstream shows line -1."""
 MOST_ISSUES = 100
 _LONGEST_LINE = 16384
 
@@ -19,7 +19,7 @@ class Issue:
 
 
 class BadExpression(Exception):
-    """The text does not parse or does not type-check; ``str()`` is the framed report."""
+    """The text does not parse or type-check; ``str()`` is the framed report."""
 
     def __init__(self, source: str, issues: Iterable[Issue]) -> None:
         found = list(issues)
@@ -32,7 +32,7 @@ class BadExpression(Exception):
 
 
 class BadProgram(Exception):
-    """The expression is well typed, but no program can be made of it."""
+    """The expression is well typed, but cannot be compiled to a program."""
 
 
 class _Lines:

@@ -1,7 +1,7 @@
-"""Text to tokens, with CEL's string, bytes and number literals already decoded.
+"""Lexer of CEL: text to tokens with decoded string, bytes and number literals.
 
-What is no token is reported and skipped, as upstream's lexer does, so that one report can name
-several mistakes.
+Called by ``parser.py``. Invalid characters are reported and skipped, as upstream does, so that one
+report can have several errors.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _ESCAPED = re.compile(r"\\(?:[xX](..)|u(.{4})|U(.{8})|([0-3][0-7]{2})|(.))", re.
 _SIMPLE_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _MOST_DIGITS = 24
 _OPENING = ("[", "{", "(", ".", "-", "!")
-"""More than any 64-bit number has: what is longer need not be computed to be refused."""
+"""More digits than any 64-bit number has; a longer literal is rejected without computing it."""
 
 
 class Token(NamedTuple):
     """``kind`` is op, ident, escaped, const, wrong or eof; ``text`` is the source form.
 
-    A ``wrong`` token is a literal that looks right and is not; ``value`` says why.
+    A ``wrong`` token is an invalid literal; ``value`` is its error.
     """
 
     kind: str
@@ -95,7 +95,7 @@ def tokenize(source: str) -> tuple[list[Token], list[Issue]]:
 
 
 def _stuck_at(source: str, pos: int) -> int:
-    """The first character that fits no continuation of a token starting at ``pos``."""
+    """Return the first character that cannot continue a token starting at ``pos``."""
     string = _UNFINISHED.match(source, pos)
     if string is not None:
         escape = _PARTIAL_ESCAPE.match(source, string.end())
@@ -111,7 +111,7 @@ def _literal(kind: str, text: str, pos: int) -> Token:
 
 
 def _integer(text: str) -> int:
-    # 2**63 itself is legal behind a minus; the parser refuses it elsewhere.
+    # 2**63 itself is legal after a minus; the parser rejects it elsewhere.
     value = _whole(text)
     if value is None or value > INT_MAX + 1:
         raise ValueError("invalid int literal")
@@ -139,7 +139,7 @@ def _double(text: str) -> float:
 
 
 def _body(text: str) -> tuple[str, bool]:
-    """What stands between the quotes, and whether it is raw."""
+    """Return the text between the quotes, and whether it is raw."""
     raw = text[0] in "rR"
     if raw:
         text = text[1:]
@@ -192,7 +192,7 @@ _DECODERS = {
 
 
 class Cursor:
-    """A place in a list of tokens, which ends with eof."""
+    """A position in a list of tokens, which ends with eof."""
 
     __slots__ = ("_at", "_tokens")
 
@@ -204,11 +204,11 @@ class Cursor:
         return self._tokens[self._at]
 
     def ahead(self) -> Token:
-        """The token after the next one."""
+        """Return the token after the next one."""
         return self._tokens[min(self._at + 1, len(self._tokens) - 1)]
 
     def behind(self) -> Token:
-        """The token before the last one read."""
+        """Return the token before the last one read."""
         return self._tokens[self._at - 2]
 
     def next(self) -> Token:

@@ -1,5 +1,7 @@
-"""Macros: calls that bind a name instead of passing a value. Expanded while parsing, into the
-folds upstream makes of them."""
+"""Macro expansion: turns ``has``, ``all``, ``map``, ``optMap`` … into upstream's folds.
+
+Called by ``parser.py`` for each call.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _PREDICATES = {
     "existsOne": (Macro.EXISTS_ONE, (1, 2)),
     "filter": (Macro.FILTER, (1,)),
 }
-"""The macro and how many variables it may have; the last argument is the predicate."""
+"""The macro and its allowed numbers of variables; the last argument is the predicate."""
 
 _BUILDERS = {
     "map": (Macro.MAP, 1),
@@ -35,7 +37,7 @@ _BUILDERS = {
     "transformMap": (Macro.TRANSFORM_MAP, 2),
     "transformMapEntry": (Macro.TRANSFORM_ENTRY, 2),
 }
-"""The macro and its variables; an optional filter stands before the last argument."""
+"""The macro and its variables; an optional filter comes before the last argument."""
 
 _OLD_ACCUMULATOR = "__result__"
 _UNUSED = "#unused"
@@ -43,7 +45,7 @@ _SORTED = "@__sortBy_input__"
 
 
 class MacroError(Exception):
-    """The arguments are not what the macro needs."""
+    """The arguments do not fit the macro."""
 
     def __init__(self, pos: int, text: str) -> None:
         super().__init__(text)
@@ -51,7 +53,7 @@ class MacroError(Exception):
 
 
 def expand(call: CallNode) -> Node:
-    """The call itself, unless its name and argument count are a macro's; raises MacroError."""
+    """Return the expanded macro, or the call itself if it is no macro. Raises MacroError."""
     name, count = call.function, len(call.args)
     if call.target is None:
         return _has(call) if name == "has" and count == 1 else call
@@ -73,7 +75,7 @@ def _has(call: CallNode) -> Node:
 
 
 class _Loop(NamedTuple):
-    """What a loop macro was given, and the pieces all of them are made from."""
+    """Arguments of a loop macro, and the nodes that all expansions use."""
 
     pos: int
     macro: Macro
@@ -107,7 +109,8 @@ class _Loop(NamedTuple):
         )
 
     def collected(self, nothing: Node, step: Node) -> Fold:
-        """A fold of every element; those that fail the filter change nothing."""
+        """Return a fold over every element; those that fail the filter leave the result
+        unchanged."""
         if self.filter is not None:
             step = self.call("_?_:_", self.filter, step, self.so_far())
         return self.fold(nothing, self.literal(True), step, self.so_far())
@@ -203,7 +206,7 @@ _STEPS: dict[Macro, Callable[[_Loop], Fold]] = {
 
 
 def _opt_map(call: CallNode, target: Node) -> Node:
-    """``o.optMap(v, e)`` is ``o.hasValue() ? optional.of(e with v = o.value()) : none``."""
+    """Expand ``o.optMap(v, e)`` to ``o.hasValue() ? optional.of(e with v = o.value()) : none``."""
     body = CallNode(call.pos, "optional.of", None, [_with_value(call, target)])
     return _if_present(call.pos, target, body)
 

@@ -1,7 +1,8 @@
-"""Tokens to a tree, by operator precedence with a stack of our own: nesting costs no Python frames.
+"""CEL parser: operator precedence with an explicit stack, so nesting uses no Python frames.
 
-Upstream's two limits on nesting are counted as it counts them: how often a grammar rule is open at
-once, and how deep the finished tree is. Macros are expanded by ``macros.py`` on the way.
+Called by ``engine.analyse``. Upstream's two nesting limits are counted as upstream does: open
+grammar rules, and depth of the finished tree. Calls go through ``macros.py``; the stack's entries
+are in ``parser_stack.py``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _MARKABLE = (Items, Pairs, PendingFields, Subscript)
 
 
 def parse(source: str) -> Node:
-    """The tree of ``source``; raises BadExpression."""
+    """Return the tree of ``source``. Raises BadExpression."""
     if len(source) > MAX_CODE_POINTS:
         text = (
             f"expression code point size exceeds limit: size: {len(source)}, "
@@ -60,7 +61,7 @@ def parse(source: str) -> Node:
 
 
 class _Unreadable(Exception):
-    """The rest of the text makes no sense; what was found before still counts."""
+    """The rest of the text cannot be parsed; issues found before still count."""
 
 
 class _Parser:
@@ -96,7 +97,8 @@ class _Parser:
             else:
                 begins = self._go_on(token)
 
-    # A value must begin. Each method says whether one must still begin afterwards.
+    # States in which a value must begin. Each method returns whether one must still begin
+    # afterwards.
 
     def _begin(self, token: Token) -> bool:
         match token.kind:
@@ -127,7 +129,7 @@ class _Parser:
         return self._unexpected(token)
 
     def _unexpected(self, token: Token) -> bool:
-        """One token too many is skipped, where a value begins after it."""
+        """Skip one extra token if a value begins after it."""
         if token.kind == "eof" or not begins_value(self._tokens.peek()):
             self._mismatched(token)
         text = f"Syntax error: extraneous input '{token.text}' expecting {_PRIMARY}"
@@ -174,7 +176,7 @@ class _Parser:
         return self._element(construct)
 
     def _element(self, construct: Construct) -> bool:
-        """Before an element: its question mark, and in a struct its name."""
+        """Read what precedes an element: its question mark, and in a struct its name."""
         construct.marked = isinstance(construct, _MARKABLE) and self._tokens.accept("?")
         if isinstance(construct, PendingFields):
             name = self._tokens.next()
@@ -187,7 +189,7 @@ class _Parser:
             construct.colon = colon.pos
         return True
 
-    # A value has ended.
+    # States in which a value has ended.
 
     def _go_on(self, token: Token) -> bool:
         text = token.text
@@ -223,7 +225,7 @@ class _Parser:
             problem = f"no viable alternative at input '.{text}'"
             if text != "in":
                 self._fail(name, problem)
-            # Upstream reads on as if the dot were not there.
+            # Upstream continues as if the dot were not there.
             self._report(name.pos, f"Syntax error: {problem}")
             return self._infix(name, PRECEDENCE["in"])
         operand = self._operands.pop()
@@ -238,7 +240,7 @@ class _Parser:
         return self._push(Select(dot.pos, operand.node, name.text), operand.depth + 1)
 
     def _type_name(self) -> str | None:
-        """The name before a brace, taken off the stack; None when it is no name."""
+        """Return the name before a brace, taken off the stack; None if it is not a name."""
         if self._tokens.behind().kind != "ident":
             return None
         name = qualified_name(self._operands[-1].node)
@@ -318,7 +320,7 @@ class _Parser:
         kind = "extraneous" if follow == wanted else "mismatched"
         self._fail(token, f"{kind} input '{token.text}' expecting {shown}")
 
-    # Finishing what is pending.
+    # Reducing the stack.
 
     def _reduce_prefix(self) -> None:
         while self._pending and isinstance(self._pending[-1], Prefix):
@@ -330,7 +332,7 @@ class _Parser:
                 self._push(call, operand.depth)
 
     def _reduce(self, least: int) -> None:
-        """Operators that bind at least that tightly have their right side now."""
+        """Reduce operators that bind at least that tightly; their right side is complete."""
         while self._pending:
             top = self._pending[-1]
             if not isinstance(top, (Binary, Logic)) or top.precedence < least:
@@ -360,7 +362,7 @@ class _Parser:
             self._push(call, 1 + max(part.depth for part in parts))
 
     def _collect(self, construct: Construct, token: Token) -> None:
-        """The value on the stack is an element of the construct."""
+        """Add the value on the stack to the construct."""
         if isinstance(construct, Pairs) and construct.key is None:
             self._surplus(token, ":")
         construct.collect(self._operands.pop())
@@ -379,14 +381,14 @@ class _Parser:
         except MacroError as error:
             return self._report(error.pos, str(error))
 
-    # Small things.
+    # Helpers.
 
     def _push(self, node: Node, depth: int = 0) -> bool:
         self._operands.append(Operand(node, depth))
         return False
 
     def _report(self, pos: int, text: str) -> Node:
-        """An issue that does not stop the reading; something stands in for the value."""
+        """Record an issue and continue; return a placeholder for the value."""
         self._issues.append(Issue(pos, text))
         return Const(pos, None)
 

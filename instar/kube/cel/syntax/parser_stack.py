@@ -1,5 +1,7 @@
-"""What the parser has begun and not finished: operators that wait for their right side, brackets
-that wait for their end. The parser keeps them on a list instead of on Python's stack."""
+"""Stack entries of the parser: operators that wait for their right side, open brackets.
+
+Used by ``parser.py`` instead of recursion.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from instar.kube.cel.syntax.ast import (
 
 
 class Operand(NamedTuple):
-    """A finished value and how deep upstream's visitor has to go for it."""
+    """A finished value and its depth in upstream's visitor."""
 
     node: Node
     depth: int
@@ -35,7 +37,7 @@ class Binary:
 
 @dataclass(slots=True)
 class Logic:
-    """``a && b && c`` so far; made a balanced tree at the end, so that it is not a deep one."""
+    """``a && b && c`` so far; becomes a balanced tree at the end to keep it shallow."""
 
     function: str
     precedence: int
@@ -52,7 +54,7 @@ class Prefix:
 
 @dataclass(slots=True)
 class Choice:
-    """``c ? a : b``; ``then`` is there once the colon was read."""
+    """``c ? a : b``; ``then`` is set once the colon was read."""
 
     pos: int
     condition: Operand
@@ -61,7 +63,7 @@ class Choice:
 
 @dataclass(slots=True)
 class Construct:
-    """Something in brackets. ``marked``: the next element has a question mark before it."""
+    """An open bracket. ``marked``: the next element has a question mark before it."""
 
     pos: int
     closing: str
@@ -117,7 +119,7 @@ class Items(Construct):
 
 @dataclass(slots=True)
 class Pairs(Construct):
-    """A map; ``key`` is there once its colon was read."""
+    """A map; ``key`` is set once its colon was read."""
 
     closing: str = "}"
     key: Operand | None = None
@@ -147,12 +149,12 @@ Pending: TypeAlias = Binary | Logic | Prefix | Choice | Construct
 
 
 class TooNested(Exception):
-    """More open at once than upstream's parser allows."""
+    """More open constructs than upstream's parser allows."""
 
 
 class Nesting:
-    """How often each grammar rule is open. Brackets open all of them; an operator that waits for
-    its right side opens its own once more."""
+    """Counts open grammar rules. A bracket opens all of them; an operator that waits for its
+    right side opens its own rule once more."""
 
     __slots__ = ("_calculations", "_expressions", "_most", "_relations")
 
@@ -192,7 +194,7 @@ PRECEDENCE = {
 
 
 def bracketed(construct: Construct) -> Node:
-    """The finished construct as a node."""
+    """Return the finished construct as a node."""
     match construct:
         case Subscript(target=Operand(node=target)):
             function = "_[?_]" if construct.marked else "_[_]"
@@ -207,7 +209,7 @@ def bracketed(construct: Construct) -> Node:
 
 
 def balanced(function: str, terms: list[Node], positions: list[int]) -> Node:
-    """``a && b && c`` as upstream builds it; as deep as the logarithm of its length."""
+    """Return ``a && b && c`` as upstream builds it, with logarithmic depth."""
     if len(terms) == 1:
         return terms[0]
     middle = (len(terms) + 1) // 2

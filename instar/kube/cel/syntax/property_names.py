@@ -1,4 +1,7 @@
-"""Property names as an expression writes them: CEL identifiers are narrower than JSON keys."""
+"""Escaping of JSON property names to CEL identifiers (``__dash__``, reserved words).
+
+Called by the schema's CEL declarations and the parser.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ RESERVED = frozenset(
         *("loop", "package", "namespace", "return", "var", "void", "while"),
     }
 )
-"""Words that are no variables; behind a dot they are fields like any other."""
+"""Reserved words that cannot be variables; after a dot they are ordinary fields."""
 KEYWORDS = frozenset({"in", "true", "false", "null"})
 
 _REACHABLE = re.compile(r"[a-zA-Z_./-][a-zA-Z0-9_./-]*", re.ASCII)
@@ -19,7 +22,7 @@ _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__sl
 
 
 def escape(name: str) -> str | None:
-    """The identifier of a property; None when no expression can reach it."""
+    """Return the identifier of a property; None if no expression can access it."""
     if name in RESERVED or name in KEYWORDS:
         return f"__{name}__"
     if _REACHABLE.fullmatch(name) is None:
