@@ -1,5 +1,5 @@
-"""The schemas a server publishes about itself, as OpenAPI v3 and v2.
+"""OpenAPI v3 and v2 documents of the server, as pure functions.
 
-Pure functions from ``Resource`` values to JSON-ready dicts (shared sub-dicts are read-only) or
-bytes. Nothing here serves, caches or decides what is established.
+From ``DiscoveryResource`` values to JSON-ready dicts (shared sub-dicts are read-only) or bytes.
+``server/endpoints/openapi.py`` serves and caches them.
 """

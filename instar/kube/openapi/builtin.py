@@ -1,7 +1,8 @@
-"""Models of the built-in kinds, from the facts: types in full, and our own few words.
+"""OpenAPI models of the built-in kinds, from the type tables of ``kube/facts``.
 
-The facts have no documentation. What every kind has in common is described here, what people ask
-for most in ``field_words``; for the rest its types must do. Must not know which kinds are served.
+Called by ``documents.py``. The tables have no documentation, so common fields are described here
+and the most used ones in ``field_descriptions.py``; the rest has types only. The caller decides
+which kinds are served.
 """
 
 from __future__ import annotations
@@ -20,34 +21,34 @@ from instar.kube.openapi.reference_style import V3, Dialect
 BORROWED = {
     ("CustomResourceDefinition", "v1beta1"): (("apiextensions.k8s.io/v1", "JSONSchemaProps"),)
 }
-"""Types that a schema written by hand refers to, by its kind and version."""
+"""Types that a hand-written schema refers to, by its kind and version."""
 _KINDS = "x-kubernetes-group-version-kind"
 _MEMBERS = {
     "apiVersion": API_VERSION,
     "kind": KIND,
-    "spec": "What is wanted of the object.",
-    "status": "What was last seen of the object; written by whoever looks after it.",
+    "spec": "Desired state of the object.",
+    "status": "Observed state of the object; written by its controller.",
     "items": "The objects of the list.",
 }
 _METADATA = {f"{META_PREFIX}ObjectMeta": OBJECT_META, f"{META_PREFIX}ListMeta": LIST_META}
 
 
 def is_known(api_version: str, kind: str) -> bool:
-    """Whether the facts have the kind; a few old ones they do not have."""
+    """Return whether ``kube/facts`` has the kind; a few old ones are missing."""
     return definition_name(api_version, kind) is not None
 
 
 def builtin_models(roots: Iterable[tuple[str, str]], dialect: Dialect) -> Object:
-    """(apiVersion, type) pairs → their models and all they refer to, by name."""
+    """Return the models of (apiVersion, type) pairs and all models they refer to, by name."""
     found = definitions(roots)
     for name, model in found.items():
         if _KINDS in model:
             _describe(name, model)
         for member, words in FIELD_WORDS.get(name.rpartition(".")[2], {}).items():
             if member in model.get("properties", {}):
-                _tell(model["properties"][member], words)
+                _add_description(model["properties"][member], words)
     if dialect.v2:
-        return {name: _poorer(model, dialect) for name, model in found.items()}
+        return {name: _for_v2(model, dialect) for name, model in found.items()}
     return found
 
 
@@ -58,38 +59,38 @@ def _describe(name: str, model: Object) -> None:
     if words:
         model["description"] = words
     for member, schema in model.get("properties", {}).items():
-        told = _MEMBERS.get(member)
+        text = _MEMBERS.get(member)
         if member == "metadata":
-            told = _METADATA.get(_target(schema))
-        if told:
-            _tell(schema, told)
+            text = _METADATA.get(_target(schema))
+        if text:
+            _add_description(schema, text)
 
 
 def _target(schema: Object) -> str:
-    """The bare name of the model a node refers to; empty where it refers to none."""
+    """Return the bare name of the model that a node refers to; empty if it refers to none."""
     wrapped = schema.get("allOf") or [schema]
     return str(wrapped[0].get("$ref", "")).removeprefix(V3.prefix)
 
 
-def _tell(schema: Object, words: str) -> None:
-    """What stands beside a reference is only read where the reference is wrapped."""
+def _add_description(schema: Object, words: str) -> None:
+    """Add a description; beside a reference it is only read if the reference is wrapped."""
     if "$ref" in schema:
         schema["allOf"] = [{"$ref": schema.pop("$ref")}]
     schema["description"] = words
 
 
-def _poorer(schema: Any, dialect: Dialect) -> Any:
-    """The same in OpenAPI v2: no defaults, no choice between types, references bare."""
+def _for_v2(schema: Any, dialect: Dialect) -> Any:
+    """Return the schema for OpenAPI v2: no defaults, no choice between types, bare references."""
     if not isinstance(schema, dict):
         return schema
     out: Object = {}
     for key, value in schema.items():
         if key == "properties":
-            out[key] = {name: _poorer(item, dialect) for name, item in value.items()}
+            out[key] = {name: _for_v2(item, dialect) for name, item in value.items()}
         elif key in ("items", "additionalProperties"):
-            out[key] = _poorer(value, dialect)
+            out[key] = _for_v2(value, dialect)
         elif key == "allOf":
-            out |= _poorer(value[0], dialect)
+            out |= _for_v2(value[0], dialect)
         elif key == "oneOf":
             out["type"] = "string"
         elif key == "$ref":

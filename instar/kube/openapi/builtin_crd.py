@@ -1,7 +1,8 @@
-"""The schema of CustomResourceDefinitions in v1beta1, which no server of today has but ours.
+"""Hand-written schema of CustomResourceDefinition v1beta1, which current Kubernetes no longer has.
 
-The schema inside a CRD contains itself, which a structural schema cannot say: there it is open,
-and published documents refer to the model of v1 instead, which the facts have.
+Used by ``server/registry/kinds/builtin_resources.py``. The schema inside a CRD is recursive, which
+a structural schema cannot express: there it is open, and published documents refer to the v1 model
+of ``kube/facts``.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ def _column() -> Object:
     return obj(
         "A column of tables.",
         {
-            "JSONPath": text("Where the value is, as a JSON path."),
+            "JSONPath": text("JSON path of the value."),
             "description": text("What the column shows."),
             "format": text("OpenAPI format of the value."),
-            "name": text("Head of the column."),
+            "name": text("Heading of the column."),
             "priority": integer("0 is always shown; others only in wide tables."),
             "type": text("OpenAPI type of the value."),
         },
@@ -59,21 +60,21 @@ def _column() -> Object:
 
 def _validation() -> Object:
     return obj(
-        "What the objects look like.",
+        "Schema of the objects.",
         {"openAPIV3Schema": anything("The schema.", **{MODEL_KEY: _JSON_SCHEMA})},
     )
 
 
 def _subresources() -> Object:
     return obj(
-        "Which subresources there are.",
+        "Subresources of the objects.",
         {
             "scale": obj(
                 "The number of replicas as a resource of its own.",
                 {
-                    "labelSelectorPath": text("Where the selector of the replicas is."),
-                    "specReplicasPath": text("Where the wanted number is."),
-                    "statusReplicasPath": text("Where the actual number is."),
+                    "labelSelectorPath": text("JSON path of the label selector."),
+                    "specReplicasPath": text("JSON path of the desired number."),
+                    "statusReplicasPath": text("JSON path of the actual number."),
                 },
                 "specReplicasPath",
                 "statusReplicasPath",
@@ -84,7 +85,7 @@ def _subresources() -> Object:
 
 
 def _selectable() -> Object:
-    field = obj("A field.", {"jsonPath": text("Where the field is.")}, "jsonPath")
+    field = obj("A field.", {"jsonPath": text("JSON path of the field.")}, "jsonPath")
     return array(field, "Fields usable in field selectors.", **ATOMIC_LIST)
 
 
@@ -110,17 +111,17 @@ def _client() -> Object:
 
 
 def _review_versions() -> Object:
-    return texts("Versions of ConversionReview the webhook knows.", **ATOMIC_LIST)
+    return texts("Versions of ConversionReview that the webhook supports.", **ATOMIC_LIST)
 
 
 def _version_fields() -> Object:
     return {
-        "deprecated": boolean("Warn whoever uses the version."),
-        "deprecationWarning": text("The words of the warning."),
+        "deprecated": boolean("Whether clients of the version get a warning."),
+        "deprecationWarning": text("Text of the warning."),
         "name": text("Name of the version, for example v1."),
         "schema": _validation(),
         "selectableFields": _selectable(),
-        "served": boolean("Whether the version can be used."),
+        "served": boolean("Whether the version is served."),
         "storage": boolean("Whether objects are stored in it; true for exactly one."),
         "subresources": _subresources(),
     }
@@ -139,15 +140,17 @@ def _version() -> Object:
 
 def _status() -> Object:
     return obj(
-        "What became of the definition.",
+        "Observed state of the definition.",
         {
-            "acceptedNames": _names("The names that were granted."),
+            "acceptedNames": _names("The accepted names."),
             "conditions": array(
-                loose_condition("One thing seen about the definition.", generation=True),
-                "What was seen about the definition.",
+                loose_condition("One condition of the definition.", generation=True),
+                "Conditions of the definition.",
                 **list_by("type"),
             ),
-            "observedGeneration": integer("The generation the controllers saw.", 64),
+            "observedGeneration": integer(
+                "The generation that the controllers have processed.", 64
+            ),
             "storedVersions": texts("Versions objects may be stored in.", **ATOMIC_LIST),
         },
     )
@@ -157,19 +160,19 @@ def _spec_fields() -> Object:
     return {
         "group": text("The group of the resource."),
         "names": _names("The names of the resource."),
-        "preserveUnknownFields": boolean("Deprecated: keep fields no schema knows."),
+        "preserveUnknownFields": boolean("Deprecated: keep unknown fields."),
         "scope": text("Namespaced or Cluster."),
         "versions": array(_version(), "The versions of the resource.", **ATOMIC_LIST),
     }
 
 
-_STRATEGY = text("None changes only apiVersion; Webhook asks a webhook.")
+_STRATEGY = text("None changes only apiVersion; Webhook calls a webhook.")
 
 CRD_V1BETA1 = kind_of_object(
     "A new kind of resource for this server; v1 is the form to use.",
     {
         "spec": obj(
-            "How the resource is to appear.",
+            "Desired state of the definition.",
             {
                 **_spec_fields(),
                 "additionalPrinterColumns": _columns(),

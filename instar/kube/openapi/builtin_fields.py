@@ -1,4 +1,7 @@
-"""Parts that several built-in schemas share."""
+"""Schema parts shared by the hand-written built-in schemas: root fields, times, conditions.
+
+Used by ``builtin_crd.py`` and ``builtin_schemas.py``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ ATOMIC_LIST: Object = {"x-kubernetes-list-type": "atomic"}
 
 
 def kind_of_object(description: str, properties: Object, *required: str) -> Object:
-    """The root of a schema: its own fields and those every object has."""
+    """Return the root of a schema: its own fields and those that every object has."""
     common = {
         "apiVersion": text(API_VERSION),
         "kind": text(KIND),
@@ -32,16 +35,16 @@ def data(description: str = "", **more: Any) -> Object:
 
 
 def condition(description: str) -> Object:
-    """A condition as newer APIs write it: every field but the generation is required."""
+    """Return a condition as newer APIs define it: every field but the generation is required."""
     return obj(
         description,
         {
             "lastTransitionTime": moment("When the status last changed."),
             "message": text("The reason for humans."),
-            "observedGeneration": integer("The generation this was seen at.", 64),
+            "observedGeneration": integer("The generation that the condition was observed at.", 64),
             "reason": text("The reason for machines."),
             "status": text("True, False or Unknown."),
-            "type": text("What the condition is about."),
+            "type": text("Type of the condition."),
         },
         "lastTransitionTime",
         "message",
@@ -52,8 +55,8 @@ def condition(description: str) -> Object:
 
 
 def loose_condition(description: str, *, generation: bool = False) -> Object:
-    """A condition as older APIs write it: only type and status are required."""
-    seen = {"observedGeneration": integer("The generation this was seen at.", 64)}
+    """Return a condition as older APIs define it: only type and status are required."""
+    seen = {"observedGeneration": integer("The generation that the condition was observed at.", 64)}
     return obj(
         description,
         {
@@ -62,7 +65,7 @@ def loose_condition(description: str, *, generation: bool = False) -> Object:
             **(seen if generation else {}),
             "reason": text("The reason for machines."),
             "status": text("True, False or Unknown."),
-            "type": text("What the condition is about."),
+            "type": text("Type of the condition."),
         },
         "status",
         "type",

@@ -1,6 +1,7 @@
-"""Schemas of what the server offers and the facts do not have, by hand.
+"""Hand-written schemas of served kinds that ``kube/facts`` does not have.
 
-Structural, so they serve two masters: the published documents, and the fields that are owned.
+Used by ``server/registry/kinds/builtin_resources.py``. They are structural, because they are
+published in OpenAPI and also used for field ownership.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ STORAGE_VERSION_MIGRATION = kind_of_object(
             "resource",
         ),
         "status": obj(
-            "How far it got.",
+            "Progress of the migration.",
             {
                 "conditions": array(
-                    condition("One thing seen about the migration."),
-                    "What was seen about the migration.",
+                    condition("One condition of the migration."),
+                    "Conditions of the migration.",
                     **list_by("type", merge="type"),
                 ),
                 "resourceVersion": text("Objects newer than this need no migration."),

@@ -1,4 +1,7 @@
-"""What v2 and v3 documents have in common: which versions appear, their paths and models."""
+"""Parts common to v2 and v3 documents: published versions, their paths and their models.
+
+Called by ``v2.py`` and ``v3.py``.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ Entry = tuple[DiscoveryResource, CrdVersion]
 
 
 def served(resources: Iterable[DiscoveryResource]) -> Iterator[Entry]:
-    """Every version that is published, resource by resource."""
+    """Yield every published version, resource by resource."""
     for resource in resources:
         if resource.established:
             for version in resource.crd.versions:
@@ -35,7 +38,7 @@ def paths(
     operation: Callable[[Route], Object],
     parameter: Callable[[Parameter], Object],
 ) -> Object:
-    """Every path with its methods, each written by the document's own ``operation``."""
+    """Return every path with its methods, each written by the document's own ``operation``."""
     found: Object = {}
     for resource, version in entries:
         for route in routes(resource, version):
@@ -52,9 +55,11 @@ def models(
     *,
     scaled: bool = False,
 ) -> Object:
-    """All models of a document by name, sorted as upstream's encoder does. ``option_homes`` are
-    the group versions in which the document knows options of a request. ``scaled``: whether the
-    models of scale are among them whatever the entries say."""
+    """Return all models of a document by name, sorted as upstream's encoder does.
+
+    ``option_homes`` are the group versions under which the document lists request options.
+    ``scaled``: include the models of Scale even if no entry needs them.
+    """
     found: Object = {}
     roots: list[tuple[str, str]] = []
     for resource, version in entries:
@@ -74,7 +79,7 @@ def models(
 
 
 def own_models(resource: DiscoveryResource, version: CrdVersion, dialect: Dialect) -> Object:
-    """A resource that is described by a schema of its own, and its list."""
+    """Return the model of a resource that has its own schema, and of its list."""
     crd, builtin = resource.crd, resource.builtin
     names = crd.names
     item = model_name(crd.group, version.name, names.kind, builtin=builtin)
@@ -88,7 +93,7 @@ def own_models(resource: DiscoveryResource, version: CrdVersion, dialect: Dialec
 
 
 def _roots(resource: DiscoveryResource, version: CrdVersion) -> list[tuple[str, str]]:
-    """The types a built-in kind is made of; empty where the facts do not know it."""
+    """Return the types of a built-in kind; empty if ``kube/facts`` does not have it."""
     home = str(GroupVersion(resource.crd.group, version.name))
     kind = resource.crd.names.kind
     if not is_known(home, kind):

@@ -1,6 +1,7 @@
-"""The models every document shares: object metadata, Status, delete options, Scale.
+"""Models that every OpenAPI document shares: ObjectMeta, Status, DeleteOptions, Scale, lists.
 
-References are bare model names; ``Dialect.render`` spells them for v2 or v3.
+Called by ``documents.py``. References are bare model names; ``Dialect.render`` writes them for v2
+or v3.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from instar.base.json_values import Object
 from instar.kube.openapi.naming import META_PREFIX, SCALE_MODEL
 from instar.kube.openapi.schema_literals import array, boolean, integer, list_by, mapping, obj, text
 
-# Descriptions begin as readers of kubectl explain know them.
+# Descriptions begin with the texts that users of kubectl explain know.
 API_VERSION = (
     "APIVersion defines the versioned schema of this representation of an object: the group and "
     "version it is written in."
@@ -31,7 +32,7 @@ def _meta(name: str, description: str = "", **more: Any) -> Object:
 
 
 def _items(name: str) -> Object:
-    """Items that are models; a missing one is empty."""
+    """Return the schema of list items that are models; a missing item is empty."""
     return _meta(name, default={})
 
 
@@ -74,12 +75,12 @@ _OWNER = obj(
 )
 
 _MANAGED_FIELDS = obj(
-    "ManagedFieldsEntry is a manager, the fields it set, and how.",
+    "ManagedFieldsEntry is a manager, the fields it set, and its operation.",
     {
         "apiVersion": text("APIVersion defines the version the field names belong to."),
         "fieldsType": text("FieldsType is the form of fieldsV1; always FieldsV1."),
         "fieldsV1": _meta("FieldsV1", "FieldsV1 holds the set of fields, as nested keys."),
-        "manager": text("Manager is an identifier of who set the fields."),
+        "manager": text("Manager is the name of the program that set the fields."),
         "operation": text("Operation is Apply or Update."),
         "subresource": text("Subresource is the one written through, if any."),
         "time": _meta("Time", "Time is when the set last changed."),
@@ -101,11 +102,11 @@ _OBJECT_META = obj(
         ),
         "deletionTimestamp": _meta(
             "Time",
-            "DeletionTimestamp is RFC 3339 date and time at which deletion was asked for; set by "
+            "DeletionTimestamp is RFC 3339 date and time at which deletion was requested; set by "
             "the server.",
         ),
         "finalizers": _texts(
-            "Must be empty before the object is deleted: names of those who still have to act.",
+            "Must be empty before the object is deleted: controllers that still have work.",
             **{"x-kubernetes-list-type": "set", "x-kubernetes-patch-strategy": "merge"},
         ),
         "generateName": text(
@@ -146,9 +147,7 @@ _LIST_META = obj(
         ),
         "resourceVersion": text("String that identifies the state that was listed."),
         "selfLink": text("Deprecated: selfLink is no longer filled in."),
-        "shardInfo": _meta(
-            "ShardInfo", "shardInfo is set when the list is a part of all there is."
-        ),
+        "shardInfo": _meta("ShardInfo", "shardInfo is set when the list contains only one shard."),
     },
 )
 
@@ -217,22 +216,22 @@ _PRECONDITIONS = obj(
 )
 
 _SCALE = obj(
-    "The number of replicas of an object, asked for and seen.",
+    "The desired and actual number of replicas of an object.",
     {
         **_type_meta(),
         "metadata": _meta("ObjectMeta", OBJECT_META, default={}),
         "spec": {
             "$ref": f"{SCALE_MODEL}Spec",
-            "description": "What is asked for.",
+            "description": "Desired state.",
             "default": {},
         },
-        "status": {"$ref": f"{SCALE_MODEL}Status", "description": "What is.", "default": {}},
+        "status": {"$ref": f"{SCALE_MODEL}Status", "description": "Observed state.", "default": {}},
     },
     **_gvk("autoscaling", "v1", "Scale"),
 )
 
 _SCALE_STATUS = obj(
-    "What is.",
+    "Observed state.",
     {
         "replicas": integer("The number of replicas that exist.", default=0),
         "selector": text("Label selector of the replicas, in its text form."),
@@ -247,19 +246,22 @@ SHARED: Mapping[str, Object] = {
     f"{META_PREFIX}ManagedFieldsEntry": _MANAGED_FIELDS,
     f"{META_PREFIX}ObjectMeta": _OBJECT_META,
     f"{META_PREFIX}OwnerReference": _OWNER,
-    f"{META_PREFIX}Patch": {"description": "A patch in the form asked for.", "type": "object"},
+    f"{META_PREFIX}Patch": {
+        "description": "A patch in the format of the request's content type.",
+        "type": "object",
+    },
     f"{META_PREFIX}Preconditions": _PRECONDITIONS,
     f"{META_PREFIX}ShardInfo": _SHARD_INFO,
     f"{META_PREFIX}Status": _STATUS,
     f"{META_PREFIX}StatusCause": _STATUS_CAUSE,
     f"{META_PREFIX}StatusDetails": _STATUS_DETAILS,
-    f"{META_PREFIX}Time": text("A moment, as RFC 3339 writes it.", format="date-time"),
+    f"{META_PREFIX}Time": text("A time in RFC 3339 format.", format="date-time"),
 }
 
 SCALE: Mapping[str, Object] = {
     SCALE_MODEL: _SCALE,
     f"{SCALE_MODEL}Spec": obj(
-        "What is asked for.", {"replicas": integer("The number of replicas wanted.", default=0)}
+        "Desired state.", {"replicas": integer("The desired number of replicas.", default=0)}
     ),
     f"{SCALE_MODEL}Status": _SCALE_STATUS,
 }
@@ -268,7 +270,8 @@ SCALE: Mapping[str, Object] = {
 def list_model(
     item_model: str, group: str, version: str, list_kind: str, kind: str, selectable: Object
 ) -> Object:
-    """``selectable`` is what the item's model says about field selectors."""
+    """Return the model of a list; ``selectable`` is what the item's model says about field
+    selectors."""
     return obj(
         f"{list_kind} is a list of {kind}",
         {

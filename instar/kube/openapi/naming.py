@@ -1,4 +1,4 @@
-"""Names inside OpenAPI documents: models, tags and operation ids, spelled as clients expect."""
+"""Names in OpenAPI documents: models, tags and operation ids, as clients expect them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BUILTIN_PACKAGES = {
 
 
 def model_name(group: str, version: str, kind: str, *, builtin: bool) -> str:
-    """``com.example.v1.Foo``; built-in kinds keep the package names of their Go types."""
+    """Return ``com.example.v1.Foo``; built-in kinds keep the package names of their Go types."""
     if builtin:
         package = _BUILTIN_PACKAGES.get(group, f"io.k8s.api.{group.partition('.')[0]}")
     else:
@@ -26,7 +26,7 @@ def tag(group: str, version: str) -> str:
 
 
 def operation_infix(group: str, version: str) -> str:
-    """What stands between verb and kind: ``OaIoV1`` in ``listOaIoV1NamespacedOa``."""
+    """Return the part between verb and kind: ``OaIoV1`` in ``listOaIoV1NamespacedOa``."""
     return _camel(_short(group), capital=True) + _camel(version, capital=True)
 
 
@@ -39,7 +39,7 @@ def _short(group: str) -> str:
 
 
 def _camel(text: str, *, capital: bool) -> str:
-    """Letters and digits only; what follows a dropped character is capitalised."""
+    """Keep letters and digits only, and capitalise after a dropped character."""
     out: list[str] = []
     for position, char in enumerate(text):
         if char.isalpha() or char == "_" or (position and char.isdigit()):

@@ -1,7 +1,7 @@
-"""In which group versions Go knows DeleteOptions; documents list them with the type.
+"""Group versions listed with the DeleteOptions model, as upstream registers that type.
 
-A document of a built-in group names itself. Those of custom resources are made with the types of
-Go's client, so they name every group version the client has; the one v2 document has the server's.
+Called by the document modules. A document of a built-in group lists itself. Those of custom
+resources list every group version of Go's client; the single v2 document lists the server's.
 """
 
 from __future__ import annotations

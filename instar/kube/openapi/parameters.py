@@ -1,4 +1,7 @@
-"""The query and path parameters of each action, told once for v2 and v3."""
+"""Query and path parameters of each operation, common to v2 and v3.
+
+Called by ``documents.py``, ``v2.py`` and ``v3.py``.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ BY_ACTION: dict[str, tuple[Parameter, ...]] = {
 
 
 def of_path(path: str, kind: str) -> list[Parameter]:
-    """Those that all methods of one path share."""
+    """Return the parameters that all methods of one path share."""
     found = []
     if "{name}" in path:
         found.append(Parameter("name", "string", f"name of the {kind}", "path"))

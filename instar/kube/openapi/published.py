@@ -1,7 +1,7 @@
-"""The schema of one version as published: a structural schema plus what every object has.
+"""Published schema of one version of a custom resource: its structural schema plus ObjectMeta.
 
-v2 documents lose what kubectl's old reader mistakes for an error; see ``_degrade``.
-Works on the raw JSONSchemaProps, and must not change them.
+Called by ``documents.py``. For v2, keywords are dropped that kubectl's old reader mistakes for
+errors; see ``_degrade``. Works on the raw JSONSchemaProps, which it must not change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from instar.kube.openapi.reference_style import Dialect
 from instar.kube.schema.structure.parse import structural_errors
 
 MODEL_KEY = "x-instar-model"
-"""In the schema of a built-in: publish a reference to this model instead of the node."""
+"""In the schema of a built-in kind: publish a reference to this model instead of the node."""
 
 _KEPT = {
     "description",
@@ -57,7 +57,7 @@ def published_schema(resource: DiscoveryResource, version: CrdVersion, dialect: 
     crd, raw = resource.crd, version.schema
     opaque = dialect.v2 and (crd.preserve_unknown or (raw or {}).get(_PRESERVE))
     if raw is None or opaque or not (resource.builtin or _is_publishable(raw)):
-        # kubectl takes listed properties for all there are, so not even metadata is listed.
+        # kubectl assumes that listed properties are all there are, so not even metadata is listed.
         schema: Object = {"type": "object"}
     else:
         schema = _node(raw, dialect)
@@ -68,7 +68,7 @@ def published_schema(resource: DiscoveryResource, version: CrdVersion, dialect: 
 
 
 def selectable_fields(version: CrdVersion) -> Object:
-    """What a model and its list say about field selectors; nothing where there are none."""
+    """Return the selectable-field extension of a model and its list; empty if there are none."""
     if not version.selectable_fields:
         return {}
     paths = [{"fieldPath": path.removeprefix(".")} for path in version.selectable_fields]
@@ -76,7 +76,8 @@ def selectable_fields(version: CrdVersion) -> Object:
 
 
 def _is_publishable(raw: Mapping[str, Any]) -> bool:
-    """Old CRDs may hold schemas that say too little, or types that do not exist."""
+    """Return whether a schema can be published; old CRDs may have incomplete ones or unknown
+    types."""
     return _has_known_types(raw) and not structural_errors(raw, "")
 
 
@@ -94,7 +95,7 @@ def _node(raw: Mapping[str, Any], dialect: Dialect) -> Object:
     out: Object = {
         key: value
         for key, value in raw.items()
-        if (key in _KEPT or key.startswith("x-kubernetes-")) and _is_said(key, value)
+        if (key in _KEPT or key.startswith("x-kubernetes-")) and _has_meaning(key, value)
     }
     if dialect.v2:
         _degrade(raw, out)
@@ -109,8 +110,8 @@ def _node(raw: Mapping[str, Any], dialect: Dialect) -> Object:
     return out
 
 
-def _is_said(key: str, value: Any) -> bool:
-    """Whether a keyword says anything; a bound of zero does, and so does any free value."""
+def _has_meaning(key: str, value: Any) -> bool:
+    """Return whether a keyword has a meaning; a bound of zero does, and so does any free value."""
     if value is None or key in ("default", "example"):
         return value is not None
     return not (value is False or value == "" or value == [])
@@ -132,7 +133,7 @@ def _add_children(raw: Mapping[str, Any], out: Object, dialect: Dialect) -> None
 
 
 def _degrade(raw: Mapping[str, Any], out: Object) -> None:
-    """Only the node itself: its children lose their own."""
+    """Drop unsupported keywords of the node itself; its children are handled separately."""
     out.pop("default", None)
     nullable, preserve = out.pop("nullable", False), raw.get(_PRESERVE)
     without_items = nullable or preserve or not isinstance(raw.get("items"), Mapping)

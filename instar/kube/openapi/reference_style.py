@@ -1,4 +1,7 @@
-"""The two spellings of a reference: everything else about a model is common to v2 and v3."""
+"""``Dialect``: how v2 and v3 documents write ``$ref``; models are otherwise the same.
+
+Used by all modules that build models.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from instar.base.json_values import Object
 
 
 class Dialect(NamedTuple):
-    """``v2`` also stands for what kubectl's reader of v2 documents cannot cope with."""
+    """``v2`` also drops what kubectl's reader of v2 documents cannot handle."""
 
     prefix: str
     v2: bool
 
     def ref(self, model: str, description: str = "") -> Object:
-        """OpenAPI 3 ignores what stands beside a ``$ref``, so there it is wrapped."""
+        """Return a reference; OpenAPI 3 ignores siblings of ``$ref``, so there it is wrapped."""
         target = {"$ref": self.prefix + model}
         if not description:
             return target
@@ -24,7 +27,7 @@ class Dialect(NamedTuple):
         return {"description": description, "allOf": [target]}
 
     def render(self, schema: Mapping[str, Any]) -> Object:
-        """A model written with bare model names after ``$ref``, in this dialect."""
+        """Convert a model with bare model names in ``$ref`` to this dialect."""
         said = {k: v for k, v in schema.items() if not (self.v2 and k == "default")}
         if "$ref" in schema:
             target = {"$ref": self.prefix + said.pop("$ref")}

@@ -1,4 +1,7 @@
-"""Which requests one version of a resource answers, told once for v2 and v3."""
+"""HTTP routes of one version of a resource: path, verb, request and response models.
+
+Called by ``documents.py``; ``v2.py`` and ``v3.py`` write each route in their format.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _CUSTOM_PATCHES = tuple(map(str, OF_CUSTOM))
 _BUILTIN_PATCHES = tuple(map(str, OF_BUILTIN))
 _PLAIN = ("application/json", "application/yaml")
 _OPTIONS = "Options"
-"""How kinds end that only say how to connect: what flows then is no object."""
+"""Suffix of kinds that only describe a connection, which then streams no objects."""
 
 
 class Route(NamedTuple):
@@ -36,7 +39,7 @@ class Route(NamedTuple):
     body: str
     """Model of the request body, or empty."""
     response: str
-    """Model of the response; empty where it is a plain text."""
+    """Model of the response; empty for plain text."""
     statuses: tuple[tuple[str, str], ...]
     consumes: tuple[str, ...]
     tag: str
@@ -48,7 +51,7 @@ class Route(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """One verb: what it is called in each of the four vocabularies, and its answers."""
+    """One verb: its names in the four vocabularies of a route, and its responses."""
 
     method: str
     action: str
@@ -78,7 +81,8 @@ _ITEM = (
 
 
 def routes(resource: DiscoveryResource, version: CrdVersion) -> Iterator[Route]:
-    """Custom resources list all verbs, whatever state their CRD is in; built-ins their own."""
+    """Yield the routes. Custom resources list all verbs, whatever state their CRD is in;
+    built-ins their own."""
     crd = resource.crd
     root = f"/{group_version_path(crd.group, version.name)}"
     plural, kind = crd.names.plural, crd.names.kind
@@ -117,7 +121,7 @@ def _below(build: _Builder, item: str, ending: str, subresource: CrdSubresource)
 
 
 class _Builder:
-    """Carries what all routes of one resource version have in common."""
+    """Has what all routes of one resource version have in common."""
 
     def __init__(self, resource: DiscoveryResource, version: str) -> None:
         names = resource.crd.names
@@ -158,7 +162,7 @@ class _Builder:
         )
 
     def connection(self, path: str, step: _Step, ending: str, subresource: CrdSubresource) -> Route:
-        """A stream instead of an object: every method does the same."""
+        """Return the route of a connection (exec, proxy …), which is the same for every method."""
         plain = self.route(path, step, ending, subresource)
         return plain._replace(
             action="connect",

@@ -1,4 +1,4 @@
-"""Short words for writing schemas as data; each returns a fresh JSON-ready dict."""
+"""Helper functions for hand-written schemas; each returns a new JSON-ready dict."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def obj(description: str, properties: Object, *required: str, **more: Any) -> Ob
 
 
 def anything(description: str = "", **more: Any) -> Object:
-    """An object whose fields are not described, and kept."""
+    """Return an object schema without described fields that preserves unknown fields."""
     return _node("object", description, {"x-kubernetes-preserve-unknown-fields": True, **more})
 
 
 def list_by(*keys: str, merge: str = "") -> Object:
-    """How a list of objects is merged: by its keys, or by one key in a strategic merge patch."""
+    """Return the merge keywords of a list of objects: its map keys, or one strategic merge key."""
     out: Object = {}
     if keys:
         out = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}

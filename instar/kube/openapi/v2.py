@@ -1,7 +1,7 @@
-"""OpenAPI v2: one merged document, poorer than v3 because its readers are.
+"""The OpenAPI v2 document: all groups in one, with fewer keywords than v3.
 
-It is as large as all CRDs together, so it can also be had in parts: one for each resource, and one
-for what all share. Put together they say what ``document`` says.
+Called by ``server/endpoints/openapi.py``. The document is as large as all CRDs together, so it can
+also be built in parts, one per resource and one shared part, which together equal ``document``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from instar.kube.openapi.routes import Route
 
 
 class DocumentPart(NamedTuple):
-    """Members of the document's two large objects."""
+    """Members of the document's two large objects: paths and definitions."""
 
     paths: Object
     definitions: Object
 
 
 def document(resources: Iterable[DiscoveryResource], *, server_version: str) -> Object:
-    """The document at ``/openapi/v2``: all served versions of all resources."""
+    """Return the document at ``/openapi/v2``: all served versions of all resources."""
     entries = list(served(resources))
     return {
         **frame(server_version),
@@ -41,14 +41,14 @@ def frame(server_version: str) -> Object:
 
 
 def shared_part(builtins: Iterable[DiscoveryResource]) -> DocumentPart:
-    """All built-in kinds, and the models every resource refers to."""
+    """Return the part of all built-in kinds and the models that every resource refers to."""
     entries = list(served(builtins))
     found = dict(sorted(paths(entries, _operation, _parameter).items()))
     return DocumentPart(found, models(entries, V2, EVERYWHERE, scaled=True))
 
 
 def custom_part(resource: DiscoveryResource) -> DocumentPart:
-    """What a CRD adds."""
+    """Return the part of one CRD."""
     entries = list(served([resource]))
     definitions: Object = {}
     for _, version in entries:

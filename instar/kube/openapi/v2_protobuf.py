@@ -1,7 +1,8 @@
-"""The v2 document as the protobuf message old kubectl asks for (gnostic's ``openapi.v2``).
+"""Protobuf encoding of the OpenAPI v2 document (gnostic's ``openapi.v2``), which old kubectl
+requests.
 
-Driven by tables of field numbers: JSON key to number and wire form. Only what our own v2
-documents contain is covered. Nothing here knows Kubernetes.
+Called by ``server/endpoints/openapi.py``. Driven by tables from JSON key to field number and wire
+form, which cover only what our own v2 documents contain.
 """
 
 from __future__ import annotations
@@ -19,30 +20,30 @@ Writer = Callable[[int, Any], bytes]
 
 
 def encode(document: Json) -> bytes:
-    """A ``Document`` message from a JSON v2 document."""
+    """Encode a JSON v2 document as a ``Document`` message."""
     return _message(document, _DOCUMENT)
 
 
 def frame(document: Json, paths: int, definitions: int) -> tuple[bytes, bytes]:
-    """What comes before the paths and before the definitions, which have so many bytes and are
-    written apart. ``document`` is without them."""
+    """Return the bytes before the paths and before the definitions, which are written separately
+    and have the given sizes. ``document`` is without them."""
     (path_field, _), (model_field, _) = _DOCUMENT["paths"], _DOCUMENT["definitions"]
     opening = _message(document, _DOCUMENT) + _tag(path_field, BYTES) + _varint(paths)
     return opening, _tag(model_field, BYTES) + _varint(definitions)
 
 
 def encode_paths(paths: Json) -> bytes:
-    """Some of a document's paths."""
+    """Encode some of a document's paths."""
     return b"".join(_named(2, *_path_pair(item)) for item in paths.items())
 
 
 def encode_definitions(definitions: Json) -> bytes:
-    """Some of a document's definitions."""
+    """Encode some of a document's definitions."""
     return b"".join(_named(1, name, _schema, value) for name, value in definitions.items())
 
 
 _VARINTS = [varint(value) for value in range(0x4000)]
-"""Nearly every length and all tags: a document is made of half a million of them."""
+"""Nearly every length and all tags; a document has half a million of them."""
 _BYTES_TAGS = [varint(number << 3 | BYTES) for number in range(32)]
 
 
@@ -79,8 +80,8 @@ def _each(writer: Writer) -> Writer:
 
 
 def _any(number: int, value: Any) -> bytes:
-    """A free value travels as YAML text: as readers compare it where that is simple, else as JSON,
-    which is YAML, too."""
+    """Encode a free value as YAML text: in the form that clients compare where that is simple,
+    else as JSON, which is YAML, too."""
     lines = _yaml_lines(value)
     return _delimited(number, _text(2, "\n".join([*(lines or [_json(value)]), ""])))
 
@@ -90,7 +91,7 @@ _WORDS = frozenset(("y", "yes", "n", "no", "on", "off", "true", "false", "null")
 
 
 def _yaml_lines(value: Any) -> list[str]:
-    """A list of texts or of flat objects, one member a line; nothing for all else."""
+    """Return a list of texts or flat objects, one member per line; empty for all else."""
     lines: list[str] = []
     for item in value if isinstance(value, list) else ():
         members = [f"{name}: " for name in sorted(item)] if isinstance(item, dict) else [""]
@@ -103,7 +104,7 @@ def _yaml_lines(value: Any) -> list[str]:
 
 
 def _is_plain(text: Any) -> bool:
-    """Whether YAML reads the bare text as that text; an empty one is quoted."""
+    """Return whether YAML reads the bare text as that text; an empty one needs quotes."""
     if not isinstance(text, str):
         return False
     return not text or (_PLAIN.fullmatch(text) is not None and text.lower() not in _WORDS)
@@ -118,7 +119,7 @@ def _named(number: int, name: str, writer: Writer, value: Any) -> bytes:
 
 
 def _pairs(writer: Writer) -> Writer:
-    """A JSON object as a message of repeated name and value pairs (field 1)."""
+    """Encode a JSON object as a message of repeated name and value pairs (field 1)."""
 
     def write(number: int, values: Any) -> bytes:
         body = b"".join(_named(1, name, writer, value) for name, value in values.items())
@@ -131,7 +132,7 @@ Table = Mapping[str, tuple[int, Writer]]
 
 
 def _message(value: Json, table: Table, extensions: int = 0) -> bytes:
-    """Known keys by their field numbers; ``x-`` keys as the field ``extensions``."""
+    """Encode known keys by their field numbers, ``x-`` keys as the field ``extensions``."""
     out: list[bytes] = []
     for key, item in value.items():
         entry = table.get(key)
@@ -143,7 +144,7 @@ def _message(value: Json, table: Table, extensions: int = 0) -> bytes:
 
 
 def _nested(table: Callable[[], Table], extensions: int = 0) -> Writer:
-    """``table`` is asked for late, so that messages may contain themselves."""
+    """Encode a nested message; ``table`` is called lazily, so that messages may be recursive."""
     return lambda number, value: _delimited(number, _message(value, table(), extensions))
 
 

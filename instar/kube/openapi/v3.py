@@ -1,4 +1,7 @@
-"""OpenAPI v3: an index, and one document per group and version."""
+"""OpenAPI v3: the index and one document per group version.
+
+Called by ``server/endpoints/openapi.py``.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,13 @@ from instar.kube.openapi.routes import Route
 
 
 def group_versions(resources: Iterable[DiscoveryResource]) -> list[GroupVersion]:
-    """Those that have a document, sorted."""
+    """Return the group versions that have a document, sorted."""
     return sorted({GroupVersion(r.crd.group, version.name) for r, version in served(resources)})
 
 
 def index(hashes: Mapping[GroupVersion, str]) -> Object:
-    """The document at ``/openapi/v3``; a hash lets clients cache a document for ever."""
+    """Return the document at ``/openapi/v3``; its hashes let clients cache documents
+    indefinitely."""
     paths = {group_version_path(*gv): digest for gv, digest in hashes.items()}
     return {
         "paths": {
@@ -39,7 +43,7 @@ def content_hash(document: bytes) -> str:
 
 
 def document(resources: Iterable[DiscoveryResource], group: str, version: str) -> Object | None:
-    """The document of one group version, or ``None`` where nothing is published under it."""
+    """Return the document of one group version, or ``None`` if nothing is published under it."""
     entries = [
         entry
         for entry in served(r for r in resources if r.crd.group == group)
