@@ -1,2 +1,5 @@
-"""What values of built-in kinds must look like, in upstream's order and words. Pure functions from
-plain values to ``FieldError`` lists; types are right already, defaults are set."""
+"""Validation rules of built-in kinds, in upstream's order and with its messages.
+
+Called by ``server/registry/kinds``. Pure functions from decoded and defaulted objects to
+``FieldError`` lists.
+"""

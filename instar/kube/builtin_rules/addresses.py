@@ -1,4 +1,7 @@
-"""IP addresses and networks in text, with upstream's sentences for what is none."""
+"""Validates IP addresses and networks in text, with upstream's messages.
+
+Called by the rules of services, endpoints, nodes and network policies.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ NOT_A_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)
 
 
 def family_of(text: str) -> str:
-    """``IPv4``, ``IPv6``, or nothing for a text that is no address."""
+    """Return ``IPv4``, ``IPv6``, or an empty text if it is not an address."""
     try:
         return f"IPv{ip_address(text).version}"
     except ValueError:
@@ -31,7 +34,8 @@ def network_errors(text: str, path: str) -> list[FieldError]:
 
 
 def special_errors(text: str, path: str) -> list[FieldError]:
-    """What cannot be reached from elsewhere."""
+    """Return errors for addresses that are not reachable from elsewhere (loopback, link-local
+    …)."""
     try:
         address = ip_address(text)
     except ValueError:

@@ -1,4 +1,7 @@
-"""Webhook configurations: what makes one wrong. Rules and conditions policies have alike."""
+"""Validates webhook configurations; also rules and match conditions, which policies share.
+
+Called by ``server/registry/kinds/admissionregistration.py`` and ``policies.py``.
+"""
 
 from __future__ import annotations
 

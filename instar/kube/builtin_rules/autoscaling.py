@@ -1,4 +1,7 @@
-"""HorizontalPodAutoscalers (as v2 has them) and PodDisruptionBudgets."""
+"""Validates HorizontalPodAutoscalers (v2) and PodDisruptionBudgets.
+
+Called by ``server/registry/kinds/autoscaling.py``.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ def _metric_errors(metric: Object, path: str) -> list[FieldError]:
     if not type:
         return [required(child(path, "type"), "must specify a metric source type")]
     if type not in _TYPES:
-        # Upstream finds it once as a type and once as a source, and tells both.
+        # Upstream checks it once as a type and once as a source, and reports both.
         return [not_supported(child(path, "type"), type, _TYPES)] * 2
     place = _PLACES[type]
     found: list[FieldError] = []

@@ -1,4 +1,4 @@
-"""Small rules that many kinds share: counts, ports, names, percentages."""
+"""Validation helpers shared by many kinds: counts, ports, names, percentages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
 MOST_INT32 = 2**31 - 1
 Rule = Callable[[str], list[str]]
-"""A text's complaints."""
+"""Returns the error messages of a text."""
 _PERCENT = re.compile(r"[0-9]+%", re.ASCII)
 _PERCENT_TEXT = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or "
@@ -39,7 +39,7 @@ def texts_at(path: str, value: Any, texts: Iterable[str]) -> list[FieldError]:
 
 
 def count_errors(obj: Mapping[str, Any], path: str, *names: str) -> list[FieldError]:
-    """Members that, where they are there, are not negative."""
+    """Return errors for negative members."""
     return [
         invalid(child(path, name), obj[name], NOT_NEGATIVE)
         for name in names
@@ -134,7 +134,7 @@ def whole_percent_errors(value: int | str | None, path: str) -> list[FieldError]
 
 
 def amount(value: int | str | None) -> int:
-    """The number in a count or percentage."""
+    """Return the number of a count or percentage."""
     if isinstance(value, str):
         return int(value[:-1][:9]) if _PERCENT.fullmatch(value) else 0
     return value or 0

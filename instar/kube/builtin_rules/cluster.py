@@ -1,5 +1,7 @@
-"""Small kinds that describe a cluster: nodes, namespaces, classes, leases, API services, requests
-for certificates. What makes one wrong."""
+"""Validates nodes, namespaces, priority and runtime classes, leases and API services.
+
+Called by ``server/registry/kinds/cluster.py`` and ``namespaces.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Keys and sizes of ConfigMaps and Secrets, and what the known types of secrets need."""
+"""Validates ConfigMaps and Secrets: keys, sizes, and the data that each secret type requires.
+
+Called by ``server/registry/kinds/configdata.py``.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ def _key_errors(name: str, path: str) -> list[FieldError]:
 
 
 def _decoded(values: Iterable[str]) -> int:
-    """Bytes behind base64 texts."""
+    """Return the total size of base64 texts when decoded."""
     return sum(len(text) * 3 // 4 - text.count("=", -2) for text in values if text)
 
 
@@ -93,7 +96,7 @@ def _json_errors(encoded: str, path: str) -> list[FieldError]:
 
 
 def _go_sentence(text: bytes, error: ValueError) -> str:
-    """Go's decoder tells of the letter that it did not expect."""
+    """Return the message of Go's JSON decoder for invalid JSON."""
     literals = {ord("n"): "null", ord("t"): "true", ord("f"): "false"}
     stripped = text.lstrip()
     if not stripped:

@@ -1,4 +1,7 @@
-"""Kinds that keep copies of a pod template: their specs in upstream's order."""
+"""Validates Deployments, ReplicaSets, DaemonSets, StatefulSets and ReplicationControllers.
+
+Called by ``server/registry/kinds/workloads/sets.py``.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ _DEPLOYMENT_COUNTS = (
 
 
 def statefulset_name(name: str, prefix: bool) -> list[str]:
-    """It becomes a label of its pods."""
+    """Check the name, which becomes a label value of the pods."""
     return dns1123_label(f"{name[:-1]}a" if prefix and name.endswith("-") else name)
 
 
@@ -68,7 +71,7 @@ def _selector_errors(spec: Object, kind: str) -> list[FieldError]:
 
 
 def _template_errors(spec: Object, owner: str, unreadable: str | None) -> list[FieldError]:
-    """``unreadable`` is said of a selector that cannot be used."""
+    """Check selector and template; ``unreadable`` is the message for an invalid selector."""
     selector, template = spec.get("selector"), spec.get("template") or {}
     if unreadable is not None and selector is not None and not converts(selector):
         return [invalid("spec.selector", in_go_order(selector), unreadable)]
@@ -109,7 +112,7 @@ def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
 
 
 def deployment_status_errors(status: Object) -> list[FieldError]:
-    """Of the pods there are, no more can be in any state."""
+    """Check that no replica count exceeds the total."""
     found = count_errors(status, "status", "observedGeneration")
     for name in _DEPLOYMENT_COUNTS:
         found += count_errors(status, "status", name)
@@ -187,7 +190,7 @@ def statefulset_errors(spec: Object) -> list[FieldError]:
 
 
 def _with_claims(spec: Object) -> Object:
-    """Each claim template is a volume of the pods to be."""
+    """Return the pod spec with a volume for each claim template."""
     claims = [
         {"name": (claim.get("metadata") or {}).get("name", ""), "emptyDir": {}}
         for claim in spec.get("volumeClaimTemplates") or ()

@@ -1,4 +1,7 @@
-"""Cron schedules: what upstream's parser would complain of."""
+"""Validates cron schedules with the messages of upstream's parser.
+
+Called by ``jobs.py``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _DURATION = re.compile(r"([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+", re.ASCII)
 
 
 def schedule_trouble(text: str) -> str:
-    """Empty when the schedule can be used."""
+    """Return the error message; empty when the schedule is valid."""
     if text.startswith("@"):
         return _descriptor_trouble(text)
     fields = text.split()
@@ -86,7 +89,7 @@ def _bounds_trouble(text: str, start: int, end: int, step: int, number: int) -> 
 
 
 def _number(text: str, number: int) -> int | str:
-    """A text is the complaint."""
+    """Return the number, or the error message as a text."""
     named = _NAMES[number].get(text.lower()) if number >= 0 else None
     if named is not None:
         return named

@@ -1,6 +1,8 @@
-"""Claims of devices, classes and slices: what makes one wrong.
+"""Validates ResourceClaims, DeviceClasses and ResourceSlices (dynamic resource allocation).
 
-Expressions see a device of any type here: what depends on it is let pass."""
+Called by ``server/registry/kinds/devices.py``. CEL selectors are checked with a device of dynamic
+type, so type errors inside it are not found.
+"""
 
 from __future__ import annotations
 

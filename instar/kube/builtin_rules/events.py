@@ -1,6 +1,8 @@
-"""Events: the old form is hardly judged, the new one is; and one that is stored stays as it is.
+"""Validates Events of the core group and of events.k8s.io; stored events are mostly immutable.
 
-Paths are the core group's, in whose form both are judged; only two are told in the asked form."""
+Called by ``server/registry/kinds/events.py``. Both versions are validated in the core form with its
+paths; only two paths use the request's form.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from instar.kube.builtin_rules.basics import immutable_errors, texts_at
 
 _LONGEST_NOTE, _LONGEST_WORD = 1024, 128
 _FROZEN = ("involvedObject", "reason", "reason", "action", "related", "message", "type")
-"""Upstream asks one of them twice."""
+"""Upstream checks one of them twice."""
 _UNSET: tuple[tuple[str, object], ...] = (
     ("firstTimestamp", None),
     ("lastTimestamp", None),
@@ -21,7 +23,8 @@ _UNSET: tuple[tuple[str, object], ...] = (
 
 
 def event_errors(obj: Object, namespace: str, *, controller: str) -> list[FieldError]:
-    """``controller``: how the asked version calls ``reportingComponent``. In core's names."""
+    """Return the errors, with core's field names. ``controller`` is the request version's name
+    of ``reportingComponent``."""
     about = obj.get("involvedObject") or {}
     found: list[FieldError] = []
     theirs = about.get("namespace", "")
@@ -49,7 +52,7 @@ def _new_errors(obj: Object, controller: str) -> list[FieldError]:
 
 
 def new_event_errors(obj: Object) -> list[FieldError]:
-    """What events.k8s.io asks in addition."""
+    """Return the errors of the additional rules of events.k8s.io."""
     found: list[FieldError] = []
     if not obj.get("eventTime"):
         found.append(required("eventTime"))

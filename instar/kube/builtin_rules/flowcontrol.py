@@ -1,4 +1,7 @@
-"""FlowSchemas and PriorityLevelConfigurations: what makes one wrong."""
+"""Validates FlowSchemas and PriorityLevelConfigurations.
+
+Called by ``server/registry/kinds/flowcontrol.py``.
+"""
 
 from __future__ import annotations
 
@@ -139,10 +142,10 @@ def _limited_errors(limited: Object) -> list[FieldError]:
         found.append(invalid(f"{path}.nominalConcurrencyShares", shares, text))
     response = limited.get("limitResponse") or {}
     found += _response_errors(response, f"{path}.limitResponse")
-    lent = limited.get("lendablePercent")
-    if lent is not None and not 0 <= lent <= 100:
+    lendable = limited.get("lendablePercent")
+    if lendable is not None and not 0 <= lendable <= 100:
         text = "must be between 0 and 100, inclusive"
-        found.append(invalid(f"{path}.lendablePercent", lent, text))
+        found.append(invalid(f"{path}.lendablePercent", lendable, text))
     return found
 
 

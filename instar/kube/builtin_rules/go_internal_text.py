@@ -1,5 +1,7 @@
-"""Values as upstream's internal types print them, where a refusal quotes one whole: Go's field
-names and order, nothing left out. And the difference of two such texts.
+"""Formats values as upstream's internal Go types print them, for error messages that quote them.
+
+Called by the rules of workloads and storage: Go's field names and order, nothing omitted. Also
+formats the difference of two such texts.
 """
 
 from __future__ import annotations
@@ -63,18 +65,19 @@ _ORDERS: Mapping[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _OF_POD = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
-"""What the API has in a pod's spec and upstream keeps in its security context."""
+"""Fields that the API has in a pod's spec and upstream keeps in its security context."""
 _ZEROS: Mapping[str, Any] = {"string": "", "bool": False, "bytes": None}
 
 
 def internal(message: str, value: Object | None) -> Any:
-    """``message`` is a type of core/v1, or the whole name (``apps/v1#DaemonSetUpdateStrategy``)."""
+    """Return the internal form; ``message`` is a type of core/v1, or a full name
+    (``apps/v1#DaemonSetUpdateStrategy``)."""
     name = message if "#" in message else f"v1#{message}"
     return None if value is None else _struct(name, value)
 
 
 def internal_template(template: Object) -> Object:
-    """A pod template: its metadata keeps the API's names."""
+    """Return the internal form of a pod template; its metadata keeps the API's names."""
     metadata = template.get("metadata") or {}
     shown = {
         name: dict(sorted(metadata[name].items())) if isinstance(metadata[name], dict) else value
@@ -84,7 +87,7 @@ def internal_template(template: Object) -> Object:
 
 
 def difference(old: Any, new: Any) -> str:
-    """In the form of ``diff -u``, without its head."""
+    """Return the difference in the format of ``diff -u``, without its header."""
     before, after = (_lines(value) for value in (old, new))
     lines = list(unified_diff(before, after, n=3, lineterm=""))[2:]
     return "".join(f"{line}\n" for line in lines)
@@ -124,7 +127,7 @@ def _fields(message: str) -> tuple[MessageField, ...]:
 
 
 def _flat(message: str) -> Iterator[MessageField]:
-    """With the fields of what is embedded in its place."""
+    """Yield the fields, with those of embedded messages in place."""
     for field in fields_of(message):
         if field.name:
             yield field

@@ -1,4 +1,7 @@
-"""Jobs and CronJobs: their specs, and what of a Job may change."""
+"""Validates Jobs and CronJobs: specs, statuses and allowed changes.
+
+Called by ``server/registry/kinds/workloads/jobs.py``.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ _SCHEDULING = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
 
 
 def cron_name(name: str, prefix: bool) -> list[str]:
-    """The names of its Jobs add eleven characters."""
+    """Check the name, to which the names of its Jobs add eleven characters."""
     if len(name) > _LONGEST_CRON:
         return [f"must be no more than {_LONGEST_CRON} characters"]
     return dns1123_subdomain(f"{name[:-1]}a" if prefix and name.endswith("-") else name)
@@ -62,7 +65,7 @@ def _selected_spec_errors(spec: Object) -> list[FieldError]:
 
 
 def _generated_errors(spec: Object, uid: str) -> list[FieldError]:
-    """A selector nobody chose is the one the server makes."""
+    """Check the selector that the server generates if the client sets none."""
     if spec.get("manualSelector"):
         return []
     selector = spec.get("selector") or {}
@@ -72,7 +75,7 @@ def _generated_errors(spec: Object, uid: str) -> list[FieldError]:
 
 
 def job_spec_errors(spec: Object, path: str) -> list[FieldError]:
-    """Also of the template of a CronJob."""
+    """Check the spec of a Job or of a CronJob's template."""
     found = count_errors(
         spec,
         path,
@@ -183,9 +186,9 @@ def _exit_code_errors(codes: Object, path: str) -> list[FieldError]:
 
 
 def job_change_errors(new: Object, old: Object) -> list[FieldError]:
-    """Both are Jobs."""
+    """Check an update of a Job."""
     spec, former = new["spec"], old["spec"]
-    # Upstream judges the spec once as a Job's and once as a changed Job's, and tells both.
+    # Upstream validates the spec once as a Job's and once as a changed Job's, and reports both.
     found = [*_selected_spec_errors(spec), *_completion_errors(spec, former)]
     selector = spec.get("selector")
     found += immutable_errors(
@@ -208,7 +211,7 @@ def job_change_errors(new: Object, old: Object) -> list[FieldError]:
 
 
 def _completion_errors(spec: Object, former: Object) -> list[FieldError]:
-    """The size of an indexed Job may follow its parallelism."""
+    """Check completions: those of an indexed Job may change together with its parallelism."""
     wanted, present = spec.get("completions"), former.get("completions")
     if wanted == present:
         return []

@@ -1,4 +1,7 @@
-"""LimitRanges and ResourceQuotas: what makes one wrong."""
+"""Validates LimitRanges and ResourceQuotas.
+
+Called by ``server/registry/kinds/limits.py``.
+"""
 
 from __future__ import annotations
 
@@ -93,15 +96,15 @@ def _name_errors(part: Mapping[str, str], path: str, type: str) -> list[FieldErr
 
 
 def _order_errors(values: Mapping[str, str | None], path: str, resource: str) -> list[FieldError]:
-    """min ≤ defaultRequest ≤ default ≤ max, and a ratio of at least one."""
+    """Check min ≤ defaultRequest ≤ default ≤ max, and a ratio of at least one."""
     found: list[FieldError] = []
 
-    def more(left: str, right: str, told: str, words: tuple[str, str], shown: str) -> None:
+    def more(left: str, right: str, label: str, words: tuple[str, str], shown: str) -> None:
         one, other = values[left], values[right]
         if one is None or other is None or quantity_value(one) <= quantity_value(other):
             return
         text = f"{words[0]} value {one} is greater than {words[1]} value {other}"
-        found.append(invalid(key(child(path, told), resource), values[shown], text))
+        found.append(invalid(key(child(path, label), resource), values[shown], text))
 
     more("min", "max", "min", ("min", "max"), "min")
     more("min", "defaultRequest", "defaultRequest", ("min", "default request"), "defaultRequest")

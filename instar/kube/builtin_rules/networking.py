@@ -1,4 +1,7 @@
-"""Ingresses, their classes, network policies, endpoints and slices: what makes one wrong."""
+"""Validates Ingresses, IngressClasses, NetworkPolicies, Endpoints and EndpointSlices.
+
+Called by ``server/registry/kinds/networking.py``.
+"""
 
 from __future__ import annotations
 

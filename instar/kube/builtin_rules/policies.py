@@ -1,8 +1,7 @@
-"""Admission policies and their bindings: what makes one wrong.
+"""Validates admission policies and their bindings.
 
-Expressions are compiled as they will be when the policy is used
-(``instar/kube/admission/policies``), so
-that what is stored can run.
+Called by ``server/registry/kinds/admissionregistration.py``. Expressions are compiled as in
+``kube/admission/policies``, so that a stored policy can run.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from instar.kube.cel.types import Type
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _PATCH_TYPES = ("ApplyConfiguration", "JSONPatch")
 _MUTABLE = ("*", "CONNECT", "CREATE", "UPDATE")
-"""Operations a mutating policy may name."""
+"""Operations that a mutating policy may name."""
 _MAX_NOTES = 20
 _MAX_NOTE_EXPRESSION = 5 * 1024
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
@@ -67,11 +66,11 @@ _UNSAID = "expression is not specified"
 
 
 class _Names(NamedTuple):
-    """What the expressions of a policy can name."""
+    """Variables of a policy's expressions."""
 
     seen: Mapping[str, Type]
     silent: Mapping[str, Type]
-    """Where nobody can be asked for permissions: messages."""
+    """Without the authorizer: for message expressions."""
 
 
 def policy_errors(obj: Object, *, mutating: bool) -> list[FieldError]:
@@ -112,8 +111,8 @@ def _parameter_kind_errors(kind: Object) -> list[FieldError]:
     else:
         texts = dns1035_label(name.lower())
         if texts:
-            told = f"may have mixed case, but should otherwise match: {','.join(texts)}"
-            found.append(invalid("spec.paramKind.kind", name, told))
+            text = f"may have mixed case, but should otherwise match: {','.join(texts)}"
+            found.append(invalid("spec.paramKind.kind", name, text))
     return found
 
 
@@ -172,7 +171,7 @@ def _name_errors(rule: Object, path: str) -> list[FieldError]:
 
 
 def _variable_errors(spec: Object, *, params: bool) -> tuple[_Names, list[FieldError]]:
-    """Without variables nothing is known by that name."""
+    """Check the variables; without any, the name ``variables`` is undeclared."""
     variables = spec.get("variables") or []
     seen, silent = declared(params=params), declared(params=params, authorizer=False)
     found: list[FieldError] = []
@@ -228,11 +227,11 @@ def _one_validation_errors(validation: Object, path: str, names: _Names) -> list
         found.append(required(where, _UNSAID))
     else:
         found += _problem(compile_expression(source, names.seen, BOOLEAN), where)
-    told, where = validation.get("messageExpression", ""), child(path, "messageExpression")
-    if told and not told.strip():
-        found.append(invalid(where, told, "must be non-empty if specified"))
-    elif told:
-        found += _problem(compile_expression(told, names.silent, TEXT), where)
+    text, where = validation.get("messageExpression", ""), child(path, "messageExpression")
+    if text and not text.strip():
+        found.append(invalid(where, text, "must be non-empty if specified"))
+    elif text:
+        found += _problem(compile_expression(text, names.silent, TEXT), where)
     message = validation.get("message", "")
     if message and not message.strip():
         found.append(invalid(child(path, "message"), message, "must be non-empty if specified"))

@@ -1,4 +1,7 @@
-"""Addresses that are taken, and the ranges they are taken from."""
+"""Validates IPAddresses and ServiceCIDRs.
+
+Called by ``server/registry/kinds/ranges.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _ONE_OF_EACH = (
 
 
 def address_name(name: str, prefix: bool) -> list[str]:
-    """An IPAddress is named by the address itself, in the one form everybody writes it in."""
+    """Check the name of an IPAddress, which is the address in canonical form."""
     try:
         address = ip_address(name)
     except ValueError:
@@ -66,7 +69,7 @@ def service_cidr_errors(obj: Object) -> list[FieldError]:
 
 
 def service_cidr_change_errors(new: Object, old: Object) -> list[FieldError]:
-    """A range of the other family may be added, and nothing else."""
+    """Check an update: only a range of the other IP family may be added."""
     after, before = ((obj.get("spec") or {}).get("cidrs") or [] for obj in (new, old))
     if after == before or (len(before) == 1 and len(after) == 2 and after[:1] == before):
         return []

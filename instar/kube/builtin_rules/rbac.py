@@ -1,4 +1,7 @@
-"""Roles and bindings: what makes one wrong."""
+"""Validates Roles, ClusterRoles and their bindings.
+
+Called by ``server/registry/kinds/rbac.py``.
+"""
 
 from __future__ import annotations
 

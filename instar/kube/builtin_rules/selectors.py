@@ -1,4 +1,7 @@
-"""LabelSelectors: their form, and whether they select what they must."""
+"""Validates LabelSelectors, and checks that a selector matches the labels of its template.
+
+Called by the rules of workloads, networking and admission.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def is_empty(selector: Object) -> bool:
 
 
 def converts(selector: Object) -> bool:
-    """Whether upstream can make requirements of it at all."""
+    """Return whether upstream can convert it to requirements."""
     return not selector_errors(selector, "")
 
 
@@ -72,7 +75,8 @@ def in_go_order(selector: Object | None) -> Any:
 
 
 def label_errors(selector: Object | None, labels: Any, path: str) -> list[FieldError]:
-    """``path`` is the template's. No selector selects nothing, an empty one asks for nothing."""
+    """Check that the selector matches the labels at ``path``, the template's. None matches
+    nothing; an empty one is always satisfied."""
     matcher = selector_of(selector)
     if matcher is not None and matcher.matches(labels or {}):
         return []

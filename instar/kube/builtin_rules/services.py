@@ -1,4 +1,7 @@
-"""Services: what makes one wrong. Which addresses are free is not known here."""
+"""Validates Services; allocation of addresses and ports is done by the registry.
+
+Called by ``server/registry/kinds/services.py`` and the address admission plugin.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def is_headless(spec: Object) -> bool:
 
 
 def is_external(spec: Object) -> bool:
-    """Whether anybody outside of the cluster may reach it."""
+    """Return whether the service may be reached from outside of the cluster."""
     outside = spec.get("type") in ("LoadBalancer", "NodePort")
     return outside or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
 
@@ -215,7 +218,7 @@ def _repeated_ports(ports: list[Object]) -> list[FieldError]:
 
 
 def _port_in_go(port: Object) -> Object:
-    """The key that was met twice, in the form of a port."""
+    """Return the duplicate port key as Go prints it."""
     return {
         "Name": "",
         "Protocol": port.get("protocol", ""),
@@ -273,7 +276,7 @@ def _policy_errors(spec: Object) -> list[FieldError]:
 
 
 def change_errors(new: Object, old: Object) -> list[FieldError]:
-    """The first address stays, while both have one."""
+    """Check an update: the first address is immutable while both specs have one."""
     found: list[FieldError] = []
     if has_cluster_ip(new) and has_cluster_ip(old):
         before, after = old.get("clusterIPs") or [], new.get("clusterIPs") or []
@@ -283,7 +286,7 @@ def change_errors(new: Object, old: Object) -> list[FieldError]:
 
 
 def class_change_errors(new: Object, old: Object) -> list[FieldError]:
-    """Fixed while it is a load balancer's."""
+    """Check an update: the class is immutable while the type is LoadBalancer."""
     name, before = new.get("loadBalancerClass"), old.get("loadBalancerClass")
     if old.get("type") == "LoadBalancer" == new.get("type"):
         if name == before:

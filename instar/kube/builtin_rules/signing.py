@@ -1,6 +1,7 @@
-"""Requests for certificates: what may be asked, and what may be answered.
+"""Validates CertificateSigningRequests: requests, approval conditions and issued certificates.
 
-Imports ``cryptography``, so only the kind's own module does import it.
+Called by ``server/registry/kinds/signing.py`` and an admission plugin. Imports ``cryptography``, so
+import it only there.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def _request_trouble(text: bytes) -> str:
 
 
 def organizations(request: str) -> list[str]:
-    """Whose members a request wants its subject to be; none for one that cannot be read."""
+    """Return the organizations (groups) that the certificate request asks for; empty if it is
+    unreadable."""
     try:
         subject = load_pem_x509_csr(base64.b64decode(request)).subject
     except (ValueError, UnsupportedAlgorithm):
@@ -87,17 +89,18 @@ def organizations(request: str) -> list[str]:
     return [str(item.value) for item in subject.get_attributes_for_oid(_ORGANIZATION)]
 
 
-# What becomes of a request ------------------------------------------------------------------------
+# Approval and issuing -----------------------------------------------------------------------------
 
 
 def conditions_of(obj: Object, type: str = "") -> list[Object]:
-    """Of one type, or all."""
+    """Return the conditions of one type, or all."""
     found = (obj.get("status") or {}).get("conditions") or []
     return [one for one in found if not type or one.get("type") == type]
 
 
 def condition_errors(obj: Object, old: Object) -> list[FieldError]:
-    """Each on its own, and together; what was so before may stay so."""
+    """Check each condition and their combination; violations that the old object had are
+    allowed."""
     both = bool(conditions_of(old, APPROVED) and conditions_of(old, DENIED))
     known = [one.get("type", "") for one in conditions_of(old)]
     found: list[FieldError] = []
@@ -121,7 +124,8 @@ def condition_errors(obj: Object, old: Object) -> list[FieldError]:
 
 
 def outcome_errors(new: Object, old: Object, subresource: str) -> list[FieldError]:
-    """Who may say what: ``approval`` decides, ``status`` hands out, nobody takes back."""
+    """Check that approval conditions change only through ``approval`` and the certificate is set
+    only through ``status``, and that neither is taken back."""
     found = condition_errors(new, old)
     before, after = ((obj.get("status") or {}).get("certificate") or "" for obj in (old, new))
     if after != before and not certificate_trouble(before):
@@ -150,7 +154,7 @@ def _may_not(verb: str, type: str) -> FieldError:
 
 
 def certificate_trouble(encoded: str) -> str:
-    """What keeps a text from being certificates in PEM; empty where nothing does."""
+    """Return why a text is not PEM certificates; empty if it is."""
     text = base64.b64decode(encoded)
     if not text:
         return ""

@@ -1,4 +1,7 @@
-"""Volumes, claims, classes and drivers: what makes one wrong."""
+"""Validates PersistentVolumes, claims, StorageClasses, CSI drivers and nodes, VolumeAttachments.
+
+Called by ``server/registry/kinds/storage.py``.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +130,7 @@ def _source_errors(spec: Object) -> list[FieldError]:
 
 
 def volume_change_errors(new: Object, old: Object) -> list[FieldError]:
-    """``volume_errors`` come a second time: upstream asks them of an update twice."""
+    """Check an update; repeats ``volume_errors``, which upstream reports twice on updates."""
     found: list[FieldError] = []
     after, before = (_go_source(obj["spec"]) for obj in (new, old))
     if after != before:

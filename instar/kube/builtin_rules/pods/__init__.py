@@ -1,1 +1,1 @@
-"""Validation rules of pods and pod templates."""
+"""Validation rules of pods and pod templates; ``pod_spec.py`` is the entry point."""

@@ -1,4 +1,7 @@
-"""Requests and limits: which resources there are, and how their amounts compare."""
+"""Validates resource requests and limits, and compares quantities.
+
+Called by the rules of containers, quotas and volumes, and by the LimitRanger plugin.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ _STANDARD = _CONTAINER | {
 }  # fmt: skip
 _HUGE = "hugepages-"
 _HUGEST = 400
-"""Powers of ten beyond this are compared as if they were this one."""
+"""Larger powers of ten are compared as this one."""
 
 
 @lru_cache(maxsize=1024)
 def quantity_value(text: str) -> Fraction:
-    """The amount as a number; exponents out of all reason are cut."""
+    """Return the amount as a number; extreme exponents are capped."""
     digits, ten, two = split_quantity(text)
     ten = max(-_HUGEST, min(_HUGEST, ten))
     tens = Fraction(10**ten) if ten >= 0 else Fraction(1, 10**-ten)
@@ -99,9 +102,9 @@ def requirement_errors(resources: Object, path: str) -> list[FieldError]:
 def _over_limit(name: str, quantity: str, limit: str, path: str) -> list[FieldError]:
     if quantity == limit:
         return []
-    asked, most = quantity_value(quantity), quantity_value(limit)
-    if asked != most and not may_overcommit(name):
+    amount, most = quantity_value(quantity), quantity_value(limit)
+    if amount != most and not may_overcommit(name):
         return [invalid(path, quantity, f"must be equal to {name} limit of {limit}")]
-    if asked > most:
+    if amount > most:
         return [invalid(path, quantity, f"must be less than or equal to {name} limit of {limit}")]
     return []

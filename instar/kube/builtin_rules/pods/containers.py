@@ -1,4 +1,7 @@
-"""Containers of a pod: the three lists, and what is the same in each."""
+"""Validates the containers of a pod: regular, init and ephemeral.
+
+Called by ``pod_spec.py`` and ``update.py``.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def container_errors(
 def init_container_errors(
     containers: list[Object], others: Iterable[str], volumes: frozenset[str], path: str
 ) -> list[FieldError]:
-    """Names are unique among all containers of a pod."""
+    """Check init containers; names are unique among all containers of a pod."""
     found: list[FieldError] = []
     names = set(others)
     for position, container in enumerate(containers):
@@ -179,7 +182,7 @@ def _port_list_errors(ports: list[Object], path: str) -> list[FieldError]:
 
 
 def host_port_errors(containers: list[Object], path: str) -> list[FieldError]:
-    """No two containers want the same port of the node."""
+    """Check that no two containers use the same host port."""
     found: list[FieldError] = []
     taken: set[tuple[str, str, int]] = set()
     for position, container in enumerate(containers):
@@ -265,7 +268,7 @@ def _device_errors(container: Object, volumes: frozenset[str], path: str) -> lis
 
 
 def padded_image_errors(containers: list[Object], path: str) -> list[FieldError]:
-    """Of pods alone: templates may carry such images until they are made pods."""
+    """Check for white space around image names; only in pods, since templates may have it."""
     text = "must not have leading or trailing whitespace"
     return [
         invalid(child(index(path, position), "image"), one["image"], text)

@@ -1,5 +1,7 @@
-"""Environment variables, and the references to fields, resources, secrets and config maps that
-they share with volumes."""
+"""Validates environment variables and references to fields, resources, secrets and config maps.
+
+Called by ``containers.py``, and by ``volumes.py``, which has the same references.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,7 @@ def field_ref_errors(reference: Object, path: str, known: tuple[str, ...]) -> li
 
 
 def _split(field: str) -> tuple[str, str | None]:
-    """``metadata.labels['key']`` in two; None for what has no subscript."""
+    """Split ``metadata.labels['key']``; the second part is None without a subscript."""
     if not field.endswith("']"):
         return field, None
     name, found, key = field.removesuffix("']").partition("['")

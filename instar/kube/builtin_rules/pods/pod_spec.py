@@ -1,4 +1,7 @@
-"""A pod's spec as a whole, in a Pod and in every template."""
+"""Validates a whole pod spec, of a Pod or of any pod template.
+
+Called by ``server/registry/kinds/workloads`` and the rules of controllers and jobs.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ _IP_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 def pod_spec_errors(spec: Object, path: str) -> list[FieldError]:
-    """In upstream's order. What is not there, and most is not, costs a look."""
+    """Check a spec in upstream's order; absent fields cost one lookup."""
     found: list[FieldError] = []
     volumes: frozenset[str] = frozenset()
     if spec.get("volumes"):
@@ -86,7 +89,7 @@ def pod_spec_errors(spec: Object, path: str) -> list[FieldError]:
 
 
 def _own_errors(spec: Object, path: str) -> list[FieldError]:
-    """Single values, at the end as upstream has them."""
+    """Check the scalar fields, last as in upstream."""
     found: list[FieldError] = []
     for name, check in (
         ("serviceAccountName", name_errors),
@@ -184,7 +187,7 @@ def template_errors(template: Object, path: str) -> list[FieldError]:
 
 
 def lasting_template_errors(template: Object, path: str, owner: str) -> list[FieldError]:
-    """Of controllers whose pods never end."""
+    """Check the template of a controller that keeps pods running (restartPolicy Always)."""
     found = template_errors(template, path)
     spec = template.get("spec") or {}
     restart = spec.get("restartPolicy", "")
@@ -197,7 +200,7 @@ def lasting_template_errors(template: Object, path: str, owner: str) -> list[Fie
 
 
 def pod_errors(spec: Object) -> list[FieldError]:
-    """What is asked of a Pod and not of a template."""
+    """Check the rules that apply to a Pod but not to a template."""
     found = pod_spec_errors(spec, "spec")
     for name in ("containers", "initContainers"):
         found += padded_image_errors(spec.get(name) or [], child("spec", name))
@@ -212,7 +215,7 @@ def new_pod_errors(spec: Object) -> list[FieldError]:
 
 
 def status_address_errors(status: Object) -> list[FieldError]:
-    """``podIPs`` is what counts; ``podIP`` alone stands for its first."""
+    """Check ``podIPs``; ``podIP`` alone counts as its first entry."""
     given = [one.get("ip", "") for one in status.get("podIPs") or ()]
     if not given and status.get("podIP"):
         given = [status["podIP"]]

@@ -1,4 +1,7 @@
-"""Probes and lifecycle hooks: one handler each, with numbers that make sense."""
+"""Validates probes and lifecycle hooks: exactly one handler, valid numbers.
+
+Called by ``containers.py``.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _HEADER_TEXT = (
 
 
 def liveness_errors(probe: Object, path: str) -> list[FieldError]:
-    """Also of a startup probe."""
+    """Check a liveness or startup probe."""
     found = probe_errors(probe, path)
     if probe.get("successThreshold") != 1:
         where = child(path, "successThreshold")

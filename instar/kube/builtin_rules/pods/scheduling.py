@@ -1,4 +1,7 @@
-"""Where a pod may run: affinity, tolerations, spreading, gates."""
+"""Validates scheduling fields: affinity, tolerations, topology spread, scheduling gates.
+
+Called by ``pod_spec.py`` and the rules of nodes and volumes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Security contexts of pods and containers."""
+"""Validates security contexts of pods and containers.
+
+Called by ``pod_spec.py`` and ``containers.py``.
+"""
 
 from __future__ import annotations
 

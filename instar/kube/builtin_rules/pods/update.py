@@ -1,4 +1,7 @@
-"""What may change of a pod that exists: little, and each subresource has a part of its own."""
+"""Validates pod updates: immutable fields, and the subresources ephemeralcontainers and resize.
+
+Called by ``server/registry/kinds/workloads/pods.py``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _LISTS = ("containers", "initContainers")
 
 
 def change_errors(new: Object, old: Object) -> list[FieldError]:
-    """Both are specs."""
+    """Check an update; both arguments are specs."""
     for name in _LISTS:
         if len(new.get(name) or ()) != len(old.get(name) or ()):
             what = "containers" if name == "containers" else "init containers"
@@ -95,7 +98,7 @@ def _gate_errors(new: Object, old: Object) -> list[FieldError]:
 
 
 def _with_old_parts(new: Object, old: Object) -> Object:
-    """The new spec with everything back in its place that was free to move."""
+    """Return the new spec with the old values of all mutable fields."""
     munged: Object = copy_json(new)
     for name in _LISTS:
         for container, former in zip(munged.get(name) or (), old.get(name) or (), strict=False):
@@ -115,13 +118,13 @@ def _with_old_parts(new: Object, old: Object) -> Object:
 
 
 def _only_narrows(new: Object, old: Object) -> bool:
-    """While it waits at a gate, a pod may be told more of where to run, never less."""
+    """Return whether a gated pod's node selector only became stricter."""
     wanted, present = new.get("nodeSelector") or {}, old.get("nodeSelector") or {}
     return all(wanted.get(key) == value for key, value in present.items())
 
 
 def ephemeral_errors(new: Object, old: Object) -> list[FieldError]:
-    """Both are specs; only ephemeral containers can differ."""
+    """Check an update of ephemeral containers; both arguments are specs."""
     path = "spec.ephemeralContainers"
     wanted = new.get("ephemeralContainers") or []
     _, volumes = volume_errors(new.get("volumes") or [], "spec.volumes")
@@ -139,7 +142,7 @@ def ephemeral_errors(new: Object, old: Object) -> list[FieldError]:
 
 
 def resize_errors(new: Object, old: Object, qos: str) -> list[FieldError]:
-    """Both are pods; ``qos`` is what the new resources make of it."""
+    """Check a resize; both arguments are pods, ``qos`` is the QoS class with the new resources."""
     found: list[FieldError] = []
     present = (old.get("status") or {}).get("qosClass", "")
     if qos != present:
@@ -160,7 +163,8 @@ def resize_errors(new: Object, old: Object, qos: str) -> list[FieldError]:
 
 
 def _node_resizes(pod: Object) -> bool:
-    """A node that can says of running containers what they have."""
+    """Return whether the node supports resizing: then it reports resources of running
+    containers."""
     for status in (pod.get("status") or {}).get("containerStatuses") or ():
         if (status.get("state") or {}).get("running") is not None:
             return status.get("resources") is not None

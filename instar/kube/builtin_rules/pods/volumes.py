@@ -1,6 +1,6 @@
-"""Volumes of a pod: one source each, and what a source must say.
+"""Validates the volumes of a pod: exactly one source each, with its required fields.
 
-Sources whose plug-ins are gone from upstream are only counted.
+Called by ``pod_spec.py``. Sources of plug-ins that upstream removed are only counted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LEAST_TOKEN, _MOST_TOKEN = 600, 1 << 32
 
 
 def volume_errors(volumes: list[Object], path: str) -> tuple[list[FieldError], frozenset[str]]:
-    """What is wrong, and the names of the volumes that are right: only those can be mounted."""
+    """Return the errors and the names of the valid volumes, which alone can be mounted."""
     found: list[FieldError] = []
     names: set[str] = set()
     for position, volume in enumerate(volumes):
@@ -261,4 +261,4 @@ _ORDER = (
     "photonPersistentDisk", "quobyte", "azureDisk", "storageos", "portworxVolume", "scaleIO",
     "projected", "csi", "ephemeral", "image",
 )  # fmt: skip
-"""In which upstream looks for them: the first one found is the volume's."""
+"""Upstream's lookup order: the first source found is the volume's."""
