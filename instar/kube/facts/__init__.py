@@ -1,5 +1,5 @@
-"""Facts about Kubernetes' built-in kinds, as data: names, numbers and types of release 1.36.
+"""Data tables about Kubernetes' built-in kinds: names, numbers and types of release 1.36.
 
-``scripts/make-facts`` writes the files under ``data``; nothing is read before it is asked for, and
-then only the group version in question. No rule lives here, and nothing here knows a server.
+``scripts/make-facts`` writes the files under ``data``; they are read lazily, one group version at a
+time. Used by the protobuf and typed codecs, OpenAPI and the registry. Data only, no rules.
 """

@@ -1,7 +1,7 @@
-"""A text file of JSON blocks with an index: one block is read without the others.
+"""Text file of JSON blocks with an index, so that one block can be read alone.
 
-``scripts/make-facts`` writes the files of ``data/``, a line for each type, so that a diff shows
-what a release of Kubernetes changes. ``types.py`` and ``messages.py`` read them by it.
+Used by ``types.py`` and ``messages.py``. ``scripts/make-facts`` writes the files of ``data/``, a
+line for each type, so that a diff shows what a release of Kubernetes changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class BlockFile:
 
     @cached_property
     def _index(self) -> dict[str, tuple[int, int, Any]]:
-        """Block → where it begins, its length, what is noted about it."""
+        """Offset, length and note of each block, by name."""
         with self._path.open("rb") as file:
             head = file.readline()
             size = int(head)
@@ -39,12 +39,12 @@ class BlockFile:
         return list(self._index)
 
     def note(self, block: str) -> Any:
-        """What the index says about a block; None for one that is not here."""
+        """Return the note of a block in the index; None if there is no such block."""
         found = self._index.get(block)
         return None if found is None else found[2]
 
     def block(self, name: str) -> dict[str, Any]:
-        """Empty for a block that is not here."""
+        """Return a block; empty if there is no such block."""
         found = self._blocks.get(name)
         if found is None:
             found = self._blocks[name] = self._read(name)
@@ -61,6 +61,6 @@ class BlockFile:
 
 
 def located(reference: str, home: str) -> tuple[str, str]:
-    """``block#Name`` or a bare name of the block ``home`` → (block, name)."""
+    """Return (block, name) for ``block#Name`` or a bare name of the block ``home``."""
     block, _, name = reference.rpartition("#")
     return block or home, name

@@ -1,4 +1,7 @@
-"""Protobuf messages of the built-in kinds: field numbers, types and JSON names."""
+"""Protobuf messages of the built-in kinds: field numbers, types and JSON names.
+
+Used by the protobuf and typed codecs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _EVERYWHERE = frozenset(
         "WatchEvent",
     }
 )
-"""Kinds that every group version has; their message is that of the meta group."""
+"""Kinds that every group version has; their message is in the meta group."""
 _ALWAYS, _SHOWN = 1, 2
 _SHELF = BlockFile("messages.shelf")
 
@@ -30,12 +33,12 @@ class MessageField(NamedTuple):
 
     number: int
     name: str
-    """In JSON. Empty for a message whose fields are the parent's in JSON."""
+    """JSON name; empty for an inlined message, with fields that are the parent's in JSON."""
     type: str
     """``string``, ``bool``, ``int32``, ``int64``, ``double``, ``bytes``, or a message's name."""
     repeated: bool
     mapped: bool
-    """A map with text keys; ``type`` is that of its values."""
+    """A map with text keys; ``type`` is the type of its values."""
     always: bool
     """Written even when unset."""
     shown: bool
@@ -43,9 +46,9 @@ class MessageField(NamedTuple):
 
 
 def message_of(api_version: str, kind: str) -> str | None:
-    """The name (``apps/v1#Deployment``) of a kind's message; None for an unknown kind.
+    """Return the name (``apps/v1#Deployment``) of a kind's message; None for an unknown kind.
 
-    Kinds without a group, such as the documents of discovery, may come without an apiVersion.
+    Kinds without a group, such as discovery documents, may come without an apiVersion.
     """
     if kind in _EVERYWHERE:
         return f"{META}#{kind}"
@@ -59,18 +62,19 @@ def _kinds(api_version: str) -> Mapping[str, str]:
 
 
 def fields_of(message: str) -> tuple[MessageField, ...]:
-    """By rising number. A name that is not known is a ``KeyError``."""
+    """Return the fields by number. Raises ``KeyError`` for an unknown message."""
     block, _, name = message.partition("#")
     return tuple(_field(row, block) for row in _SHELF.block(block)[name])
 
 
 def group_versions() -> list[str]:
-    """Every apiVersion that has kinds."""
+    """Return every apiVersion that has kinds."""
     return [name for name in _SHELF.names() if _SHELF.note(name)]
 
 
 def kinds_of(api_version: str) -> list[str]:
-    """Kinds of a group version that have a message, without those that all versions have."""
+    """Return the kinds of a group version that have a message, without the kinds of all
+    versions."""
     return sorted(_kinds(api_version))
 
 

@@ -1,4 +1,7 @@
-"""Every resource a 1.36 server has: names, scope, verbs, subresources, columns."""
+"""Table of every resource of a 1.36 server: names, scope, verbs, subresources, columns.
+
+Used by ``server/registry/kinds`` and the snapshots.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class BuiltinColumn:
 
 @dataclass(frozen=True, slots=True)
 class BuiltinSubresource:
-    """``group`` and ``version`` are those of its kind: Scale is of ``autoscaling/v1``."""
+    """``group`` and ``version`` are those of its kind: Scale is in ``autoscaling/v1``."""
 
     name: str
     group: str
@@ -46,7 +49,7 @@ class ResourceFacts:
     categories: tuple[str, ...]
     subresources: tuple[BuiltinSubresource, ...]
     columns: tuple[BuiltinColumn, ...]
-    """Empty for kinds that have no table form, such as reviews."""
+    """Empty for kinds without a table form, such as reviews."""
 
     @property
     def api_version(self) -> str:
@@ -54,12 +57,13 @@ class ResourceFacts:
 
 
 _FOREIGN_VERSION = "v1"
-"""The version of every kind that a subresource borrows from another group."""
+"""The version of every subresource kind that belongs to another group."""
 
 
 @cache
 def resources() -> tuple[ResourceFacts, ...]:
-    """In the order a server lists them: preferred versions of a group first."""
+    """Return all resources in the order a server lists them: preferred versions of a group
+    first."""
     rows = orjson.loads((DATA / "resources.json").read_bytes())
     return tuple(
         ResourceFacts(

@@ -1,8 +1,8 @@
-"""OpenAPI schemas of the built-in kinds, in two views of the same facts.
+"""OpenAPI schemas of the built-in kinds, in two forms of the same data.
 
-``schema_of`` is for treating objects: structural, without references, so that a built-in kind runs
-through the same compiled schemas as a custom resource. ``definitions`` is for publishing: OpenAPI's
-own form with references. Neither has a word of documentation.
+``schema_of`` is a structural schema without references, so that a built-in kind uses the same
+compiled schemas as a custom resource. ``definitions`` is OpenAPI's own form with references, for
+publishing. Neither has descriptions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ZEROS: tuple[Any, ...] = (0, False, {})
 _PUBLISHED_ONLY = frozenset(
     {"$ref", "enum", "required", "x-kubernetes-group-version-kind", "x-kubernetes-unions"}
 )
-"""Built-in kinds are not judged by these: their validation is code, with words of its own."""
+"""Keywords that are left out: built-in kinds are validated by code with its own messages."""
 _ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
 _OPAQUE = {
     "title": "RawExtension",
@@ -38,7 +38,7 @@ _SPECIAL: Mapping[str, Mapping[str, Any]] = {
     "apiextensions.k8s.io/v1#JSONSchemaPropsOrBool": _ANYTHING,
     "apiextensions.k8s.io/v1#JSONSchemaPropsOrStringArray": _ANYTHING,
 }
-"""Types whose JSON form is code in Go, in the words of a structural schema."""
+"""Structural schemas of types with a custom JSON form in Go."""
 
 Schema = Mapping[str, Any]
 
@@ -46,11 +46,11 @@ _resolved: dict[str, Schema] = {}
 
 
 def schema_of(api_version: str, kind: str) -> Schema | None:
-    """A kind's structural schema; None for a type that is not known.
+    """Return a kind's structural schema; None for an unknown type.
 
-    Parts that several kinds share are the same values: nothing of it may be changed. Defaults are
-    those that are more than Go's zero value, and texts: a key of a list may be one that is empty.
-    A type within itself is left open. Titles are the names of Go's types.
+    Parts are shared between kinds and must not be changed. Only defaults other than Go's zero
+    value, and texts, are included: a list key may be an empty text. A recursive type is left open.
+    Titles are the names of Go's types.
     """
     if kind not in _SHELF.block(api_version):
         return None
@@ -86,13 +86,14 @@ def _node(raw: Schema, home: str, above: tuple[str, ...]) -> Schema:
 
 
 def definition_name(api_version: str, type: str) -> str | None:
-    """``io.k8s.api.apps.v1.Deployment``; None for a type that is not known."""
+    """Return ``io.k8s.api.apps.v1.Deployment``; None for an unknown type."""
     prefix = _SHELF.note(api_version)
     return f"{prefix}.{type}" if prefix and type in _SHELF.block(api_version) else None
 
 
 def definitions(roots: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """(apiVersion, type) pairs → their published definitions and all they refer to, by name."""
+    """Return the published definitions of (apiVersion, type) pairs and all they refer to, by
+    name."""
     out: dict[str, dict[str, Any]] = {}
     todo = [root for root in roots if root[1] in _SHELF.block(root[0])]
     while todo:
@@ -104,7 +105,7 @@ def definitions(roots: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
 
 
 def _published(raw: Any, home: str, todo: list[tuple[str, str]]) -> Any:
-    """A fresh copy with references spelled out; what they name is noted in ``todo``."""
+    """Return a copy with full reference names; the types they name are added to ``todo``."""
     if not isinstance(raw, dict):
         return raw
     out: dict[str, Any] = {}
@@ -124,7 +125,7 @@ def _published(raw: Any, home: str, todo: list[tuple[str, str]]) -> Any:
 
 
 def type_names(api_version: str) -> list[str]:
-    """Every type of a group version, kinds and their parts."""
+    """Return every type of a group version, kinds and their parts."""
     return sorted(_SHELF.block(api_version))
 
 

@@ -1,4 +1,4 @@
-"""What two states of an object say about the write between them: who, when, what.
+"""Object history: derives the write between two states of an object (author, time, changes).
 
-Pure: stores, servers and terminals are elsewhere.
+Pure functions; the stores and the CLI pass in the states.
 """

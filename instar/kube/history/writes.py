@@ -1,7 +1,8 @@
-"""A row of history: one write of an object, as its own words tell it.
+"""Rows of ``instar history``: manager, time and changed paths of each write to an object.
 
-Who wrote is what ``managedFields`` says: the managers whose entry changed. A deletion has no
-author there, and no time but that of a deletion that was waited for.
+Called by ``server/registry/verbs/history.py`` and the CLI. The writer is the manager with a changed
+entry in ``managedFields``. A deletion has no author there, and a time only if it waited for
+finalizers or a grace period.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from instar.base import limits
 from instar.base.json_values import Object
 
 _NOISE = ("managedFields", "resourceVersion", "generation")
-"""Of ``metadata``: what changes with every write anyway."""
+"""Fields of ``metadata`` that change with every write."""
 
 
 class ObjectState(NamedTuple):
@@ -27,8 +28,8 @@ class ObjectState(NamedTuple):
 
 
 def rows(states: Sequence[ObjectState], before: ObjectState | None) -> list[Object]:
-    """A row for each state, oldest first; ``before`` is what the first of them changed, ``None``
-    where that is forgotten."""
+    """Return a row for each state, oldest first; ``before`` is the state before the first one,
+    ``None`` if it is no longer stored."""
     found: list[Object] = []
     for state in states:
         found.append(_row(before, state))
@@ -70,8 +71,11 @@ def _operation(before: ObjectState | None, state: ObjectState) -> str:
 
 
 def _writers(old: Object, new: Object) -> list[Object]:
-    """Whose entry has a new time; who writes again within a second is known by the fields alone,
-    and who merely lost some of them to another did not write."""
+    """Return the managers with a new time in their entry.
+
+    A manager that writes again within a second is recognised by its fields; one that only lost
+    fields to another did not write.
+    """
     known = {_identity(each): each for each in _managed(old)}
     differing = [each for each in _managed(new) if known.get(_identity(each)) != each]
     fresh = [
@@ -98,13 +102,13 @@ def _metadata(obj: Object) -> Mapping[str, Any]:
 
 
 def plain(obj: Object) -> Object:
-    """Without what says nothing about the write itself."""
+    """Return the object without fields that say nothing about the write."""
     kept = {name: value for name, value in _metadata(obj).items() if name not in _NOISE}
     return {**obj, "metadata": kept} if obj else {}
 
 
 def changed(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """Paths of what differs; a list that changed length is named as a whole."""
+    """Yield the paths that differ; a list that changed length is named as a whole."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted({*old, *new}):
             if old.get(name, _ABSENT) != new.get(name, _ABSENT):

@@ -1,5 +1,5 @@
-"""Python models of custom resources: from schemas to source text, from classes to schemas.
+"""Python models of custom resources: schemas to source text (``instar types``), classes to CRDs.
 
-``shapes.py`` is what both ways meet in. Pure but for the import of somebody's module, which the
-command line does: no files, no cluster, and no library of models is imported from here.
+Both directions use the intermediate form of ``shapes.py``. Pure: the CLI imports the user's module
+and writes files; model libraries (pydantic, msgspec) are not imported.
 """

@@ -1,4 +1,7 @@
-"""Keywords that pydantic, msgspec and annotated-types have arguments for, there and back."""
+"""Mapping between schema keywords and the constraints of pydantic, msgspec and annotated-types.
+
+Called by the styles to write constraints and by ``reading/annotations.py`` to read them.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,11 @@ _LIMITS = {
 class Split(NamedTuple):
     arguments: Object
     rest: Object
-    """Keywords no library knows."""
+    """Keywords without a Python constraint."""
 
 
 def split(shape: ModelShape, keywords: Mapping[str, Any]) -> Split:
-    """What a constraint of Python says, and what is left."""
+    """Split keywords into Python constraint arguments and the rest."""
     arguments: Object = {}
     rest = dict(keywords)
     if isinstance(rest.get("description"), str):
@@ -59,7 +62,7 @@ def _take_limits(kind: ShapeKind, rest: Object, arguments: Object) -> None:
 
 
 def keywords_of(kind: ShapeKind, constraint: Any) -> Object:
-    """A constraint object of any library, by the names its attributes have."""
+    """Return the keywords of a constraint object of any library, by its attribute names."""
     found: Object = {}
     for keyword, (inclusive, exclusive, flag) in _LIMITS.items():
         for argument, strict in ((inclusive, False), (exclusive, True)):

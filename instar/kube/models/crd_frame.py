@@ -1,7 +1,8 @@
-"""What of a CRD is not schema: as ``__crd__`` keeps it with a class, and a CRD put together again.
+"""The non-schema part of a CRD in models: the class attribute ``__crd__``, and CRDs built from
+models.
 
-``__crd__`` has the spec's fields beside ``versions``, the one version the class is, without its
-schema, and labels and annotations.
+Called by ``instar types`` and ``instar crd``. ``__crd__`` has the spec's fields beside
+``versions``, the class's own version without its schema, and labels and annotations.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Root(NamedTuple):
 
 
 def roots_of(crd: Mapping[str, Any], versions: Sequence[str] = ()) -> Iterator[Root]:
-    """The wanted versions of a CRD in v1 form, or all."""
+    """Yield the wanted versions, or all, of a CRD in v1 form."""
     spec = crd["spec"]
     group, names = spec["group"], spec["names"]
     for version in spec["versions"]:
@@ -66,14 +67,14 @@ def _said(crd: Mapping[str, Any], version: Mapping[str, Any]) -> Object:
 
 
 def _names(names: Mapping[str, Any]) -> Object:
-    """Without what a server fills in."""
+    """Return the names without those that a server defaults."""
     kind = names["kind"]
     filled = {"listKind": f"{kind}List", "singular": kind.lower()}
     return {name: value for name, value in names.items() if filled.get(name) != value}
 
 
 class Defaults(NamedTuple):
-    """What the command line says where a model does not."""
+    """Values from the command line for what a model does not state."""
 
     group: str = ""
     plural: str = ""
@@ -82,7 +83,7 @@ class Defaults(NamedTuple):
 
 
 def crd_of(models: Sequence[tuple[str, ModelShape, Mapping[str, Any]]], said: Defaults) -> Object:
-    """One CRD of models: their labels for messages, their shapes, their ``__crd__``."""
+    """Build one CRD from models: their labels for messages, their shapes, their ``__crd__``."""
     entries = [_entry(label, shape, crd, said) for label, shape, crd in models]
     spec: Object = {"names": {}}
     metadata: Object = {}
@@ -150,7 +151,7 @@ def _check_versions(versions: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _choose_storage(versions: list[Object], wanted: str) -> None:
-    """The one that is named, or marked, or the most mature."""
+    """Set the storage version: the named one, the marked one, or the most mature."""
     names = [version["name"] for version in versions]
     if wanted and wanted not in names:
         raise ModelError(f"no model is of version {wanted}: there are {', '.join(names)}")

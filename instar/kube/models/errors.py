@@ -1,7 +1,8 @@
-"""What cannot be said: a model that no schema describes, or a place where modules disagree."""
+"""ModelError: a model that cannot be expressed as a schema, or models that contradict each
+other."""
 
 from __future__ import annotations
 
 
 class ModelError(Exception):
-    """One line for whoever wrote the model."""
+    """One-line message for the author of the model."""

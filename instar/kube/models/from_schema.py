@@ -1,6 +1,7 @@
-"""A structural schema as the shape that Python can say, with all else kept beside it.
+"""Converts a structural schema to a ``ModelShape``.
 
-Total: a schema no server would take still becomes a shape.
+Called by ``crd_frame.py`` for ``instar types``. Works for every schema, valid or not; keywords
+without a Python form are kept beside the shape.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _IN_PYTHON = {ShapeKind.STRING: str, ShapeKind.INTEGER: int, ShapeKind.BOOLEAN: 
 
 
 def root_shape(schema: Mapping[str, Any], *, api_version: str, kind: str) -> ModelShape:
-    """A version's whole object: always a class, with the frame every object has."""
+    """Return the shape of a version's whole object: always a class, with apiVersion, kind and
+    metadata."""
     properties = _mapping(schema.get("properties"))
     metadata = {
         name: value
@@ -47,7 +49,7 @@ def root_shape(schema: Mapping[str, Any], *, api_version: str, kind: str) -> Mod
 
 
 def shape_of(raw: Mapping[str, Any]) -> ModelShape:
-    """What a place of a schema looks like."""
+    """Return the shape of a schema node."""
     kind = _kind(raw)
     if kind is ShapeKind.CLASS:
         return _class(raw)
@@ -66,7 +68,7 @@ def shape_of(raw: Mapping[str, Any]) -> ModelShape:
 
 
 def _class(raw: Mapping[str, Any]) -> ModelShape:
-    """The object's own keywords go with the class; a default belongs to the place."""
+    """Return a class; the object's own keywords go with it, a default goes with the field."""
     needed = raw.get("required")
     names = [name for name in needed if isinstance(name, str)] if isinstance(needed, list) else []
     members = tuple(
@@ -91,12 +93,12 @@ def _class(raw: Mapping[str, Any]) -> ModelShape:
 
 
 def _member(name: str, raw: Mapping[str, Any], needed: bool) -> ShapeMember:
-    """What has a default may be left out, whatever ``required`` says."""
+    """Return a member; one with a default is optional, whatever ``required`` says."""
     return ShapeMember(name, shape_of(raw), needed and "default" not in raw)
 
 
 def _beyond(raw: Mapping[str, Any], said: Mapping[str, Any], held: set[str]) -> Object:
-    """What ``said`` leaves unsaid, and what it says too much."""
+    """Return the keywords of ``raw`` that ``said`` lacks, and None for those it has too many."""
     known = {"description", "nullable"} | held
     beyond = {
         name: value
@@ -129,7 +131,7 @@ def _kind(raw: Mapping[str, Any]) -> ShapeKind:
 
 
 def _enum(kind: ShapeKind, raw: Mapping[str, Any]) -> tuple[str | int | bool, ...]:
-    """Values that ``Literal`` can name; ``True`` is no integer."""
+    """Return the values that ``Literal`` can express; ``True`` is not an integer."""
     wanted, values = _IN_PYTHON.get(kind), raw.get("enum")
     if wanted is None or not isinstance(values, list):
         return ()

@@ -1,4 +1,7 @@
-"""The text of a module: its docstring, imports, aliases, classes."""
+"""Generates the source text of model modules: docstring, imports, aliases, classes.
+
+Called by ``instar types``; ``styles/`` writes the classes.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,12 @@ _WORDS = frozenset(
 
 
 def module_of(roots: Sequence[Root], style: str, *, partial: bool = False) -> str:
-    """One module that needs no other."""
+    """Return one self-contained module."""
     return _module(roots, style, partial=partial, alone=True)
 
 
 def package_of(roots: Sequence[Root], style: str, *, partial: bool = False) -> dict[str, str]:
-    """A module per version, and what they share: texts by name of the file."""
+    """Return a module per version and a shared one: texts by file name."""
     files = {"__init__.py": '"""Models of custom resources, a module per version."""\n'}
     files[f"{META_MODULE}.py"] = _module([], style, partial=partial, alone=True)
     plurals = Counter({(root.plural, root.group) for root in roots})

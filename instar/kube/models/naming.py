@@ -1,6 +1,6 @@
-"""Names of classes and attributes: short where that is clear, longer only where two would clash.
+"""Chooses names of generated classes and attributes: short, and longer only where two clash.
 
-Equal objects share one class wherever they are, also between versions.
+Called by ``modules.py`` and the styles. Equal objects share one class, also between versions.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from instar.kube.models.shapes import ClassShape, ModelShape, ShapeKind
 from instar.kube.models.to_schema import class_schema
 
 Key = bytes
-"""What two equal classes share."""
+"""Key that equal classes share."""
 VAGUE = frozenset({"Spec", "Status", "Metadata", "Template", "Item"})
-"""Names that say nothing without whose they are."""
+"""Names that are meaningless without their parent's name."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Found:
     shape: ClassShape
     doc: str
     path: tuple[str, ...]
-    """Names on the way from the root, the first with the root's own in it."""
+    """Names on the path from the root; the first includes the root's own."""
     ends: list[list[str]] = field(default_factory=list)
     """The words of each property that uses it."""
 
@@ -40,7 +40,7 @@ class NamedClass:
 
 
 class ModelNaming:
-    """The classes of a module, each after those it needs, and the name of each."""
+    """The classes of a module, each after those it needs, and their names."""
 
     def __init__(
         self, roots: Sequence[tuple[str, ModelShape]], reserved: Collection[str] = ()
@@ -66,11 +66,11 @@ class ModelNaming:
         return self._names[self._key(shape)]
 
     def doc(self, shape: ModelShape) -> str:
-        """What the class itself says; a place with other words says them itself."""
+        """Return the docstring of a shared class; fields with other texts have their own."""
         return self._found[self._key(shape)].doc
 
     def _walk_members(self, shape: ClassShape, path: tuple[str, ...], root: str = "") -> None:
-        """A spec is the spec of something: the root's own members have its name in theirs."""
+        """Walk the members; those of the root have the root's name in theirs (``WidgetSpec``)."""
         before = [root] if root else []
         for member in shape.members:
             self._walk(member.shape, path, [*before, *split_words(member.name)])
@@ -88,7 +88,8 @@ class ModelNaming:
         found.ends.append(words)
 
     def _key(self, shape: ModelShape) -> Key:
-        """A place without words of its own shares no class that has some."""
+        """Return the sharing key; a shape without description does not share a class that has
+        one."""
         members = shape.members
         assert members is not None
         known = self._keys.get(id(members))
@@ -124,7 +125,7 @@ def _clashing(names: Mapping[Key, str], reserved: frozenset[str]) -> list[Key]:
 def _numbered(
     names: dict[Key, str], reserved: frozenset[str], roots: Mapping[Key, str]
 ) -> dict[Key, str]:
-    """The last resort."""
+    """Append numbers, as a last resort."""
     used = {*reserved, *roots.values()}
     for key, name in names.items():
         if key in roots:
@@ -138,7 +139,7 @@ def _numbered(
 
 
 def _short(found: _Found) -> str:
-    """The words all uses end in: two secretRefs of other names are a SecretRef."""
+    """Return the words that all uses end in: ``aSecretRef`` and ``bSecretRef`` give SecretRef."""
     if not found.ends:
         return found.path[-1]
     common = found.ends[0]
@@ -158,7 +159,8 @@ def _common_end(one: list[str], other: list[str]) -> list[str]:
 
 
 def split_words(name: str) -> list[str]:
-    """``privateKeySecretRef`` → Private, Key, Secret, Ref; never empty, fit for a class's name."""
+    """Split ``privateKeySecretRef`` into Private, Key, Secret, Ref; never empty, valid in a
+    class name."""
     words: list[str] = []
     previous = ""
     for letter in name:
@@ -186,8 +188,8 @@ def singular(word: str) -> str:
 
 
 def attributes(names: Iterable[str], reserved: Collection[str], barred: str = "") -> dict[str, str]:
-    """A legal attribute for each property, the same wherever that is possible; none begins
-    with ``barred``."""
+    """Return a valid attribute for each property, the same name if possible; none begins with
+    ``barred``."""
     chosen: dict[str, str] = {}
     used = set(reserved)
     for name in names:

@@ -1,4 +1,7 @@
-"""``metadata`` of every object, as a schema, so that it is written like any other class."""
+"""Schema of ``metadata``, so that ObjectMeta is generated like any other class.
+
+Called by ``modules.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def _said(node: Object, description: str) -> Object:
 
 _OWNER: Object = {
     "type": "object",
-    "description": "An object that this one belongs to: it is collected with its last owner.",
+    "description": "An owner of this object, which is deleted after its last owner.",
     "required": ["apiVersion", "kind", "name", "uid"],
     "properties": {
         "apiVersion": _TEXT,
@@ -30,7 +33,7 @@ _OWNER: Object = {
 }
 _MANAGED: Object = {
     "type": "object",
-    "description": "Which fields somebody set, and when.",
+    "description": "The fields that a manager set, and when.",
     "properties": {
         "manager": _TEXT,
         "operation": _TEXT,
@@ -43,18 +46,18 @@ _MANAGED: Object = {
 }
 _META: Object = {
     "type": "object",
-    "description": "What every object has: its name, its labels, and what the server knows of it.",
+    "description": "Metadata of every object: its name, its labels, and fields set by the server.",
     "properties": {
         "name": _TEXT,
-        "generateName": _said(_TEXT, "The server makes a name that begins like this."),
+        "generateName": _said(_TEXT, "Prefix from which the server generates a name."),
         "namespace": _TEXT,
         "labels": _TEXTS,
         "annotations": _TEXTS,
-        "uid": _said(_TEXT, "Set by the server, never again the same."),
-        "resourceVersion": _said(_TEXT, "Set by the server: which state of the object this is."),
+        "uid": _said(_TEXT, "Set by the server, unique over time."),
+        "resourceVersion": _said(_TEXT, "Set by the server: identifies this state of the object."),
         "generation": _said({"type": "integer", "format": "int64"}, "Counts changes of the spec."),
         "creationTimestamp": {**_TIME, "nullable": True},
-        "deletionTimestamp": _said(_TIME, "Set while it waits for its finalizers."),
+        "deletionTimestamp": _said(_TIME, "Set while the object waits for its finalizers."),
         "deletionGracePeriodSeconds": {"type": "integer", "format": "int64"},
         "finalizers": {"type": "array", "items": _TEXT},
         "ownerReferences": {"type": "array", "items": _OWNER},

@@ -1,7 +1,8 @@
-"""A shape as a converter needs it.
+"""Relaxed shapes for converters (``instar types --partial``): no field is required, no value is
+checked.
 
-Server-side apply has parts of objects converted, and what was stored before a bound came to be
-must convert too. So nothing is required, and nothing is judged: that is the server's.
+Called by ``modules.py``. Server-side apply converts partial objects, and old objects may violate
+newer bounds; validation is left to the server.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from instar.kube.models.shapes import PRESERVE, ClassShape, ModelShape, ShapeMem
 
 
 def part_of(shape: ModelShape) -> ModelShape:
-    """The same types and names, without anything that could refuse a value."""
+    """Return the same types and names, without anything that could reject a value."""
     kept = {name: value for name, value in shape.keywords.items() if name == "format"}
     return replace(
         shape,

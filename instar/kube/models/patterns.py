@@ -1,7 +1,8 @@
-"""Whether a pattern means the same to RE2, to Python and to pydantic's engine.
+r"""Checks whether a pattern means the same in RE2, Python and pydantic's regex engine.
 
-One that does not stays with the server: a model must never refuse what the server takes, and a
-module must import. What is allowed here may still accept a little more (``\\d`` of other scripts).
+Called by ``bounds.py``. Other patterns are left out of the model, because a model must never reject
+what the server accepts, and its module must import. An allowed pattern may still accept a little
+more (``\\d`` of other scripts).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _GROUPS = ("?:", "?P<")
 
 
 def plain_pattern(pattern: str) -> bool:
-    """Only what all three read alike."""
+    """Return whether all three engines read the pattern alike."""
     if not _same_everywhere(pattern.removeprefix("(?i)")):
         return False
     try:
@@ -48,12 +49,12 @@ def _same_everywhere(pattern: str) -> bool:
 
 
 def _differs(letter: str, rest: str) -> bool:
-    """A group of another kind than all three know."""
+    """Return whether it is a group type that not all three engines have."""
     return letter == "(" and rest.startswith("?") and not rest.startswith(_GROUPS)
 
 
 def _is_count(pattern: str, place: int) -> bool:
-    """``{2}``, ``{2,}`` or ``{2,5}``; RE2 takes any other brace literally."""
+    """Return whether it is ``{2}``, ``{2,}`` or ``{2,5}``; RE2 takes any other brace literally."""
     end = pattern.find("}", place)
     low, comma, high = pattern[place + 1 : end].partition(",")
     return end > 0 and _digits(low) and (not comma or not high or _digits(high))

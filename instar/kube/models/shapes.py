@@ -1,8 +1,7 @@
-"""What a value looks like, between a schema and a Python type.
+"""``ModelShape``: the intermediate form between a schema and a Python type.
 
-A ``ModelShape`` says what a Python type can say (its ``kind``, enum values, members) and keeps
-every
-other keyword of the schema beside it, so that nothing is lost on the way there or back.
+Used by all of ``kube/models``. A shape has what a Python type can express (kind, enum values,
+members) and keeps all other keywords of the schema, so that nothing is lost in either direction.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
 INT_OR_STRING = "x-kubernetes-int-or-string"
 FRAME = ("apiVersion", "kind", "metadata")
-"""What every root object has; the server itself says what is in there."""
+"""Fields of every root object; the server defines their content."""
 
 
 class ShapeKind(Enum):
-    """What Python's types tell apart."""
+    """The kinds of types that Python distinguishes."""
 
     STRING = "string"
     INTEGER = "integer"
@@ -41,10 +40,10 @@ class ShapeKind(Enum):
 class ModelShape:
     kind: ShapeKind
     keywords: Mapping[str, Any] = field(default_factory=dict)
-    """Beyond what the kind implies; ``None`` takes back what it implies."""
+    """Keywords beyond those that the kind implies; ``None`` removes an implied one."""
     enum: tuple[str | int | bool, ...] = ()
     item: ModelShape | None = None
-    """Of a list or a map."""
+    """Item type of a list or a map."""
     members: ClassShape | None = None
     nullable: bool = False
     doc: str = ""
@@ -52,7 +51,7 @@ class ModelShape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShapeMember:
-    """A property: ``name`` as the object has it."""
+    """A property; ``name`` is the name in the object."""
 
     name: str
     shape: ModelShape
@@ -63,15 +62,15 @@ class ShapeMember:
 class ClassShape:
     members: tuple[ShapeMember, ...]
     keywords: Mapping[str, Any] = field(default_factory=dict)
-    """Of the object itself: rules, bounds of its size, a list of ``required`` that differs."""
+    """Keywords of the object itself: rules, size bounds, a different ``required`` list."""
     frame: Frame | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What makes a class a root object."""
+    """apiVersion, kind and metadata, which make a class a root object."""
 
     api_version: str
     kind: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """Keywords of ``metadata`` beyond being an object, such as a pattern of the name."""
+    """Keywords of ``metadata``, such as a pattern of the name."""

@@ -1,4 +1,7 @@
-"""Source text laid out as formatters do: on one line where it fits, else one part per line."""
+"""Layout of generated source text: on one line if it fits, else one part per line.
+
+Used by the styles and ``modules.py``.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class LayoutGroup:
     parts: tuple[Expr, ...]
     closing: str
     comma: bool = True
-    """Whether parts on lines of their own end in a comma; in ``list[…]`` it would be a tuple."""
+    """Whether parts on their own lines end in a comma; in ``list[…]`` that would make a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Long:
-    """A string that may be written in pieces, one per line."""
+    """A string that may be split into one piece per line."""
 
     value: str
 
@@ -53,7 +56,7 @@ def flat(expr: Expr) -> str:
 
 
 def laid(expr: Expr, indent: str = "", *, after: int = 0) -> str:
-    """``expr`` from column ``len(indent)`` on; ``after`` columns more follow its last line."""
+    """Return ``expr`` from column ``len(indent)`` on; ``after`` columns follow its last line."""
     line = flat(expr)
     if len(indent) + len(line) + after <= WIDTH or isinstance(expr, str):
         return line
@@ -70,7 +73,7 @@ def laid(expr: Expr, indent: str = "", *, after: int = 0) -> str:
 
 
 def _joined(expr: Join, indent: str, after: int) -> str:
-    """The last bracket gives way first."""
+    """Lay out a join; the last bracket is broken first."""
     groups = [place for place, part in enumerate(expr.parts) if not isinstance(part, str)]
     if not groups:
         return flat(expr)
@@ -85,7 +88,7 @@ def _joined(expr: Join, indent: str, after: int) -> str:
 
 
 def _pieces(value: str, indent: str) -> str:
-    """At ends of lines and at spaces; a text with neither stays whole."""
+    """Split at line ends and spaces; a text with neither stays whole."""
     inner = indent + INDENT
     if "\n" not in value and len(inner) + len(text(value)) <= WIDTH:
         return f"(\n{inner}{text(value)}\n{indent})"
@@ -98,7 +101,7 @@ def _pieces(value: str, indent: str) -> str:
 
 
 def _cut(line: str, width: int) -> list[str]:
-    """Pieces that are the line again when put together."""
+    """Return pieces that join to the line again."""
     pieces = [""]
     for word in line.split(" "):
         if len(pieces[-1]) + len(word) > width and pieces[-1]:
@@ -118,7 +121,7 @@ def subscript(name: str, *parts: Expr) -> LayoutGroup:
 
 
 def literal(value: Any) -> Expr:
-    """A JSON value as Python writes it."""
+    """Return a JSON value as Python source."""
     if isinstance(value, Mapping):
         pairs = tuple(Join((f"{text(str(key))}: ", literal(each))) for key, each in value.items())
         return LayoutGroup("{", pairs, "}")
@@ -128,7 +131,8 @@ def literal(value: Any) -> Expr:
 
 
 def text(value: str) -> str:
-    """A string, in the quotes that need less escaping; raw where it is full of backslashes."""
+    """Return a string literal with the quotes that need less escaping; raw if it has many
+    backslashes."""
     quote = "'" if value.count('"') > value.count("'") else '"'
     plain = value.isprintable() and quote not in value and not value.endswith("\\")
     if plain and "\\" in value:
@@ -149,7 +153,8 @@ def _escaped(value: str, quote: str) -> str:
 
 
 def docstring(description: str, indent: str) -> list[str]:
-    """Lines of a docstring, or none. Long lines are wrapped, so line breaks may differ."""
+    """Return the lines of a docstring, or none. Long lines are wrapped, so line breaks may
+    differ."""
     lines = _wrapped(cleandoc(description).strip(), WIDTH - len(indent) - 3)
     if not lines:
         return []

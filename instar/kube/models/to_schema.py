@@ -1,4 +1,7 @@
-"""A shape as the structural schema it stands for."""
+"""Converts a ``ModelShape`` to its structural schema.
+
+Called by ``crd_frame.py`` for ``instar crd``.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _FRAME_TEXTS = {
 
 
 def schema_of(shape: ModelShape) -> Object:
-    """JSONSchemaProps of a place."""
+    """Return the JSONSchemaProps of a shape."""
     node = implied(shape)
     if shape.item is not None:
         node["items" if shape.kind is ShapeKind.LIST else "additionalProperties"] = schema_of(
@@ -63,12 +66,12 @@ def class_schema(members: ClassShape) -> Object:
 
 
 def required_names(members: ClassShape) -> list[str]:
-    """As the class itself says it; ``keywords`` may know better."""
+    """Return the required members of a class; ``keywords`` may override them."""
     return [item.name for item in members.members if item.required]
 
 
 def implied(shape: ModelShape) -> Object:
-    """What the kind alone says, without members and items."""
+    """Return the keywords that the kind alone implies, without members and items."""
     match shape.kind:
         case ShapeKind.ANY:
             return {PRESERVE: True}
@@ -85,7 +88,8 @@ def implied(shape: ModelShape) -> Object:
 
 
 def _over(node: Object, keywords: Mapping[str, Any]) -> Object:
-    """Servers take only ``true`` for a flag of theirs: ``false`` takes back what was implied."""
+    """Apply keywords; servers accept only ``true`` for their flags, so ``false`` removes an
+    implied one."""
     merged = {**node, **{name: copy_json(value) for name, value in keywords.items()}}
     return {
         name: value

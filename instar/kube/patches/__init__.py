@@ -1,1 +1,1 @@
-"""Patch documents on plain values: JSON Patch, merge patch, strategic merge patch. Pure."""
+"""Patches on JSON values: JSON Patch, merge patch and strategic merge patch, as pure functions."""

@@ -1,4 +1,7 @@
-"""The JSON patch from one value to another: objects member by member, lists as a whole."""
+"""Computes the JSON patch between two values: objects member by member, lists as a whole.
+
+Called by the SDK's admission handlers (``tools/sdk/admission_reviews.py``).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from instar.base.json_values import Object
 
 
 def patch_between(before: Any, after: Any) -> list[Object]:
-    """Operations as RFC 6902 writes them; none where nothing differs."""
+    """Return RFC 6902 operations; empty if nothing differs."""
     return list(_operations(before, after, ""))
 
 

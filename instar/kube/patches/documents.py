@@ -1,4 +1,8 @@
-"""Patch documents as they arrive: text → something that can be applied, or upstream's complaint."""
+"""Parser of patch request bodies into applicable ``Patch`` values, with upstream's error messages.
+
+Called by ``server/registry/verbs/patch.py`` and ``server/rest``. The algorithms are in
+``json_patch.py`` and ``strategic_patch.py``.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +36,21 @@ _OPERATION_FIELDS = {"op", "path", "from", "value"}
 
 class Patch(NamedTuple):
     apply: Callable[[Object], Any]
-    """The current object → the patched document; the argument stays as it is."""
+    """Returns the patched document; the argument is not changed."""
     problems: list[str]
-    """Repeated or unknown fields of the patch itself, as texts."""
+    """Messages for repeated or unknown fields of the patch itself."""
     quote: Callable[[Any, Object], str] = lambda patched, old: encode_sorted(patched).decode()
-    """The patched document and what was there before → what a refusal of it quotes."""
+    """Returns what an error message quotes of the patched document, given the old object."""
     grafts: bool = False
-    """Whether what it makes is new but for what it left alone, and no deeper than either."""
+    """Whether the result shares unchanged parts with the old object and is no deeper than
+    either."""
     from_values: bool = False
-    """Whether upstream makes the object of values here, where elsewhere it reads a text."""
+    """Whether upstream decodes the result from values here, and not from text."""
 
 
 def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
-    """Raises ``BadRequest``. ``validation`` decides which parser's sentence a bad patch gets."""
+    """Parse a patch. Raises ``BadRequest``. ``validation`` decides which parser's message a bad
+    patch gets."""
     document = _parse(body, kind, validation)
     if kind is PatchType.JSON:
         operations = _operations(document, validation)
@@ -66,13 +72,14 @@ def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
 
 
 def _touched(operations: list[Object]) -> frozenset[str]:
-    """The members of the object that some operation goes into."""
+    """Return the top-level members that some operation changes."""
     paths = (str(operation.get("path", "")) for operation in operations)
     return frozenset(path.split("/")[1] for path in paths if path.startswith("/"))
 
 
 def _quoted(touched: frozenset[str], patched: Any, old: Object) -> str:
-    """As upstream holds it: sorted where the patch went, elsewhere in the order of Go's types."""
+    """Return the document as upstream holds it: sorted where the patch went, elsewhere in Go's
+    field order."""
     message = message_of(old.get("apiVersion", ""), old.get("kind", ""))
     if message is None or not isinstance(patched, dict):
         return encode_sorted(patched).decode()
@@ -87,7 +94,8 @@ def _quoted(touched: frozenset[str], patched: Any, old: Object) -> str:
 
 
 def _type_of(obj: Object) -> Schema:
-    """A kind nobody wrote down is open but for what all kinds have alike."""
+    """Return the schema of the object's kind; an unknown kind is open except for the common
+    fields."""
     found = schema_of(obj.get("apiVersion", ""), obj.get("kind", ""))
     if found is not None:
         return found
@@ -100,19 +108,19 @@ def _type_of(obj: Object) -> Schema:
 
 def _parse(body: bytes, kind: PatchType, validation: str) -> Any:
     wanted = "[]handlers.jsonPatchOp" if kind is PatchType.JSON else "map[string]interface {}"
-    told = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
+    prefix = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
     try:
         document = decode(body)
     except TooDeep as error:
-        raise BadRequest(f"{told}{error}") from error
+        raise BadRequest(f"{prefix}{error}") from error
     except orjson.JSONDecodeError as error:
         if validation == "Ignore" and kind is PatchType.MERGE:
             raise BadRequest("Invalid JSON Patch") from error
-        raise BadRequest(f"{told}{syntax_error(body, error.pos)}") from error
+        raise BadRequest(f"{prefix}{syntax_error(body, error.pos)}") from error
     fits = isinstance(document, list if kind is PatchType.JSON else dict)
     if not fits and (validation != "Ignore" or kind is PatchType.STRATEGIC):
         found = go_type(document)
-        raise BadRequest(f"{told}json: cannot unmarshal {found} into Go value of type {wanted}")
+        raise BadRequest(f"{prefix}json: cannot unmarshal {found} into Go value of type {wanted}")
     return document
 
 

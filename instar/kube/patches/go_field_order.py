@@ -1,4 +1,7 @@
-"""Objects of built-in kinds in the order Go writes their fields, for texts that quote them."""
+"""Orders the fields of built-in objects as Go's structs do, for error messages that quote them.
+
+Called by ``documents.py``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from instar.kube.facts.messages import MessageField, fields_of
 
 
 def in_go_order(value: Any, message: str) -> Any:
-    """``value``, of a type of the facts, with the members of each struct in the type's order."""
+    """Return ``value``, of a type in ``kube/facts``, with the members of each struct in Go's
+    order."""
     if not isinstance(value, dict):
         return value
     out: Object = {name: value[name] for name in ("kind", "apiVersion") if name in value}

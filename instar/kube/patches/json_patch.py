@@ -1,7 +1,7 @@
-"""JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386) on plain values. Pure; upstream's quirks.
+"""JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386) on JSON values, with upstream's behaviour.
 
-A failing patch raises ``PatchFailed`` with upstream's reason. A client's own patch is answered
-without it; what admission made of an object is told.
+Called by ``documents.py``, and by webhooks and policies that mutate objects. A failing patch raises
+``PatchFailed`` with upstream's reason, which only admission shows to the client.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ class PatchFailed(Exception):
 class TestFailed(PatchFailed):
     """A ``test`` found another value."""
 
-    __test__ = False  # Not for pytest.
+    __test__ = False  # not a pytest class
 
 
 class _NoIndex(PatchFailed):
-    """What stands for an index is none."""
+    """The path element is not a list index."""
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """A new value, which shares with ``target`` what is unchanged, and nothing with ``patch``."""
+    """Return a new value, which shares unchanged parts with ``target`` and nothing with
+    ``patch``."""
     if not isinstance(patch, dict):
         return copy_json(patch)
     result = dict(target) if isinstance(target, dict) else {}
@@ -48,7 +49,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def json_patch(document: Any, operations: list[dict[str, Any]]) -> Any:
-    """The patched document; the argument is changed in place where possible."""
+    """Return the patched document; the argument is changed in place where possible."""
     copied = 0
     for operation in operations:
         kind = operation.get("op", "")
@@ -108,7 +109,8 @@ def _position(container: list[Any], part: str, *, adding: bool = False) -> int:
 
 
 def _parent(document: Any, path: str, missing: str) -> tuple[Any, str]:
-    """What holds the last step of a path, and that step; ``missing`` tells that nothing does."""
+    """Return the container of a path's last element, and that element; ``missing`` is the error
+    if there is none."""
     try:
         steps = _pointer(path)
         if not steps:
@@ -129,7 +131,7 @@ def _add(document: Any, path: str, operation: dict[str, Any]) -> Any:
 
 
 def _value(operation: dict[str, Any]) -> Any:
-    """A copy: later operations may change what was put in, and a patch may be applied again."""
+    """Return a copy, because later operations may change it and a patch may be applied again."""
     return copy_json(operation.get("value"))
 
 
@@ -143,8 +145,8 @@ def _put(document: Any, path: str, value: Any, missing: str, failing: str) -> An
     try:
         position = _position(parent, step, adding=True)
     except _NoIndex as error:
-        told = f"{failing}: value was not a proper array index: '{step}': {error}"
-        raise PatchFailed(told) from error
+        text = f"{failing}: value was not a proper array index: '{step}': {error}"
+        raise PatchFailed(text) from error
     except PatchFailed as error:
         raise PatchFailed(f"{failing}: {error}") from error
     parent.insert(position, value)
@@ -172,7 +174,7 @@ def _take(document: Any, path: str, missing: str, failing: str) -> Any:
 
 
 def _replace(document: Any, path: str, operation: dict[str, Any]) -> Any:
-    """An absent map key is added, as upstream does."""
+    """Replace a value; an absent map key is added, as upstream does."""
     if not path:
         return _value(operation)
     missing = "replace operation does not apply: doc is missing"
@@ -196,9 +198,9 @@ def _source(document: Any, operation: dict[str, Any]) -> Any:
     try:
         return _member(parent, step)
     except PatchFailed as error:
-        told = f"from: '{source}'" if kind == "copy" else f"path: '{step}'"
+        text = f"from: '{source}'" if kind == "copy" else f"path: '{step}'"
         why = str(error) or f"Unable to remove nonexistent key: {step}: {_MISSING_VALUE}"
-        raise PatchFailed(f"error in {kind} for {told}: {why}") from error
+        raise PatchFailed(f"error in {kind} for {text}: {why}") from error
 
 
 def _move(document: Any, path: str, operation: dict[str, Any]) -> Any:

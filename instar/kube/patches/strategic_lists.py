@@ -1,6 +1,6 @@
-"""Lists under a strategic merge patch: which items are the same, and in what order they end.
+"""List merging of strategic merge patches: matching items, directives and resulting order.
 
-Knows no schema: a list has a key that tells its items apart, or it is one of scalars.
+Called by ``strategic_patch.py``, which passes in the merge key; a list without one has scalars.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from instar.base.field_errors import go_plain
 PATCH = "$patch"
 
 Pair = tuple[Any, Any]
-"""What tells an item apart, and the item."""
+"""The key of an item, and the item."""
 
 
 def identity(value: Any) -> Any:
-    """Equal for values that Go holds for equal: numbers are no booleans, whole ones no floats."""
+    """Return a hashable key that is equal for values equal in Go: numbers are not booleans, and
+    integers not floats."""
     return object() if isinstance(value, dict | list) else (value.__class__, value)
 
 
 def element_kind(*lists: list[Any]) -> type:
-    """The one type of all items of the lists."""
+    """Return the one type of all items of the lists."""
     kinds: set[type] = {item.__class__ for items in lists for item in items}
     if not kinds:
         raise Unclassified("no elements in any of the given slices")
@@ -35,7 +36,7 @@ def element_kind(*lists: list[Any]) -> type:
 
 
 def merge_scalars(old: list[Any], new: list[Any], *, deleting: bool) -> list[Any]:
-    """Both, each value once; or the old ones without the new. All are of one type."""
+    """Return the union of both lists, or the old one without the new. All items have one type."""
     if deleting:
         gone = set(new)
         return [item for item in old if item not in gone]
@@ -43,7 +44,8 @@ def merge_scalars(old: list[Any], new: list[Any], *, deleting: bool) -> list[Any
 
 
 def split_directed(old: list[Any], new: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """Obey the items that are directives: what is left of the old list, and what is to merge."""
+    """Apply the items that are directives; return the rest of the old list and the items to
+    merge."""
     additions: list[Any] = []
     gone: set[Any] = set()
     replacing = False
@@ -70,10 +72,10 @@ def split_directed(old: list[Any], new: list[Any], key: str) -> tuple[list[Any],
 
 
 def in_order(items: list[Any], order: list[Any], server: list[Any], key: str | None) -> list[Any]:
-    """Items that ``order`` names come in its order, others as on the server.
+    """Sort items that ``order`` names in its order, others as on the server.
 
-    Where the two meet, one only the server has goes first if it stood before the other there.
-    Without a key the items are scalars of one type, and what else is in ``order`` names none.
+    Where the two meet, an item only on the server goes first if it stood before the other there.
+    Without a key the items are scalars of one type, and other values in ``order`` are ignored.
     """
     if key is None:
         order = [name for name in order if not isinstance(name, dict | list)]
@@ -100,7 +102,7 @@ def _woven(others: list[Pair], named: list[Pair], known: dict[Any, int]) -> list
 
 
 def _names(items: list[Any], key: str | None) -> list[Any]:
-    """What tells the items apart."""
+    """Return the keys of the items."""
     return items if key is None else [_name(item, key) for item in items]
 
 
@@ -113,12 +115,13 @@ def _name(item: Any, key: str) -> Any:
 
 
 def _ranks(names: list[Any]) -> dict[Any, int]:
-    """Name → where it stands first."""
+    """Return the first position of each key."""
     return dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))
 
 
 def check_order(new: list[Any], order: list[Any], key: str) -> None:
-    """Items of a patch must stand in the order that goes with it, which names them all."""
+    """Check that the patch's items are in the order of ``$setElementOrder``, which must name
+    them all."""
     if not new or not order:
         return
     left = [item for item in new if not (isinstance(item, dict) and PATCH in item)]

@@ -1,11 +1,9 @@
-"""Strategic merge patch: maps merge, lists merge where the type says by which key, others replace.
+"""Strategic merge patch: merges maps, and lists by their merge key; replaces other values.
 
-Driven by ``x-kubernetes-patch-strategy`` and ``-patch-merge-key`` of the kind's schema. Custom
-resources have no such types, so upstream refuses this patch for them. Pure; every list is gone
-through a fixed number of times, however long it is. What is refused is refused in upstream's words,
-most of them as an error without a reason.
-
-The lists themselves are merged in ``strategiclists``.
+Called by ``documents.py``, for built-in kinds only: custom resources have no patch strategies, so
+upstream rejects this patch for them. Driven by ``x-kubernetes-patch-strategy`` and
+``-patch-merge-key`` of the schema; lists are merged in ``strategic_lists.py``. Runs in linear time;
+errors have upstream's messages, most of them without a reason.
 """
 
 from __future__ import annotations
@@ -35,20 +33,20 @@ _ORDER, _DELETE = "$setElementOrder", "$deleteFromPrimitiveList"
 _STRATEGY, _MERGE_KEY = "x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key"
 _ABSENT = object()
 OPEN: Schema = {}
-"""The schema of what has no type."""
+"""The schema of an untyped value."""
 
 
 class PatchMeta(NamedTuple):
-    """What a type says about one of its fields."""
+    """Patch strategy, merge key and type of one field."""
 
     schema: Schema
     strategy: str
     key: str
-    """That tells the items of a list apart."""
+    """The merge key of list items."""
 
 
 def strategic_merge(target: Object, patch: Object, schema: Schema) -> Object:
-    """A new object, which shares with both arguments; neither is changed.
+    """Return a new object, which shares parts with both arguments; neither is changed.
 
     Raises ``BadRequest`` for a malformed directive, ``Invalid`` for lists within lists and
     ``Unclassified`` for the rest.
@@ -82,7 +80,7 @@ def _merge_map(target: Object, patch: Object, schema: Schema) -> Object:
 
 
 def _directed(patch: Object) -> Object:
-    """A map that says itself what becomes of the old one."""
+    """Apply a map with a ``$patch`` directive."""
     if patch[_PATCH] == "replace":
         return {name: value for name, value in patch.items() if name != _PATCH}
     if patch[_PATCH] == "delete":
@@ -91,7 +89,7 @@ def _directed(patch: Object) -> Object:
 
 
 def _retained(target: Object, patch: Object) -> Object:
-    """A copy of the old map; of the keys that ``$retainKeys`` names, if it is there."""
+    """Return a copy of the old map, reduced to the keys of ``$retainKeys`` if given."""
     if _RETAIN not in patch:
         return dict(target)
     named = patch[_RETAIN]
@@ -106,7 +104,7 @@ def _retained(target: Object, patch: Object) -> Object:
 
 
 def _reorder(merged: Object, patch: Object, schema: Schema) -> set[str]:
-    """Merge and order the lists with ``$setElementOrder``; answers the keys that are dealt with."""
+    """Merge and order the lists with ``$setElementOrder``; return the keys that are done."""
     done: set[str] = set()
     for written, order in patch.items():
         if not written.startswith(_ORDER):
@@ -146,7 +144,7 @@ def _merge_list(
 
 
 def _merge_items(kept: list[Any], additions: list[Any], place: PatchMeta) -> list[Any]:
-    """Items of the patch go into the first old one with the same key, or to the end."""
+    """Merge each item into the first old one with the same key, or append it."""
     merged = list(kept)
     positions: dict[Any, int] = {}
     for position, item in enumerate(merged):
@@ -164,7 +162,7 @@ def _merge_items(kept: list[Any], additions: list[Any], place: PatchMeta) -> lis
 
 
 def _take(merged: Object, name: str, value: Any) -> None:
-    """A value where there was none, or one of another type. A map that is a directive is none."""
+    """Set a value that is new or has another type. A map that is a directive is dropped."""
     if isinstance(value, dict) and _PATCH in value:
         merged.pop(name, None)
     else:
@@ -172,7 +170,7 @@ def _take(merged: Object, name: str, value: Any) -> None:
 
 
 def _cleaned(value: Any) -> Any:
-    """What a patch brings, without its nulls and without items that are directives."""
+    """Return the patch's value without nulls and without items that are directives."""
     if isinstance(value, dict):
         return {
             name: _cleaned(item)
@@ -189,7 +187,7 @@ def _is_directive(value: Any) -> bool:
 
 
 def _list_name(written: str, directive: str) -> str:
-    """The list that a directive such as ``$setElementOrder/ports`` speaks of."""
+    """Return the list that a directive such as ``$setElementOrder/ports`` names."""
     before, slash, name = written.partition("/")
     if before != directive or not slash:
         subject = "setElementOrder list" if directive == _ORDER else "primitive list"
@@ -223,7 +221,7 @@ def _field(schema: Schema, name: str) -> PatchMeta:
 
 
 def _list_field(schema: Schema, name: str) -> PatchMeta:
-    """The same of a list, with the type of its items."""
+    """Return the patch metadata of a list, with the type of its items."""
     place = _field(schema, name)
     if place.schema.get("type", "array") != "array":
         raise Unclassified("expected slice or array type, but got: struct")

@@ -1,6 +1,5 @@
-"""Objects in Kubernetes' protobuf form, both ways: bytes to plain values and back.
+"""Kubernetes' protobuf encoding of built-in objects: bytes ↔ JSON values.
 
-Driven by the message tables of ``instar.kube.facts``: no kind is known here by name, only the few
-types
-whose JSON form is code in Go. ``envelope`` is what others call; nothing here knows HTTP.
+``envelope.py`` is the entry point for the REST layer. Driven by the message tables of
+``instar.kube.facts``; only the few types with custom JSON code in Go are handled by name.
 """

@@ -1,11 +1,11 @@
-"""Messages → plain values: one reader per message, made when it is first needed.
+"""Protobuf decoder: messages to JSON values, with one compiled reader per message.
 
-Values come out as Go's JSON shows them: zero values are left out unless the type always shows
-them. Unknown fields are skipped. Positions are kept instead of slices, so nothing is copied but
-texts, and reading is linear however deep messages nest.
+Called by ``envelope.py``. Values are as in Go's JSON: zero values are left out unless the type
+always shows them; unknown fields are skipped. Readers pass positions instead of slices, so decoding
+is linear however deep messages nest.
 
-A reader may look at bytes behind the end of its message when the message is cut short; it notices
-at the end, and nobody sees what it read.
+If a message is truncated, a reader may read bytes behind its end; it detects that at the end and
+raises, so the values are never used.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ from instar.kube.protobuf.wire import (
 Read = Callable[[bytes, int, int, int], Any]
 """(data, start, end, depth) → a delimited value; None when it stands for nothing."""
 Absorb = Callable[[Object, bytes, int, int, int], None]
-"""(object, data, start, end, depth): puts a delimited value where it belongs in the object."""
+"""(object, data, start, end, depth): stores a delimited value in the object."""
 
 Entry = tuple[int, str, bool, Any]
-"""What is done with a field, its JSON name, whether an explicit zero counts (Go has a pointer
-there), and the function for it: a ``Read``, an ``Absorb``, or what makes a value of a number."""
+"""Action for a field, its JSON name, whether an explicit zero counts (a pointer in Go), and its
+function: a ``Read``, an ``Absorb``, or a conversion of a number."""
 
 TEXT, MESSAGE, ABSORBED, UNMADE, NUMBER, NUMBERS, DOUBLE = range(7)
-"""What is done with a field. Texts and messages are most of all fields, hence their own cases.
-A message that was never met has no reader yet: most never are."""
+"""Actions for fields. Texts and messages are the most common, hence their own cases. Readers of
+messages are created on first use, because most are never needed."""
 
 
 @cache
 def decoder(message: str) -> Read:
-    """The reader of a message by its name (``apps/v1#Deployment``)."""
+    """Return the reader of a message by its name (``apps/v1#Deployment``)."""
     shape = shape_of(message)
     if shape in _SPECIAL:
         return _SPECIAL[shape]
@@ -139,7 +139,7 @@ def _object(message: str, fields: tuple[MessageField, ...]) -> Read:
 
 
 def _entries(field: MessageField) -> Iterator[tuple[int, Entry]]:
-    """The tags a field may come with, and what to do then."""
+    """Yield the tags that a field may have, and their actions."""
     delimited, keep = field.number << 3 | BYTES, not field.always
     if field.mapped:
         yield delimited, (ABSORBED, field.name, keep, _into_map(field))
@@ -162,7 +162,7 @@ def _entries(field: MessageField) -> Iterator[tuple[int, Entry]]:
 
 
 def _late(type: str) -> Read:
-    """A reader that makes the message's own when the first value comes: most never do."""
+    """Return a reader that compiles the message's reader on first use."""
     if type in SCALARS:
         return _text if type == "string" else _blob
     own: Read | None = None
@@ -204,7 +204,7 @@ def _into_parent(read: Read) -> Absorb:
 
 
 def _into_blob(field: MessageField) -> Absorb:
-    """Bytes: empty and absent are the same to Go's JSON, but where they are always shown."""
+    """Return the reader of bytes: empty and absent are equal in Go's JSON, unless always shown."""
 
     def absorb(result: Object, data: bytes, at: int, end: int, depth: int) -> None:
         if at < end or field.shown:
@@ -239,7 +239,7 @@ def _into_map(field: MessageField) -> Absorb:
 
 
 def _entry(data: bytes, at: int, end: int) -> tuple[str, int, int]:
-    """A map's entry: its key, and where its value is. What is missing is empty."""
+    """Return a map entry's key and the position of its value. Missing parts are empty."""
     key, start, stop = "", at, at
     while at < end:
         tag = data[at]
@@ -292,7 +292,7 @@ def _go_name(name: str) -> str:
 
 
 def _double(data: bytes) -> int | float:
-    """As Go's JSON shows it: a whole number has no decimals."""
+    """Convert a double as Go's JSON shows it: a whole number has no decimals."""
     (value,) = unpack("<d", data.ljust(8, b"\x00"))
     if not isfinite(value):
         raise ProtobufError("json: unsupported value: a number that is not finite")

@@ -1,8 +1,8 @@
-"""Plain values → messages: one writer per message, made when it is first needed.
+"""Protobuf encoder: JSON values to messages, with one compiled writer per message.
 
-Bytes come out as Go writes them: fields by rising number, those that are always written even when
-unset, maps sorted by key. Fields the message does not have are left out. A value that does not fit
-its field raises whatever Python raises; ``envelope`` turns that into a ``MessageError``.
+Called by ``envelope.py``. Bytes are as Go writes them: fields by number, required ones even when
+unset, maps sorted by key. Unknown fields are left out. A value of the wrong type raises a Python
+error, which ``envelope.py`` turns into a ``MessageError``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from instar.kube.protobuf.wire import BYTES, FIXED64, VARINT, sized, tag, text_b
 Write = Callable[[Any, int], bytes]
 """(value, depth) → bytes: a message without its length, or a whole field with its tag."""
 Step = tuple[str, bytes, Write]
-"""A field's JSON name, what is written when it is unset, and its writer."""
+"""A field's JSON name, the bytes for an unset value, and its writer."""
 
 
 @cache
 def encoder(message: str) -> Write:
-    """The writer of a message by its name (``apps/v1#Deployment``)."""
+    """Return the writer of a message by its name (``apps/v1#Deployment``)."""
     shape = shape_of(message)
     if shape in _SPECIAL:
         write = _SPECIAL[shape]
@@ -65,7 +65,8 @@ def _object(fields: tuple[MessageField, ...]) -> Write:
 
 
 def _object_with(inlined: MessageField, fields: tuple[MessageField, ...]) -> Write:
-    """A message within, whose fields are the parent's in JSON, is written of the parent's value."""
+    """Return a writer of a message with an inlined message, which takes its fields from the
+    parent's JSON."""
     before = _object(tuple(field for field in fields if field.number < inlined.number))
     within = _field(inlined)
     after = _object(tuple(field for field in fields if field.number > inlined.number))
@@ -73,7 +74,7 @@ def _object_with(inlined: MessageField, fields: tuple[MessageField, ...]) -> Wri
 
 
 def _unset(field: MessageField) -> bytes:
-    """An always written field without a value: zero, or a message of such fields."""
+    """Return the bytes of an unset required field: zero, or a message of such fields."""
     if field.type in _SCALARS:
         wire, _ = _SCALARS[field.type]
         return tag(field.number, wire) + (bytes(8) if wire == FIXED64 else b"\x00")
@@ -90,7 +91,7 @@ def _unset_message(message: str) -> bytes:
 
 
 def _field(field: MessageField) -> Write:
-    """Tag and value; as often as there are values."""
+    """Return the writer of tag and value, repeated for lists."""
     if field.mapped:
         return _map(field)
     write = _single(field.number, field.type)
@@ -118,7 +119,7 @@ def _text(number: int) -> Write:
 
 
 def _message(number: int, message: str) -> Write:
-    """The message's own writer is made when the first value comes: most never do."""
+    """Return a writer that compiles the message's writer on first use."""
     head = tag(number, BYTES)
     body: Write | None = None
 
@@ -133,7 +134,7 @@ def _message(number: int, message: str) -> Write:
 
 
 def _repeated(write: Write, type: str) -> Write:
-    """A null among the values is a zero one."""
+    """Return a writer of a list; a null item is a zero value."""
     empty: Any = {} if type not in _SCALARS and shape_of(type) is MessageShape.OBJECT else None
 
     def write_all(values: Any, depth: int) -> bytes:
@@ -143,7 +144,7 @@ def _repeated(write: Write, type: str) -> Write:
 
 
 def _map(field: MessageField) -> Write:
-    """Entries of a key and a value, sorted by key."""
+    """Return a writer of map entries, sorted by key."""
     head = tag(field.number, BYTES)
     key, item = _text(1), _single(2, field.type)
 
@@ -160,7 +161,7 @@ def _map(field: MessageField) -> Write:
 
 
 def _schema_or_bool(schema: MessageField) -> Write:
-    """Whether anything goes, and the schema if there is one: then something does."""
+    """Return the writer of ``allows`` and the schema; with a schema ``allows`` is true."""
     within = _message(schema.number, schema.type)
 
     def write(value: Any, depth: int) -> bytes:
@@ -181,7 +182,7 @@ def _schema_or_list(schema: MessageField, items: MessageField) -> Write:
 
 
 def _bytes(value: Any) -> bytes:
-    """Base64; Go's reader passes over line ends."""
+    """Decode base64; like Go, skip line ends."""
     text = value.replace("\n", "").replace("\r", "")
     return sized(a2b_base64(text, strict_mode=True))
 

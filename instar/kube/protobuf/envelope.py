@@ -1,6 +1,7 @@
-"""Whole objects: the envelope that says what kind a message is, lists, and frames of a watch.
+"""Protobuf envelope of whole objects and lists: the ``k8s`` magic and a type-tagged message.
 
-The envelope is four bytes of magic and a message of type, content, and two texts nobody uses.
+Called by ``server/rest`` for request bodies and responses. The envelope is four magic bytes and a
+message of type, content and two unused texts.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ _MISFITS = (
     TypeError,
     ValueError,
 )
-"""What Python raises for a value of the wrong type."""
+"""Python errors for a value of the wrong type."""
 
 
 def has_message(api_version: str, kind: str) -> bool:
-    """Whether objects of this kind can be written and read."""
+    """Return whether objects of this kind have a protobuf form."""
     return message_of(api_version, kind) is not None
 
 
 def encode_object(obj: Object) -> bytes:
-    """The whole object, by its own type. Raises ``UnknownKind`` and ``MessageError``."""
+    """Encode a whole object by its own type. Raises ``UnknownKind`` and ``MessageError``."""
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     return wrapped(api_version, kind, encode_message(api_version, kind, obj))
 
 
 def encode_message(api_version: str, kind: str, obj: Object) -> bytes:
-    """The message alone, as it stands in a list; the object's own type is not looked at."""
+    """Encode the message alone, as in a list; the object's own type is ignored."""
     message = message_of(api_version, kind)
     if message is None:
         raise UnknownKind(api_version, kind)
@@ -59,7 +60,7 @@ def encode_message(api_version: str, kind: str, obj: Object) -> bytes:
 
 
 def encode_list(api_version: str, kind: str, metadata: Object, items: Iterable[bytes]) -> bytes:
-    """A list (``kind`` is the list's) of messages that are encoded already."""
+    """Encode a list (``kind`` is the list's) of encoded messages."""
     content = [_LIST_METADATA, sized(encoder(_LIST_META)(metadata, 0))]
     for item in items:
         content += (_ITEM, sized(item))
@@ -67,13 +68,13 @@ def encode_list(api_version: str, kind: str, metadata: Object, items: Iterable[b
 
 
 def wrapped(api_version: str, kind: str, message: bytes) -> bytes:
-    """A message in its envelope."""
+    """Return a message in its envelope."""
     names = _API_VERSION + sized(text_bytes(api_version)) + _KIND + sized(text_bytes(kind))
     return b"".join((MAGIC, _TYPE_META, sized(names), _RAW, sized(message), _TAIL))
 
 
 def decode_object(body: bytes, api_version: str = "", kind: str = "") -> Object:
-    """The object in an envelope; the arguments are its type if it does not say.
+    """Decode an object in an envelope; the arguments are its type if the envelope has none.
 
     Raises ``EnvelopeError``, ``MessageError`` or ``UnknownKind``.
     """
@@ -84,7 +85,7 @@ def decode_object(body: bytes, api_version: str = "", kind: str = "") -> Object:
 
 
 def decode_message(api_version: str, kind: str, raw: bytes) -> Object:
-    """The content of a message without its envelope."""
+    """Decode a message without envelope."""
     message = message_of(api_version, kind)
     if message is None:
         raise UnknownKind(api_version, kind)
@@ -98,7 +99,7 @@ def decode_message(api_version: str, kind: str, raw: bytes) -> Object:
 
 
 def _opened(body: bytes) -> tuple[str, str, bytes]:
-    """apiVersion and kind as far as they are stated, and the message."""
+    """Return apiVersion and kind, if given, and the message."""
     if not body:
         raise EnvelopeError("empty data")
     if not body.startswith(MAGIC):

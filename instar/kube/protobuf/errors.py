@@ -1,18 +1,18 @@
-"""What can be wrong with bytes that claim to be protobuf."""
+"""Errors of protobuf encoding and decoding."""
 
 from __future__ import annotations
 
 
 class ProtobufError(Exception):
-    """The bytes are no message of the kind they claim to be; ``str()`` is upstream's sentence."""
+    """The bytes are not a valid message of their kind; ``str()`` is upstream's message."""
 
 
 class EnvelopeError(ProtobufError):
-    """Not even the envelope can be read: nobody knows what kind this was to be."""
+    """The envelope is invalid, so the kind is unknown."""
 
 
 class MessageError(ProtobufError):
-    """The envelope names a kind that its bytes do not fit, or an object does not fit its kind."""
+    """The bytes do not fit the kind that the envelope names, or an object does not fit its kind."""
 
     def __init__(self, api_version: str, kind: str, text: str) -> None:
         super().__init__(text)
@@ -25,7 +25,7 @@ class MessageError(ProtobufError):
 
 
 class UnknownKind(Exception):
-    """A kind that has no protobuf form, such as every custom resource."""
+    """The kind has no protobuf form, like every custom resource."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f"{api_version}, Kind={kind}")

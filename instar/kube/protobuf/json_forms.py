@@ -1,6 +1,7 @@
-"""Which messages have a JSON form of their own; what JSON shows for a message that is unset.
+"""Table of protobuf messages with a special JSON form, and the JSON of unset messages.
 
-The only place that knows types by name. All others are objects with the fields of their table.
+Used by the protobuf codec and ``kube/typed``. All messages that are not listed here are objects
+with the fields of their table.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from instar.kube.facts.messages import MessageField, fields_of
 
 LIMIT = 200
-"""Messages within messages. Only schemas of CRDs can nest without end."""
+"""Maximum nesting of messages. Only schemas of CRDs can nest without limit."""
 TOO_DEEP = "exceeded max depth"
 SCALARS = frozenset({"string", "bytes", "bool", "int32", "int64", "double"})
 
@@ -28,7 +29,7 @@ class MessageShape(Enum):
     QUANTITY = auto()
     INT_OR_STRING = auto()
     RAW = auto()
-    """Any JSON value, carried as its text."""
+    """Any JSON value, encoded as its text."""
     SCHEMA_OR_BOOL = auto()
     SCHEMA_OR_LIST = auto()
     """A schema, or a list of schemas or texts."""
@@ -69,7 +70,7 @@ def shape_of(message: str) -> MessageShape:
 
 
 def unset_value(field: MessageField) -> Any:
-    """What JSON shows for a field that is shown although it is unset; not to be changed."""
+    """Return what JSON shows for an unset field that is always shown; must not be changed."""
     if not field.always or field.repeated or field.mapped:
         return None
     if field.type in SCALARS:
@@ -80,7 +81,7 @@ def unset_value(field: MessageField) -> Any:
 
 @cache
 def unset_object(message: str) -> dict[str, Any]:
-    """The JSON of a message without a byte."""
+    """Return the JSON of an empty message."""
     shown: dict[str, Any] = {}
     for field in fields_of(message):
         if not field.name:

@@ -1,7 +1,7 @@
-"""Types whose JSON form is code in Go: moments, quantities, numbers or names, raw JSON.
+"""Codecs of protobuf types with a custom JSON form: times, quantities, int-or-string, raw JSON.
 
-Each has a writer (JSON value → the message's bytes) and a reader (bytes → JSON value, None when it
-stands for nothing). Knows no kind.
+Called by ``decoding.py`` and ``encoding.py``. Each type has a writer (JSON value → message bytes)
+and a reader (bytes → JSON value, None when it stands for nothing).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _SECOND, _MICROSECOND = timedelta(seconds=1), timedelta(microseconds=1)
 _NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 _SMALL = 64
 _MANY_BRACKETS = 200
-"""A text with more of them may nest too deep to be written again; most have fewer."""
+"""A text with more brackets may be too deep to be encoded again; most have fewer."""
 _FIRST, _SECOND_FIELD = tag(1, VARINT), tag(2, VARINT)
 _TEXT_1, _TEXT_3 = tag(1, BYTES), tag(3, BYTES)
 
 
 def parts(data: bytes) -> dict[int, int | bytes]:
-    """The fields of a small message by number; of one that comes twice, the last."""
+    """Return the fields of a small message by number; the last one if repeated."""
     found: dict[int, int | bytes] = {}
     at, end = 0, len(data)
     while at < end:
@@ -73,7 +73,7 @@ def _text(value: int | bytes | None) -> str:
 
 @lru_cache(maxsize=1024)
 def write_time(text: str) -> bytes:
-    """Whole seconds, as upstream's JSON has them."""
+    """Encode whole seconds, as upstream's JSON has them."""
     moment = _moment(text)
     if moment == _NO_TIME:
         return b""
@@ -97,7 +97,7 @@ def _moment(text: str) -> datetime:
 
 
 def _remembered(read: Callable[[bytes], T]) -> Callable[[bytes, int, int, int], T]:
-    """The same few values come again and again; only small ones are worth their place."""
+    """Cache a reader's results for small values, because the same few occur often."""
     known = lru_cache(maxsize=1024)(read)
 
     def reader(data: bytes, at: int, end: int, depth: int) -> T:
@@ -143,7 +143,7 @@ def read_quantity(data: bytes) -> str:
 
 
 def write_int_or_string(value: Any) -> bytes:
-    """All three parts are always there: which it is, the number, the text."""
+    """Encode type, number and text, which are all always present."""
     if isinstance(value, str):
         return b"\x08\x01\x10\x00" + _TEXT_3 + sized(text_bytes(value))
     return b"\x08\x00\x10" + varint(value) + b"\x1a\x00"
@@ -156,7 +156,7 @@ def read_int_or_string(data: bytes) -> int | str:
 
 
 def write_raw(value: Any) -> bytes:
-    """JSON within a message: RawExtension, FieldsV1, and the values of a CRD's schemas."""
+    """Encode JSON within a message: RawExtension, FieldsV1, and the values of a CRD's schemas."""
     return b"" if value is None else _TEXT_1 + sized(orjson.dumps(value))
 
 

@@ -1,4 +1,7 @@
-"""Frames of a watch: a length, then an event without an envelope whose object has one."""
+"""Protobuf watch frames: a length and an event without envelope that holds an object with one.
+
+Called by ``server/rest/watch_stream.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ _TYPE, _OBJECT, _RAW = tag(1, BYTES), tag(2, BYTES), tag(1, BYTES)
 
 
 def watch_frame(event: str, obj: bytes) -> bytes:
-    """``event`` is ``ADDED`` and so on, ``obj`` an object in its envelope."""
+    """Encode a frame; ``event`` is ``ADDED`` and so on, ``obj`` an object in its envelope."""
     body = _TYPE + sized(text_bytes(event)) + _OBJECT + sized(_RAW + sized(obj))
     return len(body).to_bytes(_LENGTH, "big") + body
 
 
 def decode_frame(frame: bytes) -> Object:
-    """The event in a frame without its length: ``type`` and ``object``.
+    """Decode a frame without its length into ``type`` and ``object``.
 
     Raises what ``decode_object`` raises.
     """
@@ -40,7 +43,7 @@ def _delimited(data: bytes) -> dict[int, bytes]:
 
 
 def frames(stream: bytes) -> Iterator[bytes]:
-    """Whole frames of a stream, without their lengths; what is cut off at its end is left."""
+    """Yield the complete frames of a stream, without their lengths."""
     at = 0
     while len(stream) - at >= _LENGTH:
         start = at + _LENGTH

@@ -1,4 +1,7 @@
-"""The wire format of protobuf: varints, tags, lengths. Knows no message."""
+"""Protobuf wire format primitives: varints, tags, lengths.
+
+Used by the Kubernetes codec, the OpenAPI v2 encoder and the etcd client.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _SIGN64, _WRAP64 = 1 << 63, 1 << 64
 _ONE_BYTE = [bytes((value,)) for value in range(0x80)]
 
 GO_TEXT = "instar-go-text"
-"""The error handler for texts that are not UTF-8: each bad byte becomes U+FFFD, as Go has it."""
+"""Error handler for texts that are not UTF-8: each bad byte becomes U+FFFD, as in Go."""
 
 
 def _replace_one(error: UnicodeError) -> tuple[str, int]:
@@ -29,7 +32,7 @@ codecs.register_error(GO_TEXT, _replace_one)
 
 
 def varint(value: int) -> bytes:
-    """Negative numbers take ten bytes."""
+    """Encode a varint; negative numbers take ten bytes."""
     if 0 <= value < 0x80:
         return _ONE_BYTE[value]
     value &= _MASK
@@ -50,7 +53,7 @@ def sized(body: bytes) -> bytes:
 
 
 def text_bytes(text: str) -> bytes:
-    """Half a surrogate pair becomes U+FFFD, as where Go reads JSON."""
+    """Encode UTF-8; half a surrogate pair becomes U+FFFD, as when Go reads JSON."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -58,7 +61,7 @@ def text_bytes(text: str) -> bytes:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """(unsigned value, where it ends). ``IndexError`` beyond the end of the data."""
+    """Return (unsigned value, end position). Raises ``IndexError`` beyond the end of the data."""
     byte = data[at]
     at += 1
     if byte < 0x80:
@@ -75,7 +78,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_size(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """A length → (where the content begins, where it ends), within ``end``."""
+    """Read a length; return (start, end) of the content, within ``end``."""
     size = data[at]
     at += 1
     if size > 0x7F:
@@ -97,7 +100,8 @@ def int64(value: int) -> int:
 
 
 def skip(data: bytes, at: int, end: int, tag: int) -> int:
-    """The end of a field nobody knows; ``at`` is behind its tag. Groups are skipped whole."""
+    """Return the end of an unknown field; ``at`` is behind its tag. Groups are skipped as a
+    whole."""
     depth = 0
     while True:
         wire = tag & 7
@@ -123,7 +127,7 @@ def skip(data: bytes, at: int, end: int, tag: int) -> int:
 def unknown_field(
     data: bytes, at: int, end: int, tag: int, known: dict[int, str], name: str
 ) -> int:
-    """What a reader does with a tag it has no use for: skip it, or refuse the message.
+    """Skip a field with an unexpected tag, or raise.
 
     ``known`` maps field numbers to names: such a field has the wrong wire type here.
     """

@@ -1,5 +1,4 @@
-"""Objects of built-in kinds as Go reads and shows them: types checked, unknown fields told,
-quantities and times in the one form they are kept in.
+"""Typed decoding of built-in objects as Go does it: type errors, unknown fields, canonical values.
 
-Driven by the tables of ``facts/``. Knows no rule of any kind.
+Driven by the tables of ``kube/facts``; the validation rules are in ``kube/builtin_rules``.
 """

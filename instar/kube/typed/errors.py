@@ -1,4 +1,7 @@
-"""Where a value stands in a document, and Go's words for one that does not fit there."""
+"""Decoding errors of typed objects with Go's messages, and the position they refer to.
+
+Used by ``reading.py`` and ``scalars.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,20 @@ from typing import Any, TypeAlias
 from instar.kube.api.encoding.go_json_errors import go_type
 
 Place: TypeAlias = tuple[Any, ...]
-"""(place above, name, Go struct that has the field) for a member, None for the struct where a map's
-key is meant; (place above, position) in a list; (None, "") for the document."""
+"""(parent, name, Go struct that has the field) for a member, with None as struct for a map key;
+(parent, position) in a list; (None, "") for the document."""
 
 
 class TypedError(ValueError):
-    """The document does not fit its kind; ``str()`` is Go's sentence."""
+    """The document does not fit its kind; ``str()`` is Go's message."""
 
     restored = ""
-    """What Go says of the same where the document is no text any more but values, as after a
-    strategic merge."""
+    """Go's message for the same error if the document consists of values instead of text, as
+    after a strategic merge."""
 
 
 def misfit(value: Any, place: Place, wanted: str, shown: str = "") -> TypedError:
-    """``shown`` is the number itself, where Go names it."""
+    """Return the error; ``shown`` is the number itself, where Go names it."""
     found = f"{go_type(value)} {shown}".rstrip()
     names, struct = _names(place)
     if names:
@@ -48,7 +51,8 @@ _REFLECTED = {dict: "map", list: "slice", bool: "bool", int: "int64", float: "fl
 
 
 def _names(place: Place) -> tuple[list[str], str]:
-    """The members on the way, without positions and keys; the struct of the last one."""
+    """Return the field names on the path, without positions and keys, and the struct of the last
+    one."""
     names: list[str] = []
     struct = ""
     while place[0] is not None:
@@ -60,7 +64,7 @@ def _names(place: Place) -> tuple[list[str], str]:
 
 
 def unknown_path(place: Place, name: str) -> str:
-    """``spec.containers[0].name``."""
+    """Return the path of an unknown field: ``spec.containers[0].name``."""
     parts = [name]
     while place[0] is not None:
         parts.append(f"[{place[1]}]" if len(place) == 2 else str(place[1]))

@@ -1,7 +1,8 @@
-"""A JSON document → the object Go would make of it: one reader per message, made at first need.
+"""Typed decoder of built-in objects: one compiled reader per message of ``kube/facts``.
 
-What comes out is what Go's JSON shows: empty values are left out unless the type always shows
-them, null is the same as nothing. Readers nest as deep as the types do, which is bounded.
+Called by ``server/rest/bodies.py`` and the built-in kinds' strategies. The result is what Go's JSON
+shows: empty values are left out unless the type always shows them; null counts as absent. Readers
+nest as deep as the types do, which is bounded.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ _TYPE_META = ("apiVersion", "kind")
 
 
 def read_object(obj: Object, api_version: str, kind: str) -> list[str]:
-    """Make ``obj`` (in place) what Go would make of it; answers the paths of unknown fields.
+    """Decode ``obj`` in place; return the paths of unknown fields.
 
-    ``metadata`` is not looked at: it is everybody's. Raises ``TypedError`` with Go's sentence.
+    ``metadata`` is not changed: ``kube/schema/metadata`` decodes it. Raises ``TypedError`` with
+    Go's message.
     """
     message = message_of(api_version, kind)
     assert message is not None, f"{api_version} {kind} is no built-in kind"
@@ -45,7 +47,7 @@ def read_object(obj: Object, api_version: str, kind: str) -> list[str]:
 
 
 def zero_object(api_version: str, kind: str) -> Object:
-    """What an object of the kind shows when nothing is set. Not to be changed."""
+    """Return what an object of the kind shows when nothing is set. Must not be changed."""
     message = message_of(api_version, kind)
     return {} if message is None else unset_object(message)
 
@@ -93,10 +95,10 @@ def _struct(message: str) -> Read:
 
 
 def _entries(message: str) -> dict[str, tuple[Read, bool, bool]]:
-    """JSON name → its reader, whether an empty value is dropped, whether it is shown unset."""
+    """Return JSON name → reader, whether an empty value is dropped, whether it is shown unset."""
     found: dict[str, tuple[Read, bool, bool]] = {}
     if message_of(*message.split("#")) == message:
-        # An object within an object says what it is, though the outer type knows.
+        # An embedded object states its type, though the outer type implies it.
         found |= dict.fromkeys(_TYPE_META, (SCALAR_READERS["string"], True, False))
     for field in fields_of(message):
         if not field.name:
@@ -107,7 +109,7 @@ def _entries(message: str) -> dict[str, tuple[Read, bool, bool]]:
 
 
 def _drops_empty(field: MessageField) -> bool:
-    """Go's omitempty: empty lists and maps always, zero scalars where there is no pointer."""
+    """Return Go's omitempty: empty lists and maps always, zero scalars unless a pointer."""
     if field.shown:
         return False
     if field.repeated or field.mapped:
@@ -139,7 +141,7 @@ def _reader_of(field: MessageField) -> Read:
 
 
 def _of_null(field: MessageField) -> Any:
-    """What a null among several is in Go: the zero of their type."""
+    """Return what a null list item or map value is in Go: the zero value of its type."""
     if field.type == "bytes":
         return ""
     if field.type not in SCALARS and shape_of(field.type) is MessageShape.LIST:
@@ -148,7 +150,7 @@ def _of_null(field: MessageField) -> Any:
 
 
 def _late(message: str) -> Read:
-    """A reader that makes the message's own when the first value comes: most never do."""
+    """Return a reader that compiles the message's reader on first use."""
     own: Read | None = None
 
     def read(value: Any, place: Place, unknown: list[str]) -> Any:
@@ -193,7 +195,7 @@ def _map_of(read_item: Read, name: str, field: MessageField) -> Read:
 
 @cache
 def go_type(type: str) -> str:
-    """``v1.Container`` for ``v1#Container``; scalars as Go calls them."""
+    """Return ``v1.Container`` for ``v1#Container``; scalars as Go names them."""
     if type in SCALARS:
         return {"bytes": "[]uint8", "double": "float64"}.get(type, type)
     block, _, name = type.partition("#")

@@ -1,4 +1,7 @@
-"""Readers of values without fields: numbers, texts, bytes, moments, quantities, raw JSON."""
+"""Typed decoders of scalars: numbers, texts, bytes, times, quantities, raw JSON.
+
+Called by ``reading.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from instar.kube.schema.metadata.types import MetaError, canonical_time
 from instar.kube.typed.errors import Place, TypedError, misfit
 
 Read = Callable[[Any, Place, list[str]], Any]
-"""(value, where it stands, unknown paths found so far) → the value as it is kept."""
+"""(value, position, unknown paths found so far) → the value as it is stored."""
 
 _INT32, _INT64 = 1 << 31, 1 << 63
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
@@ -58,7 +61,7 @@ def _double(value: Any, place: Place, unknown: list[str]) -> int | float:
 
 
 def _bytes(value: Any, place: Place, unknown: list[str]) -> str:
-    """Standard base64; line breaks in it are skipped, and it is kept without them."""
+    """Decode standard base64; line breaks are dropped."""
     if type(value) is not str:
         raise misfit(value, place, "[]uint8")
     text = value.encode().replace(b"\n", b"").replace(b"\r", b"")
@@ -97,7 +100,7 @@ def _micro_time(value: Any, place: Place, unknown: list[str]) -> Any:
 
 
 def _micro_sentence(value: str) -> str:
-    """Go's complaint: the part of the layout it came to, and what stood there."""
+    """Return Go's message: the part of the layout that failed, and the text there."""
     layout = (
         (r"\d{4}", "2006"), ("-", "-"), (r"\d{2}", "01"), ("-", "-"), (r"\d{2}", "02"), ("T", "T"),
         (r"\d{2}", "15"), (":", ":"), (r"\d{2}", "04"), (":", ":"), (r"\d{2}", "05"),

@@ -1,4 +1,4 @@
-"""From classes to shapes: pydantic models, dataclasses, typed dicts and msgspec structs.
+"""Reads Python classes into shapes: pydantic models, dataclasses, typed dicts, msgspec structs.
 
-Libraries are recognised by what their classes have; none is imported.
+Libraries are recognised by attributes of their classes and not imported.
 """

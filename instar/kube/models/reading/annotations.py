@@ -1,4 +1,7 @@
-"""An annotation as the shape of what it allows."""
+"""Converts type annotations of a class to shapes.
+
+Called by ``roots.py``.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ class Reader:
         shape = self.shape(field.annotation, where)
         marked = shape.nullable and _says_nullable(field.annotation)
         if not field.required and field.default is None and not typing.is_typeddict(cls):
-            # ``X | None = None`` is how Python says that something may be left out.
+            # ``X | None = None`` is Python's form of an optional field.
             shape = replace(shape, nullable=marked)
         for item in field.carried:
             shape = _carrying(shape, item)
@@ -153,7 +156,7 @@ def _literal(values: Iterable[Any], where: str) -> ModelShape:
 
 
 def _says_nullable(annotation: Any) -> bool:
-    """Spelled out, not by ``None`` alone."""
+    """Return whether nullable is stated explicitly, not only by ``None``."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return any(map(_says_nullable, typing.get_args(annotation)))
     if typing.get_origin(annotation) is not typing.Annotated:
@@ -162,7 +165,7 @@ def _says_nullable(annotation: Any) -> bool:
 
 
 def _carrying(shape: ModelShape, item: Any) -> ModelShape:
-    """The shape with what an object inside ``Annotated`` says, whoever made it."""
+    """Return the shape with the keywords of an object inside ``Annotated``, of any library."""
     for each in getattr(item, "metadata", None) or ():
         shape = _carrying(shape, each)
     keywords = {**shape.keywords, **keywords_of(shape.kind, item), **extra_of(item)}
@@ -173,7 +176,7 @@ def _carrying(shape: ModelShape, item: Any) -> ModelShape:
 
 
 def extra_of(item: Any) -> Mapping[str, Any]:
-    """Keywords as a library of models carries them."""
+    """Return the keywords that a library's field object carries."""
     if isinstance(item, Mapping):
         return item
     for name in ("keywords", "json_schema_extra", "extra_json_schema"):

@@ -1,4 +1,7 @@
-"""What the source of a class says in words: its docstring and those under its fields."""
+"""Descriptions from source code: a class's docstring and the strings below its fields.
+
+Called by ``annotations.py`` and ``roots.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ class Words(NamedTuple):
 
 
 def words_of(cls: type[Any]) -> Words:
-    """Nothing, where there is no source to read."""
+    """Return the descriptions; empty if the source is not available."""
     return _module_words(cls.__module__).get(cls.__qualname__) or Words("", {})
 
 

@@ -1,4 +1,7 @@
-"""The fields of a class, whichever library it is of."""
+"""Reads the fields of a model class of any supported library.
+
+Called by ``annotations.py`` and ``roots.py``.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ from instar.kube.models.shapes import PRESERVE
 class ModelField(NamedTuple):
     attribute: str
     name: str
-    """As the object has it."""
+    """The name in the object."""
     annotation: Any
     required: bool
     default: Any = None
-    """A JSON value; ``None`` is no default."""
+    """A JSON value; ``None`` means no default."""
     carried: tuple[Any, ...] = ()
-    """What says more about it, besides its annotation."""
+    """Metadata objects besides the annotation."""
 
 
 def is_model(cls: Any) -> bool:
@@ -48,7 +51,7 @@ def fields_of(cls: type[Any]) -> list[ModelField]:
 
 
 def class_keywords(cls: type[Any]) -> Object:
-    """What the class says about the object as a whole."""
+    """Return the schema keywords of the object as a whole."""
     config = getattr(cls, "model_config", None)
     if isinstance(config, Mapping):
         extra = config.get("json_schema_extra")
@@ -58,12 +61,12 @@ def class_keywords(cls: type[Any]) -> Object:
 
 
 def crd_words(cls: type[Any]) -> Object:
-    """``__crd__``: what the class says about its CRD."""
+    """Return ``__crd__``: what the class says about its CRD."""
     return dict(_beside(cls, "__crd__"))
 
 
 def _beside(cls: type[Any], name: str) -> Mapping[str, Any]:
-    """In the class, or in its module under the name of the class."""
+    """Return an attribute of the class, or of its module under the name of the class."""
     own = getattr(cls, name, None)
     if own is None:
         module = getattr(sys.modules.get(cls.__module__), name, None)
@@ -134,7 +137,7 @@ def _struct(cls: Any, hints: Mapping[str, Any]) -> Iterator[ModelField]:
 
 
 def json_value(value: Any) -> Any:
-    """A default as JSON has it."""
+    """Return a default as JSON."""
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -151,7 +154,7 @@ def json_value(value: Any) -> Any:
 
 
 def _model_value(value: Any) -> Object:
-    """Only what was given: the rest is what the class's own defaults say."""
+    """Return only the values that were set; the class's own defaults give the rest."""
     if hasattr(value, "model_dump"):
         dumped = value.model_dump(mode="json", by_alias=True, exclude_unset=True)
         return dict(dumped)

@@ -1,4 +1,7 @@
-"""A class as a whole object: its frame apart from what its schema says."""
+"""Reads a class as a whole custom resource: its shape and its ``__crd__``.
+
+Called by ``instar crd`` (``cli/commands/crd.py``).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from instar.kube.models.shapes import FRAME, Frame, ModelShape, ShapeKind
 
 
 def root_of(cls: Any) -> tuple[ModelShape, Object]:
-    """The shape of the objects of a class, and its ``__crd__``."""
+    """Return the shape of a class's objects, and its ``__crd__``."""
     if not is_model(cls):
         name = getattr(cls, "__name__", None) or type(cls).__name__
         raise ModelError(
@@ -45,12 +48,12 @@ def _api_version(crd: Object, version: str) -> str:
 
 
 def _kind(name: str, version: str) -> str:
-    """``WidgetV1`` of version v1 is a Widget."""
+    """Return the kind: ``WidgetV1`` of version v1 is a Widget."""
     return name.removesuffix(version.title()) if version else name
 
 
 def _metadata(framing: dict[str, Any]) -> Object:
-    """Only what is said about ``metadata`` as such; what is in there, the server knows."""
+    """Return the keywords of ``metadata`` itself; the server defines its content."""
     field = framing.get("metadata")
     if field is None:
         return {}

@@ -1,1 +1,2 @@
-"""The four ways to write a class down, one file each; ``writing.py`` is what they share."""
+"""Writers of generated classes in four styles (pydantic, msgspec, dataclass, typed dict);
+``writing.py`` has the base class."""

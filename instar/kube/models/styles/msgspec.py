@@ -1,4 +1,7 @@
-"""Msgspec structs: bounds as ``Meta`` knows them, the rest as extra schema."""
+"""Writes msgspec structs: bounds as ``Meta`` arguments, other keywords as extra schema.
+
+Called by ``kube/models/modules.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from instar.kube.models.styles.writing import MemberSource, or_none, statement
 
 
 class Msgspec(Dataclass):
-    """Like a dataclass, what is not set is ``None``, and is left out when it is written."""
+    """Like a dataclass: an unset field is ``None`` and is left out when encoded."""
 
     needs: ClassVar[Mapping[str, str]] = dict.fromkeys(("Meta", "Struct", "field"), "msgspec")
 
@@ -29,7 +32,8 @@ class Msgspec(Dataclass):
         return call(self.use("Meta"), arguments)
 
     def perhaps(self, kind: Expr, shape: ModelShape, keywords: Object, absent: bool) -> Expr:
-        """Bounds are of the type alone: msgspec refuses those of ``list[…] | None``."""
+        """Return the annotated type; bounds apply to the type alone, because msgspec rejects
+        them on ``list[…] | None``."""
         kind = self.annotated(kind, shape, keywords)
         return or_none(kind) if absent else kind
 
@@ -40,7 +44,7 @@ class Msgspec(Dataclass):
     def frame(self, frame: Frame) -> list[str]:
         lines: list[str] = []
         for name, (kind, value) in self.literal_frame(frame).items():
-            # A factory, as a plain default would be left out when the object is written.
+            # A factory, because a plain default would be left out when the object is encoded.
             made = call(self.use("field"), {"default_factory": f"lambda: {value}"})
             lines += statement(name, kind, made)
         return [*lines, *statement("metadata", self.metadata(frame))]

@@ -1,4 +1,8 @@
-"""Dataclasses and typed dicts: no library, keywords as a ``Schema`` inside ``Annotated``."""
+"""Writes dataclasses and typed dicts without a library: keywords as ``Schema`` inside
+``Annotated``.
+
+Called by ``kube/models/modules.py``.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +56,13 @@ class Plain(Style):
 
 
 class Dataclass(Plain):
-    """What is not set is ``None``: a default is the server's to fill in."""
+    """An unset field is ``None``; the server applies defaults."""
 
     needs: ClassVar[Mapping[str, str]] = dict.fromkeys(("dataclass", "field"), "dataclasses")
 
     @staticmethod
     def shaped(shape: ModelShape) -> ModelShape:
-        """An object that keeps unknown fields is a dict here: a class would drop them."""
+        """Make an object that preserves unknown fields a dict, because a class would drop them."""
         members = shape.members
         if members is None or members.frame is None:
             return _freed(shape)
@@ -89,7 +93,7 @@ class Dataclass(Plain):
         return statement(place.attribute, kind, value)
 
     def optional(self, named: NamedClass, place: MemberSource) -> tuple[Expr, Expr | None]:
-        """The annotation and the default of a field."""
+        """Return the annotation and the default of a field."""
         kind, keywords = self.formatted(place.shape, dict(place.shape.keywords))
         kind = self.short(kind, named, place)
         if place.shape.nullable and not place.required:
@@ -99,12 +103,13 @@ class Dataclass(Plain):
         return kind, None if place.required else "None"
 
     def perhaps(self, kind: Expr, shape: ModelShape, keywords: Object, absent: bool) -> Expr:
-        """The type with its keywords, and with ``None`` where it may be."""
+        """Return the type with its keywords, and with ``None`` where it is allowed."""
         return self.annotated(or_none(kind) if absent else kind, shape, keywords)
 
 
 class TypedDicts(Plain):
-    """Names are free, so nothing has an alias; what no class body can say is said by a base."""
+    """Keys may have any name, so there are no aliases; names invalid in a class body go into a
+    base."""
 
     def __init__(self, naming: ModelNaming, crd: Mapping[str, Object]) -> None:
         super().__init__(naming, crd)
@@ -140,7 +145,7 @@ class TypedDicts(Plain):
         return []
 
     def module_end(self) -> list[str]:
-        """A typed dict has no attributes: what others keep in the class stands beside it."""
+        """Return the attributes of all classes, which a typed dict cannot have itself."""
         kind = f": dict[str, dict[str, {self.use('Any')}]] = " if self._schemas or self.crd else ""
         found = (("__schema__", self._schemas), ("__crd__", self.crd))
         return [laid(Join((f"{name}{kind}", literal(value)))) for name, value in found if value]
@@ -178,7 +183,7 @@ def _freed(shape: ModelShape) -> ModelShape:
 
 
 def _is_odd(place: MemberSource) -> bool:
-    """No name that the body of a class can have."""
+    """Return whether the name is invalid in a class body."""
     legal = place.name.isidentifier() and not keyword.iskeyword(place.name)
     return not legal or place.name.startswith("__")
 

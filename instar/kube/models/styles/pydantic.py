@@ -1,4 +1,8 @@
-"""Pydantic models: bounds and defaults as ``Field`` knows them, the rest as extra schema."""
+"""Writes pydantic models: bounds and defaults as ``Field`` arguments, other keywords as extra
+schema.
+
+Called by ``kube/models/modules.py``.
+"""
 
 from __future__ import annotations
 
@@ -89,13 +93,13 @@ class Pydantic(Style):
         return statement(place.attribute, kind, call(self.use("Field"), arguments))
 
     def _default(self, shape: ModelShape, value: object) -> dict[str, Expr]:
-        """What can be changed is made anew each time."""
+        """Return the default; mutable values use a factory."""
         if isinstance(value, dict | list):
             return {"default_factory": Join(("lambda: ", self._made(shape, value)))}
         return {"default": literal(value)}
 
     def _made(self, shape: ModelShape, value: object) -> Expr:
-        """A value with models where the type has them."""
+        """Return a value, with model instances where the type has models."""
         if shape.kind is ShapeKind.CLASS and isinstance(value, dict):
             name = self.naming.name(shape)
             return LayoutGroup(f"{name}.model_validate(", (literal(value),), ")")

@@ -1,4 +1,7 @@
-"""What the styles share: types as text, what a module imports, and the order of its parts."""
+"""Base class of the styles: types as text, imports, and the order of a module's parts.
+
+Subclassed by the other modules of this package.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ FORMATS = {
     ("string", "date"): "Date",
     ("string", "byte"): "Base64",
 }
-"""Common formats have a name, so that they do not have to be spelled at each field."""
+"""Names of common formats, so that they are not repeated at each field."""
 OBJECT_META = "ObjectMeta"
 _SCALARS = {
     ShapeKind.STRING: "str",
@@ -42,8 +45,8 @@ _SCALARS = {
     ShapeKind.BOOLEAN: "bool",
     ShapeKind.INT_OR_STRING: "int | str",
 }
-_ROOM = 70
-"""What a type may take of a line."""
+_MAX_TYPE_WIDTH = 70
+"""Maximum width of a type on one line."""
 _TYPE_WORDS = frozenset({"str", "int", "float", "bool", "list", "dict", "field"})
 
 
@@ -59,55 +62,55 @@ class MemberSource:
 
 
 class Style(ABC):
-    """Writes the classes of one module; remembers what the module must import."""
+    """Writes the classes of one module and collects its imports."""
 
     needs: ClassVar[Mapping[str, str]] = {}
-    """Words of the style and the modules they come from."""
+    """Names that the style uses, and the modules they come from."""
     prelude: ClassVar[str] = ""
-    """A class that the module needs if it says anything beyond types."""
+    """Source of a helper class, if the module has more than types."""
     taken: ClassVar[frozenset[str]] = frozenset()
     """Attributes that a field must not hide."""
     barred: ClassVar[str] = ""
-    """How no attribute may begin."""
+    """Prefix that no attribute may have."""
 
     def __init__(self, naming: ModelNaming, crd: Mapping[str, Object]) -> None:
         self.naming = naming
         self.crd = crd
-        """By root class: what ``__crd__`` shall say."""
+        """By root class: the content of ``__crd__``."""
         self.imports: dict[str, set[str]] = {}
         self.aliases: dict[str, Expr] = {}
         self.formats: set[str] = set()
-        """Aliases that stand at the top."""
+        """Aliases at the top of the module."""
         self.pending: list[str] = []
         """Aliases of the class that is being written."""
         self.needs_prelude = False
 
     @staticmethod
     def shaped(shape: ModelShape) -> ModelShape:
-        """The shape as far as this style can say it."""
+        """Return the shape as far as this style can express it."""
         return shape
 
     @abstractmethod
     def carrier(self, shape: ModelShape, keywords: Object) -> Expr | None:
-        """Keywords as an annotation carries them."""
+        """Return the expression by which an annotation carries keywords."""
 
     @abstractmethod
     def head(self, named: NamedClass) -> list[str]:
-        """The lines that open the class."""
+        """Return the lines that open the class."""
 
     def config(self, named: NamedClass, places: list[MemberSource]) -> list[str]:
-        """What stands before the fields."""
+        """Return the lines before the fields."""
         return []
 
     @abstractmethod
     def frame(self, frame: Frame) -> list[str]:
-        """``apiVersion``, ``kind`` and ``metadata`` of a root object."""
+        """Return ``apiVersion``, ``kind`` and ``metadata`` of a root object."""
 
     @abstractmethod
     def field(self, named: NamedClass, place: MemberSource) -> list[str]: ...
 
     def tail(self, named: NamedClass) -> list[str]:
-        """What stands after the fields."""
+        """Return the lines after the fields."""
         if named.name not in self.crd:
             return []
         return ["", *class_variable(self, "__crd__", self.crd[named.name])]
@@ -135,7 +138,7 @@ class Style(ABC):
         return laid(Join((f"{name} = ", self.aliases[name])))
 
     def module_end(self) -> list[str]:
-        """Statements after the last class."""
+        """Return the statements after the last class."""
         return []
 
     def use(self, word: str) -> str:
@@ -143,10 +146,10 @@ class Style(ABC):
         self.imports.setdefault(source, set()).add(word)
         return word
 
-    # types
+    # Types
 
     def bare(self, shape: ModelShape) -> Expr:
-        """The type without ``None`` and without keywords."""
+        """Return the type without ``None`` and without keywords."""
         if shape.enum:
             return subscript(self.use("Literal"), *(_value(each) for each in shape.enum))
         if shape.kind is ShapeKind.LIST and shape.item is not None:
@@ -160,7 +163,7 @@ class Style(ABC):
         return _SCALARS.get(shape.kind) or self.use("Any")
 
     def formatted(self, shape: ModelShape, keywords: Object) -> tuple[Expr, Object]:
-        """The type, and the keywords that it does not say already."""
+        """Return the type, and the keywords that it does not express."""
         name = FORMATS.get((shape.kind.value, str(keywords.get("format"))))
         if name is None or shape.enum:
             return self.bare(shape), keywords
@@ -170,7 +173,7 @@ class Style(ABC):
         return name, rest
 
     def inner(self, shape: ModelShape) -> Expr:
-        """The type of a list's or map's items, with all they carry."""
+        """Return the type of a list's or map's items, with their keywords."""
         keywords = dict(shape.keywords)
         doc = self.own_doc(shape)
         if doc:
@@ -187,8 +190,10 @@ class Style(ABC):
         return subscript(self.use("Annotated"), kind, carried)
 
     def short(self, kind: Expr, named: NamedClass, place: MemberSource) -> Expr:
-        """A type that would fill its line gets a name of its own, just before the class."""
-        if len(flat(kind)) <= _ROOM or not (place.shape.enum or "Annotated[" in flat(kind)):
+        """Give a type that would fill its line an alias before the class."""
+        if len(flat(kind)) <= _MAX_TYPE_WIDTH or not (
+            place.shape.enum or "Annotated[" in flat(kind)
+        ):
             return kind
         used = {each.name for each in self.naming.classes()} | set(self.aliases)
         name = named.name + "".join(split_words(place.name))
@@ -198,7 +203,7 @@ class Style(ABC):
         self.pending.append(name)
         return name
 
-    # members
+    # Members
 
     def places(self, named: NamedClass) -> list[MemberSource]:
         members = named.shape.members
@@ -212,13 +217,13 @@ class Style(ABC):
         return MemberSource(attribute, member.name, member.shape, member.required, doc)
 
     def own_doc(self, shape: ModelShape) -> str:
-        """Words of the place that its class does not say already."""
+        """Return the field's description, unless its class has the same."""
         if shape.kind is ShapeKind.CLASS and self.naming.doc(shape) == shape.doc:
             return ""
         return shape.doc
 
     def literal_frame(self, frame: Frame) -> dict[str, tuple[Expr, str]]:
-        """``apiVersion`` and ``kind``: the type, and the only value."""
+        """Return the type and the only value of ``apiVersion`` and ``kind``."""
         values = {"apiVersion": text(frame.api_version), "kind": text(frame.kind)}
         return {
             name: (subscript(self.use("Literal"), value), value) for name, value in values.items()
@@ -235,7 +240,7 @@ def or_none(kind: Expr) -> Expr:
 
 
 def statement(target: str, kind: Expr, value: Expr | None = None) -> list[str]:
-    """``target: kind = value``, in the body of a class."""
+    """Return ``target: kind = value``, in the body of a class."""
     parts: tuple[Expr, ...] = (f"{target}: ", kind)
     if value is not None:
         parts = (*parts, " = ", value)
