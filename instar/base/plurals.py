@@ -1,4 +1,7 @@
-"""Counts with singular or plural nouns, for messages and reports of the tools."""
+"""Counts with singular or plural nouns, for messages and reports.
+
+Called by the CLI commands and the tools' report renderers.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """LRU cache bounded by the total weight of its entries instead of their number.
 
-For results that a client can make large (schemas, expressions, pages), where the entry count of
-functools.lru_cache would be no bound. Threads may share it.
+Used for results that a client can make large (compiled rules and patterns, OpenAPI documents, list
+pages), where the entry count of ``functools.lru_cache`` would be no bound. Threads may share it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Match conditions: CEL expressions that decide whether a webhook or policy gets a request.
 
-Called by ``server/registry/admission`` for webhooks and by the policy programs. Expressions are
-compiled once. All are evaluated; a false one takes precedence over a failed one.
+Called by the policy programs, and by the webhook plugins through ``webhook_configurations.py``.
+Expressions are compiled once. All are evaluated; a false one takes precedence over a failed one.
 """
 
 from __future__ import annotations

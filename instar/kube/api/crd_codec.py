@@ -1,8 +1,9 @@
 """Conversion of a CustomResourceDefinition between v1, v1beta1 and the internal form.
 
-The internal form is v1beta1's, with top-level fields wherever all versions agree; the CRD
-validation rules run on it, so their error paths are its paths. Input is the output of
-``crd_decode.py`` or equal JSON; the result may share parts with it.
+Called by ``kube/crds``, the server's CRD kind and catalog, and the tools. The internal form is
+v1beta1's, with top-level fields wherever all versions agree; the CRD validation rules run on it, so
+their error paths are its paths. Input is the output of ``crd_decode.py`` or equal JSON; the result
+may share parts with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Validation helpers shared by many kinds: counts, ports, names, percentages."""
+"""Validation helpers shared by many kinds: counts, ports, names, percentages.
+
+Called by most modules of this package.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Converts CEL values to JSON: results of mutating policies and of OIDC claim expressions.
+"""Converts CEL values to JSON.
 
-A variable's value may be shared with the result.
+Called by mutating policies for built objects and by the OIDC claim expressions for their results. A
+variable's value may be shared with the result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Text of CEL values in error messages and ``string()``, as Go writes them."""
+"""Text of CEL values in error messages and ``string()``, as Go writes them.
+
+Called by the interpreter (``runtime/``) and the string functions.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Run-time values of CEL: Python's own where they agree with CEL, classes where not.
 
-``ObjectValue``, ``MapValue`` and ``ListValue`` wrap JSON in memory and convert only the parts that
-an expression reads.
+Used by the interpreter, the function library and all callers that pass in values. ``ObjectValue``,
+``MapValue`` and ``ListValue`` wrap JSON in memory and convert only the parts that an expression
+reads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Names in OpenAPI documents: models, tags and operation ids, as clients expect them."""
+"""Names in OpenAPI documents: models, tags and operation ids, as clients expect them.
+
+Called by the modules of this package that build models and paths.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Helper functions for hand-written schemas; each returns a new JSON-ready dict."""
+"""Helper functions for hand-written schemas; each returns a new JSON-ready dict.
+
+Called by ``models.py`` and the ``builtin_*`` modules.
+"""
 
 from __future__ import annotations
 

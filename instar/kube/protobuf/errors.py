@@ -1,4 +1,7 @@
-"""Errors of protobuf encoding and decoding."""
+"""Errors of protobuf encoding and decoding.
+
+Raised by the codec; ``server/rest/bodies.py`` turns them into a Status.
+"""
 
 from __future__ import annotations
 

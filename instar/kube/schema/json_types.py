@@ -1,4 +1,7 @@
-"""JSON value helpers of the schema modules: the ABSENT marker, typed equality and key order."""
+"""JSON value helpers of the schema modules: the ABSENT marker, typed equality and key order.
+
+Called by validation, pipeline, apply and the reviewer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""CEL functions for IP addresses and CIDR blocks (``ip()``, ``cidr()``).
+"""CEL functions for IP addresses and CIDR blocks (``ip()``, ``cidr()``), collected by
+``library/__init__.py``.
 
 One notation each, no zones, no IPv4-mapped IPv6 addresses.
 """

@@ -1,7 +1,7 @@
 """CEL authorizer library: ``authorizer.group('apps').resource('deployments').check('get')``.
 
-Rules of CRDs can name these functions but have no authorizer value. Admission creates a
-``CelAuthorizer`` with a function that decides.
+Collected by ``library/__init__.py``. Rules of CRDs can name these functions but have no authorizer
+value; admission creates a ``CelAuthorizer`` with a function that decides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""CEL functions for Kubernetes' named formats: ``format.dns1123Label().validate(text)``."""
+"""CEL functions for Kubernetes' named formats: ``format.dns1123Label().validate(text)``.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

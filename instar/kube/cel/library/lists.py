@@ -1,4 +1,8 @@
-"""Kubernetes' CEL list functions: isSorted, sum, min, max, indexOf, lastIndexOf."""
+"""Kubernetes' CEL list functions: isSorted, sum, min, max, indexOf, lastIndexOf.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

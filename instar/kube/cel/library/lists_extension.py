@@ -1,4 +1,8 @@
-"""CEL lists extension, version 3: slice, flatten, sort, sortBy, reverse, distinct, range."""
+"""CEL lists extension, version 3: slice, flatten, sort, sortBy, reverse, distinct, range.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""CEL operators: logic, equality, order, arithmetic, membership, indexing."""
+"""CEL operators: logic, equality, order, arithmetic, membership, indexing.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""CEL optional values, and the first and last element of a list as optionals."""
+"""CEL optional values, and the first and last element of a list as optionals.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""CEL functions for Kubernetes quantities (``1.5Gi``, ``100m``, ``2e3``), exact to nano."""
+"""CEL functions for Kubernetes quantities (``1.5Gi``, ``100m``, ``2e3``), exact to nano.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Kubernetes' CEL functions ``find`` and ``findAll``."""
+"""Kubernetes' CEL functions ``find`` and ``findAll``.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

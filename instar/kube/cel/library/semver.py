@@ -1,4 +1,8 @@
-"""CEL functions for semantic versions 2.0, optionally normalised (``v1.2`` becomes ``1.2.0``)."""
+"""CEL functions for semantic versions 2.0, optionally normalised (``v1.2`` becomes ``1.2.0``).
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

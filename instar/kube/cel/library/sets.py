@@ -1,4 +1,8 @@
-"""CEL sets extension: contains, equivalent, intersects on lists, ignoring order and repeats."""
+"""CEL sets extension: contains, equivalent, intersects on lists, ignoring order and repeats.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

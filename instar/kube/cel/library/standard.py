@@ -1,4 +1,8 @@
-"""CEL's standard functions: size, conversions, type(), string predicates."""
+"""CEL's standard functions: size, conversions, type(), string predicates.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

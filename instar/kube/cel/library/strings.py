@@ -1,4 +1,8 @@
-"""CEL strings extension, version 2. Positions count code points."""
+"""CEL strings extension, version 2. Positions count code points.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""CEL accessors of timestamps and durations (``getHours()``, ``getFullYear()`` …)."""
+"""CEL accessors of timestamps and durations (``getHours()``, ``getFullYear()`` …).
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

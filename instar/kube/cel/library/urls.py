@@ -1,4 +1,8 @@
-"""CEL functions for URLs: ``url(text)``, its parts, and ``isURL``."""
+"""CEL functions for URLs: ``url(text)``, its parts, and ``isURL``.
+
+Collected by ``library/__init__.py``; called by the checker (types), the cost estimate and the
+interpreter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compile errors of CEL, framed like upstream's: line, column, caret."""
+"""Compile errors of CEL, framed like upstream's: line, column, caret.
+
+Raised by the parser, the checker and the interpreter's compiler.
+"""
 
 from __future__ import annotations
 

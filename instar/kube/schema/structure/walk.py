@@ -1,7 +1,7 @@
 """Traversal of a structural schema: yields every node with its path.
 
-Paths are the schema's own (``properties[spec].items``), to be appended to the schema's path in a
-CRD, or those of values (``walk_fields``).
+Currently called only by tests. Paths are the schema's own (``properties[spec].items``), to be
+appended to the schema's path in a CRD, or those of values (``walk_fields``).
 """
 
 from __future__ import annotations
