@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, **options):
-        def made(cls):
-            return _made(cls, **options)
+        def decorate(cls):
+            return _build_class(cls, **options)
 
-        return made if cls is None else made(cls)
+        return decorate if cls is None else decorate(cls)
 
 
-def _made(
+def _build_class(
     cls: type,
     *,
     frozen: bool = False,

@@ -17,7 +17,7 @@ class NotImportable(Exception):
     """The module or attribute does not exist, or importing it fails; str() is one line."""
 
 
-def imported(spec: str) -> Any:
+def import_attribute(spec: str) -> Any:
     """Return the named attribute. Raises ``NotImportable``."""
     module_name, _, name = spec.partition(":")
     module = _module(module_name)
@@ -27,7 +27,7 @@ def imported(spec: str) -> Any:
     return found
 
 
-def names_a_thing(spec: str) -> bool:
+def is_import_spec(spec: str) -> bool:
     module, colon, name = spec.partition(":")
     return bool(module and colon and name)
 

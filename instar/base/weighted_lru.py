@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Remembered(Generic[K, V]):
+class WeightedLru(Generic[K, V]):
     def __init__(self, most: int) -> None:
         self._most = most
         self.weight = 0

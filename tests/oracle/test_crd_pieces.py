@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from instar.base.field_errors import NO_FIELD
-from instar.kube.crds.validation.options import Demands
+from instar.kube.crds.validation.options import ValidationOptions
 from instar.kube.crds.validation.schema import schema_errors
 from instar.kube.crds.validation.versions import stored_version_errors
 from instar.kube.schema.cel_rules.lazy_engine import check_if_any
@@ -23,18 +23,18 @@ def judge(case: Case) -> Outcome:
 
 
 def _schema(case: Case) -> Outcome:
-    options = case.ask["options"]
-    demands = Demands({"spec": {}}, None, "v1")
-    demands.structural = options.get("requireStructural", False)
-    demands.valid_types = options.get("requireValidTypes", False)
-    demands.atomic_sets = options.get("requireAtomicSets", False)
-    demands.sound_keys = options.get("requireMapKeysSound", False)
-    demands.allow_defaults = options.get("allowDefaults", False)
-    demands.pruned_defaults = True
+    given = case.ask["options"]
+    options = ValidationOptions({"spec": {}}, None, "v1")
+    options.structural = given.get("requireStructural", False)
+    options.valid_types = given.get("requireValidTypes", False)
+    options.atomic_sets = given.get("requireAtomicSets", False)
+    options.sound_keys = given.get("requireMapKeysSound", False)
+    options.allow_defaults = given.get("allowDefaults", False)
+    options.pruned_defaults = True
     errors = schema_errors(
         case.ask["validation"],
         case.ask["path"],
-        demands,
+        options,
         has_status=case.ask["statusSubresource"],
         unchanged=False,
         check_rules=check_if_any,

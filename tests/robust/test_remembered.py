@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import instar
-from instar.base.weighted_lru import Remembered
+from instar.base.weighted_lru import WeightedLru
 from instar.kube.access.attributes import Attributes, User
 from instar.kube.access.rbac.authorizer import RbacAuthorizer
 from instar.kube.access.rbac.policy import RbacPolicy
@@ -78,7 +78,7 @@ def _is_lru(node: ast.expr) -> bool:
 
 
 def test_what_weighs_too_much_together_goes_oldest_first() -> None:
-    memory: Remembered[str, int] = Remembered(10)
+    memory: WeightedLru[str, int] = WeightedLru(10)
     memory.put("a", 1, 4)
     memory.put("b", 2, 4)
     memory.get("a")
@@ -89,7 +89,7 @@ def test_what_weighs_too_much_together_goes_oldest_first() -> None:
 
 
 def test_what_weighs_too_much_alone_is_not_kept_and_costs_nobody_a_place() -> None:
-    memory: Remembered[str, int] = Remembered(10)
+    memory: WeightedLru[str, int] = WeightedLru(10)
     memory.put("a", 1, 4)
 
     assert memory.put("huge", 2, 11) == 2

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from instar.kube.schema.clean_cache import once_spotless
+from instar.kube.schema.clean_cache import cache_clean
 
 
 def test_only_nothing_is_remembered_and_each_gets_its_own() -> None:
     looked: list[Mapping[str, Any]] = []
 
-    @once_spotless
+    @cache_clean
     def check(schema: Mapping[str, Any], path: str) -> list[str]:
         looked.append(schema)
         return [path] if schema.get("bad") else []
@@ -29,7 +29,7 @@ def test_only_nothing_is_remembered_and_each_gets_its_own() -> None:
 def test_a_schema_that_cannot_be_written_down_is_looked_at_each_time() -> None:
     looked: list[int] = []
 
-    @once_spotless
+    @cache_clean
     def check(schema: Mapping[str, Any]) -> list[str]:
         looked.append(1)
         return []

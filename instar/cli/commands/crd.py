@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from instar.base.importing import NotImportable, imported, names_a_thing
+from instar.base.importing import NotImportable, import_attribute, is_import_spec
 from instar.base.json_values import Object
 from instar.cli.shared.failure import CliFailure
 from instar.kube.api.crd_codec import CrdDecodeError
@@ -70,10 +70,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _model(spec: str) -> object:
-    if not names_a_thing(spec):
+    if not is_import_spec(spec):
         raise CliFailure(f"{spec!r} must have the form package.module:Model", 2)
     try:
-        return imported(spec)
+        return import_attribute(spec)
     except NotImportable as error:
         raise CliFailure(str(error), 2) from error
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from instar.base import offload
 from instar.base.fast_dataclass import dataclass
-from instar.base.weighted_lru import Remembered
+from instar.base.weighted_lru import WeightedLru
 from instar.kube.admission.compile import BOOLEAN, AdmissionExpression, compile_expression
 from instar.kube.admission.evaluation import (
     CostPhase,
@@ -43,7 +43,7 @@ class Matched(NamedTuple):
         return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-_KEPT: Remembered[tuple[str, bool], AdmissionExpression] = Remembered(1 << 20)
+_KEPT: WeightedLru[tuple[str, bool], AdmissionExpression] = WeightedLru(1 << 20)
 """Weighed by the length of their texts: every write needs all of them, and there may be
 thousands."""
 

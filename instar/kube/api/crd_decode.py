@@ -164,7 +164,7 @@ def _struct(value: Mapping[str, Any], type: Struct, place: _Place) -> Object:
                 out[name] = raw
         elif raw is not None:
             read = _value(raw, spec.type, place.into_field(type.name, name))
-            if _kept(read, spec):
+            if _is_kept(read, spec):
                 out[name] = read
     for name, empty in type.always:
         if name not in out:
@@ -172,7 +172,7 @@ def _struct(value: Mapping[str, Any], type: Struct, place: _Place) -> Object:
     return out
 
 
-def _kept(read: Any, spec: GoField) -> bool:
+def _is_kept(read: Any, spec: GoField) -> bool:
     """Return whether to keep a value; an empty list counts as absent, because storage drops it."""
     if spec.emit is Emit.FILLED or isinstance(spec.type, ListOf):
         return bool(read)

@@ -228,7 +228,7 @@ def _refuse(request: Application, live: Object, conflicts: Mapping[ManagerKey, F
         return
     if request.writer.manager == last_applied.MANAGER:
         schema = request.schemas[request.version]
-        excused = last_applied.taken_over(schema, live, request.version)
+        excused = last_applied.still_applied_fields(schema, live, request.version)
         real = {
             owner: rest for owner, fields in real.items() if (rest := difference(fields, excused))
         }
@@ -246,6 +246,6 @@ def _finished(request: Application, live: Object, new: Object, managers: Manager
         managers[request.identity] = ManagedFieldsEntry(fields, request.version, time)
     obj: Object = copy_json(new)
     if request.writer.manager == last_applied.MANAGER:
-        last_applied.keep_in_step(obj, request.config)
+        last_applied.update_annotation(obj, request.config)
         changed = changed or not same(live, obj)
     return Applied(obj, encode(managers) if managers else None, changed)

@@ -22,7 +22,7 @@ ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 MOST_ANNOTATION_BYTES = 256 * 1024
 
 
-def taken_over(schema: TypedSchema, live: dict[str, Any], api_version: str) -> FieldSet:
+def still_applied_fields(schema: TypedSchema, live: dict[str, Any], api_version: str) -> FieldSet:
     """Return the paths that still have the value which kubectl last applied on the client side."""
     text = _annotations(live).get(ANNOTATION)
     if not text:
@@ -39,7 +39,7 @@ def taken_over(schema: TypedSchema, live: dict[str, Any], api_version: str) -> F
     return difference(owned_in_object(schema, applied), union(change.touched(), change.removed))
 
 
-def keep_in_step(obj: dict[str, Any], config: dict[str, Any]) -> None:
+def update_annotation(obj: dict[str, Any], config: dict[str, Any]) -> None:
     """Set the annotation of ``obj``, if it has one, to ``config``. Changes ``obj``."""
     annotations = _annotations(obj)
     if not annotations.get(ANNOTATION):

@@ -44,11 +44,16 @@ def roots_of(crd: Mapping[str, Any], versions: Sequence[str] = ()) -> Iterator[R
         api_version = f"{group}/{version['name']}"
         shape = root_shape(schema, api_version=api_version, kind=names["kind"])
         yield Root(
-            names["kind"], version["name"], names["plural"], group, shape, _said(crd, version)
+            names["kind"],
+            version["name"],
+            names["plural"],
+            group,
+            shape,
+            _crd_attribute(crd, version),
         )
 
 
-def _said(crd: Mapping[str, Any], version: Mapping[str, Any]) -> Object:
+def _crd_attribute(crd: Mapping[str, Any], version: Mapping[str, Any]) -> Object:
     spec = crd["spec"]
     kept = {
         name: value

@@ -14,7 +14,7 @@ _TIME: Object = {"type": "string", "format": "date-time"}
 _TEXTS: Object = {"type": "object", "additionalProperties": _TEXT}
 
 
-def _said(node: Object, description: str) -> Object:
+def _described(node: Object, description: str) -> Object:
     return {**node, "description": description}
 
 
@@ -27,7 +27,7 @@ _OWNER: Object = {
         "kind": _TEXT,
         "name": _TEXT,
         "uid": _TEXT,
-        "controller": _said({"type": "boolean"}, "Whether it manages this object."),
+        "controller": _described({"type": "boolean"}, "Whether it manages this object."),
         "blockOwnerDeletion": {"type": "boolean"},
     },
 }
@@ -37,7 +37,7 @@ _MANAGED: Object = {
     "properties": {
         "manager": _TEXT,
         "operation": _TEXT,
-        "apiVersion": _said(_TEXT, "The version that fieldsV1 is written in."),
+        "apiVersion": _described(_TEXT, "The version that fieldsV1 is written in."),
         "time": _TIME,
         "fieldsType": _TEXT,
         "fieldsV1": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
@@ -49,15 +49,19 @@ _META: Object = {
     "description": "Metadata of every object: its name, its labels, and fields set by the server.",
     "properties": {
         "name": _TEXT,
-        "generateName": _said(_TEXT, "Prefix from which the server generates a name."),
+        "generateName": _described(_TEXT, "Prefix from which the server generates a name."),
         "namespace": _TEXT,
         "labels": _TEXTS,
         "annotations": _TEXTS,
-        "uid": _said(_TEXT, "Set by the server, unique over time."),
-        "resourceVersion": _said(_TEXT, "Set by the server: identifies this state of the object."),
-        "generation": _said({"type": "integer", "format": "int64"}, "Counts changes of the spec."),
+        "uid": _described(_TEXT, "Set by the server, unique over time."),
+        "resourceVersion": _described(
+            _TEXT, "Set by the server: identifies this state of the object."
+        ),
+        "generation": _described(
+            {"type": "integer", "format": "int64"}, "Counts changes of the spec."
+        ),
         "creationTimestamp": {**_TIME, "nullable": True},
-        "deletionTimestamp": _said(_TIME, "Set while the object waits for its finalizers."),
+        "deletionTimestamp": _described(_TIME, "Set while the object waits for its finalizers."),
         "deletionGracePeriodSeconds": {"type": "integer", "format": "int64"},
         "finalizers": {"type": "array", "items": _TEXT},
         "ownerReferences": {"type": "array", "items": _OWNER},

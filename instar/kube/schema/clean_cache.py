@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import orjson
 
-from instar.base.weighted_lru import Remembered
+from instar.base.weighted_lru import WeightedLru
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,7 +24,7 @@ _MOST = 20_000
 """Cached schemas of each check; each takes 150 bytes."""
 
 
-def once_spotless(
+def cache_clean(
     check: Callable[Concatenate[Schema, P], T],
 ) -> Callable[Concatenate[Schema, P], T]:
     """Wrap a check with the cache.
@@ -32,7 +32,7 @@ def once_spotless(
     Its other arguments must not change whether it finds anything, and each call gets its own
     result.
     """
-    spotless: Remembered[bytes, Callable[[], T]] = Remembered(_MOST)
+    spotless: WeightedLru[bytes, Callable[[], T]] = WeightedLru(_MOST)
 
     @wraps(check)
     def checked(schema: Schema, /, *args: P.args, **kwargs: P.kwargs) -> T:

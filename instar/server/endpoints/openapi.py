@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from instar.base import limits, offload
 from instar.base.json_values import Object
-from instar.base.weighted_lru import Remembered
+from instar.base.weighted_lru import WeightedLru
 from instar.kube.api.encoding.json_text import encode
 from instar.kube.api.names import GroupVersion
 from instar.kube.openapi import v2, v2_protobuf, v3
@@ -132,10 +132,10 @@ class OpenApi:
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
-        self._documents: Remembered[GroupVersion, tuple[str, bytes]] = Remembered(
+        self._documents: WeightedLru[GroupVersion, tuple[str, bytes]] = WeightedLru(
             limits.OPENAPI_DOCUMENTS
         )
-        self._parts: Remembered[tuple[str, str], tuple[bytes, _Part]] = Remembered(
+        self._parts: WeightedLru[tuple[str, str], tuple[bytes, _Part]] = WeightedLru(
             limits.OPENAPI_PARTS
         )
         self._of_builtins: dict[str, _Part] = {}

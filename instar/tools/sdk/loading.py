@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from instar.base.importing import NotImportable, imported, names_a_thing
+from instar.base.importing import NotImportable, import_attribute, is_import_spec
 from instar.kube.api.encoding.manifests import SUFFIXES, UnreadableManifest, only_document
 from instar.tools.sdk.admission import Admission
 from instar.tools.sdk.converter import BuiltConverter, Converter
@@ -32,7 +32,7 @@ def load_any(spec: str) -> BuiltConverter | Admission:
     """Either, as a webhook may serve both."""
     if spec.endswith(SUFFIXES):
         return _from_file(Path(spec)).build()
-    if not names_a_thing(spec):
+    if not is_import_spec(spec):
         raise ConverterDefinitionError(
             f"{spec!r} is neither package.module:converter nor a .yaml file"
         )
@@ -54,7 +54,7 @@ def _from_file(path: Path) -> Converter:
 
 def _from_module(spec: str) -> BuiltConverter | Admission:
     try:
-        found = imported(spec)
+        found = import_attribute(spec)
     except NotImportable as error:
         raise ConverterDefinitionError(str(error)) from error
     if isinstance(found, Converter):

@@ -254,7 +254,7 @@ class _Checker:
         for position, item in enumerate(node.items):
             found = self._of[id(item)]
             if position in node.optional:
-                found = self._held(item, found)
+                found = self._element_type(item, found)
             element = self._join(element, found)
         self._done(node, list_of(self._types.fresh() if element is None else element))
 
@@ -269,12 +269,12 @@ class _Checker:
             key = self._join(key, self._of[id(entry.key)])
             found = self._of[id(entry.value)]
             if entry.optional:
-                found = self._held(entry.value, found)
+                found = self._element_type(entry.value, found)
             value = self._join(value, found)
         fresh = self._types.fresh
         self._done(node, map_of(key or fresh(), value or fresh()))
 
-    def _held(self, node: Node, found: Type) -> Type:
+    def _element_type(self, node: Node, found: Type) -> Type:
         if not is_optional(found) and found.kind is not CelKind.DYN:
             self._mismatch(node.pos, optional_of(found), found)
         return unwrapped(found)
@@ -304,7 +304,7 @@ class _Checker:
             expected = self._field_of(field.pos, field.name, named)
             found = self._of[id(field.value)]
             if field.optional:
-                found = self._held(field.value, found)
+                found = self._element_type(field.value, found)
             if not self._types.assignable(expected, found):
                 self._fail(
                     field.pos,

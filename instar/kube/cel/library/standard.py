@@ -13,7 +13,7 @@ from typing import Any
 
 import re2
 
-from instar.base.weighted_lru import Remembered
+from instar.base.weighted_lru import WeightedLru
 from instar.kube.cel.checking.cost_ranges import MOST, Range
 from instar.kube.cel.functions import (
     TRAVERSAL,
@@ -72,7 +72,7 @@ _PATTERN_OPTIONS = re2.Options()
 _PATTERN_OPTIONS.log_errors = False
 _PROGRAM, _CHARACTER = 16 << 10, 256
 """Approximate bytes of a compiled pattern."""
-_PATTERNS: Remembered[str, Any] = Remembered(16 << 20)
+_PATTERNS: WeightedLru[str, Any] = WeightedLru(16 << 20)
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 _MOST_DIGITS = 20

@@ -14,7 +14,7 @@ from instar.kube.crds.api_approval import approval_errors
 from instar.kube.crds.validation.columns import column_errors, subresource_errors
 from instar.kube.crds.validation.conversion import conversion_errors
 from instar.kube.crds.validation.names import name_format_errors, required_name_errors
-from instar.kube.crds.validation.options import Demands, effective, has_defaults
+from instar.kube.crds.validation.options import ValidationOptions, effective, has_defaults
 from instar.kube.crds.validation.schema import RuleChecker, schema_errors
 from instar.kube.crds.validation.selectable_fields import selectable_errors
 from instar.kube.crds.validation.unsupported_schema import conversion_problem
@@ -33,21 +33,21 @@ def validate_create(
     internal: Object, *, version: str = "v1", check_rules: RuleChecker | None = None
 ) -> list[FieldError]:
     """Return all errors of a new CRD; ``version`` is the API version that the client used."""
-    demands = Demands(internal, None, version)
+    options = ValidationOptions(internal, None, version)
     return [
         *_name_errors(internal),
-        *spec_errors(internal["spec"], demands, check_rules),
-        *common_errors(internal, None, demands),
+        *spec_errors(internal["spec"], options, check_rules),
+        *common_errors(internal, None, options),
     ]
 
 
-def common_errors(crd: Object, old: Object | None, demands: Demands) -> list[FieldError]:
+def common_errors(crd: Object, old: Object | None, options: ValidationOptions) -> list[FieldError]:
     """Return the errors that are checked after the spec, on create and update alike."""
     return [
         *name_format_errors(crd["status"].get("acceptedNames") or {}, "status.acceptedNames"),
         *stored_version_errors(crd),
         *approval_errors(crd, old),
-        *_preserve_errors(crd["spec"], demands),
+        *_preserve_errors(crd["spec"], options),
     ]
 
 
@@ -59,8 +59,8 @@ def _name_errors(crd: Object) -> list[FieldError]:
     return [invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')]
 
 
-def _preserve_errors(spec: Object, demands: Demands) -> list[FieldError]:
-    if not spec.get("preserveUnknownFields") or not demands.no_preserve:
+def _preserve_errors(spec: Object, options: ValidationOptions) -> list[FieldError]:
+    if not spec.get("preserveUnknownFields") or not options.no_preserve:
         return []
     text = (
         "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
@@ -70,21 +70,21 @@ def _preserve_errors(spec: Object, demands: Demands) -> list[FieldError]:
 
 
 def spec_errors(
-    spec: Object, demands: Demands, check_rules: RuleChecker | None, path: str = "spec"
+    spec: Object, options: ValidationOptions, check_rules: RuleChecker | None, path: str = "spec"
 ) -> list[FieldError]:
     names = spec.get("names") or {}
     return [
         *_group_errors(spec.get("group", ""), child(path, "group")),
         *_scope_errors(spec.get("scope", ""), child(path, "scope")),
-        *_presence_errors(spec, path, demands),
-        *_default_errors(spec, path, demands),
-        *_each_version(spec, path, demands, check_rules),
+        *_presence_errors(spec, path, options),
+        *_default_errors(spec, path, options),
+        *_each_version(spec, path, options, check_rules),
         *exclusion_errors(spec, path),
         *version_list_errors(spec, path),
         *required_name_errors(names, child(path, "names")),
         *name_format_errors(names, child(path, "names")),
-        *_top_level(spec, path, demands, check_rules),
-        *_conversion(spec, path, demands),
+        *_top_level(spec, path, options, check_rules),
+        *_conversion(spec, path, options),
     ]
 
 
@@ -105,31 +105,31 @@ def _scope_errors(scope: str, path: str) -> list[FieldError]:
     return [] if scope in _SCOPES else [not_supported(path, scope, _SCOPES)]
 
 
-def _presence_errors(spec: Object, path: str, demands: Demands) -> list[FieldError]:
+def _presence_errors(spec: Object, path: str, options: ValidationOptions) -> list[FieldError]:
     """Check that every version has a schema; for old CRDs without one, that served versions
     which prune have one."""
     if (spec.get("validation") or {}).get("openAPIV3Schema") is not None:
         return []
-    if not demands.schema_everywhere and spec.get("preserveUnknownFields"):
+    if not options.schema_everywhere and spec.get("preserveUnknownFields"):
         return []
-    detail = "" if demands.schema_everywhere else "because otherwise all fields are pruned"
+    detail = "" if options.schema_everywhere else "because otherwise all fields are pruned"
     return [
         required(f"{index(child(path, 'versions'), position)}.schema.openAPIV3Schema", detail)
         for position, item in enumerate(spec.get("versions") or ())
         if (item.get("schema") or {}).get("openAPIV3Schema") is None
-        and (demands.schema_everywhere or item.get("served"))
+        and (options.schema_everywhere or item.get("served"))
     ]
 
 
-def _default_errors(spec: Object, path: str, demands: Demands) -> list[FieldError]:
-    if not (demands.allow_defaults and spec.get("preserveUnknownFields") and has_defaults(spec)):
+def _default_errors(spec: Object, path: str, options: ValidationOptions) -> list[FieldError]:
+    if not (options.allow_defaults and spec.get("preserveUnknownFields") and has_defaults(spec)):
         return []
     text = "must be false in order to use defaults in the schema"
     return [invalid(child(path, "preserveUnknownFields"), True, text)]
 
 
 def _each_version(
-    spec: Object, path: str, demands: Demands, check_rules: RuleChecker | None
+    spec: Object, path: str, options: ValidationOptions, check_rules: RuleChecker | None
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     for position, item in enumerate(spec.get("versions") or ()):
@@ -139,19 +139,19 @@ def _each_version(
         errors += schema_errors(
             item.get("schema"),
             child(at, "schema"),
-            demands,
+            options,
             has_status=_has_status(effective(spec, name, "subresources")),
-            unchanged=demands.unchanged_schema(name),
+            unchanged=options.unchanged_schema(name),
             check_rules=check_rules,
         )
         errors += subresource_errors(item.get("subresources"), child(at, "subresources"))
         columns = item.get("additionalPrinterColumns")
         errors += column_errors(columns, child(at, "additionalPrinterColumns"))
-        errors += _version_selectable(item, at, demands)
+        errors += _version_selectable(item, at, options)
     return errors
 
 
-def _version_selectable(item: Object, at: str, demands: Demands) -> list[FieldError]:
+def _version_selectable(item: Object, at: str, options: ValidationOptions) -> list[FieldError]:
     """Check a version's selectable fields; upstream does not look into a shared top-level
     schema."""
     fields, name = item.get("selectableFields"), item.get("name", "")
@@ -165,7 +165,7 @@ def _version_selectable(item: Object, at: str, demands: Demands) -> list[FieldEr
     problem = conversion_problem(schema)
     if problem is not None:
         return [invalid(child(at, "schema.openAPIV3Schema"), "", problem)]
-    limited = demands.limits_selectable(name)
+    limited = options.limits_selectable(name)
     return selectable_errors(fields, schema, path, limited=limited)
 
 
@@ -174,7 +174,7 @@ def _has_status(subresources: Object | None) -> bool:
 
 
 def _top_level(
-    spec: Object, path: str, demands: Demands, check_rules: RuleChecker | None
+    spec: Object, path: str, options: ValidationOptions, check_rules: RuleChecker | None
 ) -> list[FieldError]:
     versions = spec.get("versions") or [{}]
     anywhere = [spec.get("subresources"), *(item.get("subresources") for item in versions)]
@@ -183,18 +183,18 @@ def _top_level(
         *schema_errors(
             spec.get("validation"),
             child(path, "validation"),
-            demands,
+            options,
             has_status=any(map(_has_status, anywhere)),
-            unchanged=demands.unchanged_schema(versions[0].get("name", "")),
+            unchanged=options.unchanged_schema(versions[0].get("name", "")),
             check_rules=check_rules,
         ),
         *subresource_errors(spec.get("subresources"), child(path, "subresources")),
         *column_errors(columns, child(path, "additionalPrinterColumns")),
-        *_top_selectable(spec, path, demands),
+        *_top_selectable(spec, path, options),
     ]
 
 
-def _top_selectable(spec: Object, path: str, demands: Demands) -> list[FieldError]:
+def _top_selectable(spec: Object, path: str, options: ValidationOptions) -> list[FieldError]:
     fields = spec.get("selectableFields")
     if not fields:
         return []
@@ -205,11 +205,11 @@ def _top_selectable(spec: Object, path: str, demands: Demands) -> list[FieldErro
     problem = conversion_problem(schema)
     if problem is not None:
         return [invalid(child(path, "validation.openAPIV3Schema"), "", problem)]
-    limited = demands.limits_selectable(None)
+    limited = options.limits_selectable(None)
     return selectable_errors(fields, schema, at, limited=limited)
 
 
-def _conversion(spec: Object, path: str, demands: Demands) -> list[FieldError]:
+def _conversion(spec: Object, path: str, options: ValidationOptions) -> list[FieldError]:
     conversion, at = spec.get("conversion"), child(path, "conversion")
     errors: list[FieldError] = []
     strategy = (conversion or {}).get("strategy", "None")
@@ -217,5 +217,5 @@ def _conversion(spec: Object, path: str, demands: Demands) -> list[FieldError]:
         text = "must be None if spec.preserveUnknownFields is true"
         errors.append(invalid(child(at, "strategy"), strategy, text))
     return errors + conversion_errors(
-        conversion, at, known_review=demands.known_review, valid_bundle=demands.valid_bundle
+        conversion, at, known_review=options.known_review, valid_bundle=options.valid_bundle
     )

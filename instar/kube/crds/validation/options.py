@@ -1,8 +1,8 @@
 """Which optional CRD rules apply to a write: all on create, fewer on update.
 
-``crd.py``, ``schema.py`` and ``update.py`` consult ``Demands``. An update may keep what the old
-object already violated, and a relaxation holds for the whole CRD. Requests in ``v1beta1`` get that
-version's laxer rules. Each option is computed on first use.
+``crd.py``, ``schema.py`` and ``update.py`` consult ``ValidationOptions``. An update may keep what
+the old object already violated, and a relaxation holds for the whole CRD. Requests in ``v1beta1``
+get that version's laxer rules. Each option is computed on first use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STRUCTURAL_ONLY = (
 )
 
 
-class Demands:
+class ValidationOptions:
     """Rules that apply to a write; ``new`` and ``old`` are internal, ``old`` is None on create."""
 
     def __init__(self, new: Object, old: Object | None, version: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from instar.base.field_errors import FieldError, child, forbidden, invalid
 from instar.base.json_values import Object
 from instar.kube.crds.go_values import SCHEMA_FIELDS, schema_value
-from instar.kube.crds.validation.options import Demands, has_unpruned
+from instar.kube.crds.validation.options import ValidationOptions, has_unpruned
 from instar.kube.crds.validation.schema_node import NodeRules, node_errors
 from instar.kube.crds.validation.unsupported_schema import conversion_problem
 from instar.kube.schema.structure.parse import structural, structural_errors
@@ -51,7 +51,7 @@ class RuleChecker(Protocol):
 def schema_errors(
     validation: Object | None,
     path: str,
-    demands: Demands,
+    options: ValidationOptions,
     *,
     has_status: bool,
     unchanged: bool,
@@ -63,28 +63,28 @@ def schema_errors(
         return []
     at = child(path, "openAPIV3Schema")
     errors = _root_errors(schema, at, has_status)
-    problem = conversion_problem(schema) if demands.structural else None
+    problem = conversion_problem(schema) if options.structural else None
     sound = False
-    if demands.structural and problem is None:
-        structure = _structure_errors(schema, at, demands)
+    if options.structural and problem is None:
+        structure = _structure_errors(schema, at, options)
         sound = not structure
         errors += structure
-    walked = list(node_errors(schema, at, _node_rules(demands)))
+    walked = list(node_errors(schema, at, _node_rules(options)))
     errors += walked
     if problem is not None and not errors:
         errors.append(invalid(at, "", problem))
     if sound and check_rules is not None:
         spoiled = _with_everything_above(walked).__contains__
-        errors += check_rules(structural(schema), at, demands.old_rules, unchanged, spoiled)
+        errors += check_rules(structural(schema), at, options.old_rules, unchanged, spoiled)
     return errors
 
 
-def _node_rules(demands: Demands) -> NodeRules:
+def _node_rules(options: ValidationOptions) -> NodeRules:
     return NodeRules(
-        valid_types=demands.valid_types,
-        atomic_sets=demands.atomic_sets,
-        sound_keys=demands.sound_keys,
-        no_defaults=None if demands.allow_defaults else "",
+        valid_types=options.valid_types,
+        atomic_sets=options.atomic_sets,
+        sound_keys=options.sound_keys,
+        no_defaults=None if options.allow_defaults else "",
     )
 
 
@@ -117,12 +117,12 @@ def _with_status(schema: Schema, at: str) -> list[FieldError]:
     return []
 
 
-def _structure_errors(schema: Schema, at: str, demands: Demands) -> list[FieldError]:
+def _structure_errors(schema: Schema, at: str, options: ValidationOptions) -> list[FieldError]:
     errors = structural_errors(schema, at)
     if errors:
         return errors
     found = default_errors(schema, at)
-    if has_unpruned(found) and not demands.pruned_defaults:
+    if has_unpruned(found) and not options.pruned_defaults:
         return default_errors(schema, at, require_pruned=False)
     return found
 

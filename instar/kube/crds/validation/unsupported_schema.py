@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from instar.kube.schema.clean_cache import once_spotless
+from instar.kube.schema.clean_cache import cache_clean
 
 Schema = Mapping[str, Any]
 
@@ -24,7 +24,7 @@ _UNSUPPORTED = {
 }
 
 
-@once_spotless
+@cache_clean
 def conversion_problem(schema: Schema) -> str | None:
     """Return the first reason why no structural form can be built, or None."""
     for node in nodes(schema):

@@ -9,7 +9,7 @@ from instar.base.field_errors import FieldError, invalid
 from instar.base.json_values import Object
 from instar.kube.crds.validation.crd import common_errors, spec_errors
 from instar.kube.crds.validation.names import name_format_errors
-from instar.kube.crds.validation.options import Demands
+from instar.kube.crds.validation.options import ValidationOptions
 from instar.kube.crds.validation.schema import RuleChecker
 
 
@@ -17,11 +17,11 @@ def validate_update(
     new: Object, old: Object, *, version: str = "v1", check_rules: RuleChecker | None = None
 ) -> list[FieldError]:
     """Return all errors of ``new`` after ``prepare_for_update``; both are internal."""
-    demands = Demands(new, old, version)
+    options = ValidationOptions(new, old, version)
     return [
-        *spec_errors(new["spec"], demands, check_rules),
-        *_immutable_errors(new["spec"], old["spec"], demands.established),
-        *common_errors(new, old, demands),
+        *spec_errors(new["spec"], options, check_rules),
+        *_immutable_errors(new["spec"], old["spec"], options.established),
+        *common_errors(new, old, options),
     ]
 
 

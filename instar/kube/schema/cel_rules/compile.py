@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import Any, NoReturn
 
 from instar.base.fast_dataclass import dataclass
-from instar.base.weighted_lru import Remembered
+from instar.base.weighted_lru import WeightedLru
 from instar.kube.cel.checking.cost_estimate import estimate
 from instar.kube.cel.declared_types import Declared, sizes_of
 from instar.kube.cel.engine import BadExpression, BadProgram, CelRunner, analyse, prepare
@@ -177,8 +177,10 @@ class _Declaration:
     declared: Declared | None
 
 
-_DECLARED: Remembered[TypeKey, _Declaration] = Remembered(_REMEMBERED)
-_COMPILED: Remembered[tuple[str, TypeKey, bool, bool], CompiledExpression] = Remembered(_REMEMBERED)
+_DECLARED: WeightedLru[TypeKey, _Declaration] = WeightedLru(_REMEMBERED)
+_COMPILED: WeightedLru[tuple[str, TypeKey, bool, bool], CompiledExpression] = WeightedLru(
+    _REMEMBERED
+)
 
 
 def declared_for(key: TypeKey) -> Declared | None:

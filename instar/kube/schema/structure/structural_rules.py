@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from instar.base.field_errors import FieldError, child, forbidden, index, invalid, key, required
-from instar.kube.schema.clean_cache import once_spotless
+from instar.kube.schema.clean_cache import cache_clean
 from instar.kube.schema.validation.patterns import PatternError, compile_pattern
 
 Schema = Mapping[str, Any]
@@ -44,7 +44,7 @@ _NESTED = {"items", "additionalProperties", "not", "externalDocs"}
 """Keywords that have a meaning even when they are false or empty."""
 
 
-@once_spotless
+@cache_clean
 def structural_errors(raw: Schema, path: str) -> list[FieldError]:
     """Return every reason why ``raw`` is not structural, sorted by text as upstream does."""
     found = [*_invariants(raw, _ROOT, path), *completeness_errors(raw, path)]

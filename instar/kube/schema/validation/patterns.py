@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import re2
 
-from instar.base.weighted_lru import Remembered
+from instar.base.weighted_lru import WeightedLru
 
 _GO_WORDING = {
     "no argument for repetition operator": "missing argument to repetition operator",
@@ -28,7 +28,7 @@ _PROGRAM, _CHARACTER = 16 << 10, 256
 """Approximate bytes of a compiled expression, most of them allocated at its first search."""
 _SHORT = 64
 """Length of texts for which the result of a search is cached."""
-_KEPT: Remembered[str, Callable[[str], bool]] = Remembered(16 << 20)
+_KEPT: WeightedLru[str, Callable[[str], bool]] = WeightedLru(16 << 20)
 """Shared by versions and CRDs with equal patterns; a compiled schema keeps its own anyway."""
 
 

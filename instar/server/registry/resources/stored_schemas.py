@@ -16,14 +16,14 @@ from typing import Any
 
 import orjson
 
-from instar.base.weighted_lru import Remembered
+from instar.base.weighted_lru import WeightedLru
 from instar.kube.api.crd import Crd
 from instar.server.registry.resources.crd_text import spec_text
 from instar.server.registry.stored.entry import CacheEntry
 
 _REMEMBERED = 2 << 20
-"""Bytes of JSON of the cached CRDs."""
-_read: Remembered[CacheEntry, dict[str, Mapping[str, Any]]] = Remembered(_REMEMBERED)
+"""Bytes of JSON."""
+_read: WeightedLru[CacheEntry, dict[str, Mapping[str, Any]]] = WeightedLru(_REMEMBERED)
 
 
 class StoredSchemas:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from instar.base.weighted_lru import Remembered
+from instar.base.weighted_lru import WeightedLru
 from instar.server.registry.stored.views import Views
 
 MOST_BYTES = 8 << 20
@@ -43,8 +43,8 @@ class PageCache:
     """Bounded cache of pages by key and collection state."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
-        self._kept: Remembered[PageKey, tuple[object, CachedPage]] = Remembered(most)
-        self._asked: Remembered[PageKey, object] = Remembered(_MOST_ASKED)
+        self._kept: WeightedLru[PageKey, tuple[object, CachedPage]] = WeightedLru(most)
+        self._asked: WeightedLru[PageKey, object] = WeightedLru(_MOST_ASKED)
 
     @property
     def weight(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from instar.base.errors import NotFound
 from instar.base.json_values import Object
-from instar.base.weighted_lru import Remembered
+from instar.base.weighted_lru import WeightedLru
 from instar.kube.api.crd import Crd, read_crd
 from instar.kube.api.crd_codec import CrdDecodeError
 from instar.wire.client.client import Client
@@ -24,7 +24,7 @@ class Summaries:
     """Cache by uid and resourceVersion, so it is never stale."""
 
     def __init__(self) -> None:
-        self._kept: Remembered[tuple[str, str], Object] = Remembered(4 << 20)
+        self._kept: WeightedLru[tuple[str, str], Object] = WeightedLru(4 << 20)
 
     async def all(self, client: Client) -> list[Object]:
         """Return a summary of every CRD that the visitor may list. Raises ``ApiError``."""
