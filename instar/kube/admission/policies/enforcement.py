@@ -27,8 +27,8 @@ class PolicyDenial(NamedTuple):
 
     def __str__(self) -> str:
         bound = "" if self.binding is None else f" with binding '{self.binding}'"
-        who = f"ValidatingAdmissionPolicy '{self.policy}'{bound}"
-        return f"{who} denied request: {self.message}"
+        subject = f"ValidatingAdmissionPolicy '{self.policy}'{bound}"
+        return f"{subject} denied request: {self.message}"
 
 
 class PolicyCounts(NamedTuple):
