@@ -44,6 +44,14 @@ SCHEMA: Object = {
     },
 }
 
+KEYED: Object = json.loads(json.dumps(SCHEMA))
+KEYED["properties"]["spec"]["properties"]["ports"] |= {
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+}
+ATOMIC: Object = json.loads(json.dumps(SCHEMA))
+ATOMIC["properties"]["spec"]["properties"]["tags"]["x-kubernetes-map-type"] = "atomic"
+
 
 def owned(manager: str, fields: Object, time: str = "2026-01-02T00:00:00Z") -> Object:
     return {"manager": manager, "operation": "Apply", "time": time, "fieldsV1": fields}
@@ -64,6 +72,45 @@ def test_a_field_is_counted_once_per_object_with_values_owner_and_time() -> None
 
     assert (use.objects, dict(use.values), use.since) == (2, {"1": 2}, "2025-01-01T00:00:00Z")
     assert use.says(tally.total) == "2 of 3 objects set spec.size, all by helm"
+
+
+def test_the_owner_of_a_container_does_not_own_what_lies_in_it() -> None:
+    tally = FieldTally(KEYED)
+    creator: Object = {"f:spec": {".": {}, "f:size": {}, "f:tags": {".": {}}, "f:ports": {".": {}}}}
+    port: Object = {'k:{"name":"a"}': {".": {}, "f:name": {}}}
+    applier: Object = {"f:spec": {"f:tags": {"f:x": {}}, "f:ports": port}}
+    spec = {"size": 1, "tags": {"x": "1"}, "ports": [{"name": "a"}]}
+    tally.add(obj(spec, owned("creator", creator), owned("applier", applier)))
+
+    owners = {path: set(use.managers) for path, use in tally.fields.items()}
+
+    assert owners == {
+        "spec": {"creator"},
+        "spec.size": {"creator"},
+        "spec.tags": {"creator"},
+        "spec.tags.*": {"applier"},
+        "spec.ports": {"creator"},
+        "spec.ports[*]": {"applier"},
+        "spec.ports[*].name": {"applier"},
+    }
+
+
+def test_the_owner_of_an_atomic_list_or_map_owns_what_lies_in_it() -> None:
+    tally = FieldTally(ATOMIC)
+    fields: Object = {"f:spec": {".": {}, "f:tags": {}, "f:ports": {}}}
+    spec = {"size": 1, "tags": {"x": "1"}, "ports": [{"name": "a"}]}
+    tally.add(obj(spec, owned("helm", fields)))
+
+    assert dict(tally.of("spec.tags.*").managers) == {"helm": 1}
+    assert dict(tally.of("spec.ports[*].name").managers) == {"helm": 1}
+    assert not tally.of("spec.size").managers
+
+
+def test_a_container_without_an_owner_counts_for_the_owners_of_its_fields() -> None:
+    tally = FieldTally(SCHEMA)
+    tally.add(obj({"tags": {"x": "1"}}, owned("argo", {"f:spec": {"f:tags": {"f:x": {}}}})))
+
+    assert tally.of("spec.tags").says(1) == "1 of 1 object sets spec.tags, all by argo"
 
 
 def test_items_and_keys_of_free_maps_count_as_one_field() -> None:

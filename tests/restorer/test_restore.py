@@ -165,8 +165,12 @@ def test_one_object_comes_back_from_a_snapshot(
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("history", "nothing", "x"), 1, "knows no kind 'nothing'"),
-        (("history", "widget", "never", "-n", "ns"), 1, "it never was, or that is forgotten"),
+        (("history", "nothing", "x"), 1, "has no kind 'nothing'"),
+        (
+            ("history", "widget", "never", "-n", "ns"),
+            1,
+            "it never existed, or its history is compacted",
+        ),
         (("history", "widget", "x", "--limit", "0"), 2, "--limit must be at least 1"),
         (("restore", "widget", "x", "--at", "0"), 2, "--at must be a revision"),
         (("restore", "widget", "x", "-n", "ns", "--at", "99999999"), 1, "is not there yet"),

@@ -40,6 +40,8 @@ BY_NUMBER = {
     "instar.wire.rpc.headers.read": "blocks up to 16 KiB, of the server we chose",
     "instar.wire.rpc.channel._timeout": "a number in, a dozen bytes out",
     "instar.kube.schema.generation.leaves._patterned": "not in the server",
+    "instar.kube.schema.validation.pattern_automata._automaton": "not in the server",
+    "instar.kube.schema.validation.pattern_automata.sample_texts": "not in the server",
     "instar.tools.console.views.rules.rules": "has no argument",
     "instar.kube.models.reading.docstrings._module_words": "not in the server",
     "instar.kube.schema.validation.patterns._occurs": "texts up to 64 characters",

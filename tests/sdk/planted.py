@@ -41,10 +41,11 @@ _COMMON: dict[str, Any] = {
     "target": {"x-kubernetes-int-or-string": True},
     "note": {"type": "string", "nullable": True},
 }
-_COUNT = {"type": "integer", "minimum": 0}
+_SECONDS = {"type": "integer", "minimum": 0, "maximum": 10**9}
+_MILLIS = {"type": "integer", "minimum": 0, "maximum": 10**12}
 CRD: dict[str, Any] = crd(
-    _version("v1", {**_COMMON, "timeoutSeconds": _COUNT}, storage=False),
-    _version("v2", {**_COMMON, "timeoutMillis": _COUNT}, storage=True),
+    _version("v1", {**_COMMON, "timeoutSeconds": _SECONDS}, storage=False),
+    _version("v2", {**_COMMON, "timeoutMillis": _MILLIS}, storage=True),
     group=GROUP,
     plural="widgets",
     kind="Widget",

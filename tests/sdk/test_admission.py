@@ -204,7 +204,7 @@ counting = Admission("ref.io")
 @counting.mutate("widgets")
 def count(widget: Object) -> None:
     spec = widget.setdefault("spec", {})
-    spec["n"] = (spec.get("n") or 0) + 1
+    spec["n"] = min((spec.get("n") or 0) + 1, 2**63 - 1)
 
 
 renaming = Admission("ref.io")

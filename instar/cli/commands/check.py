@@ -20,12 +20,12 @@ from instar.base.errors import ApiError
 from instar.cli.shared.common_flags import add_cluster_arguments, add_output_argument
 from instar.cli.shared.failure import CliFailure
 from instar.kube.api.crd import Crd
-from instar.tools.manifest_files import Unopenable, text_of
+from instar.tools.manifest_files import Unopenable, text_of, texts_of
 from instar.tools.sdk.checking import startup
 from instar.tools.sdk.checking.admission import NAMES as ADMISSION_LAWS
 from instar.tools.sdk.checking.admission import check_admission
 from instar.tools.sdk.checking.case import CheckCase, Responder, Uncheckable, case_of
-from instar.tools.sdk.checking.definition import crd_in, parse_crd
+from instar.tools.sdk.checking.definition import crd_in, objects_in, parse_crd
 from instar.tools.sdk.checking.laws import LAWS, Law, law_named
 from instar.tools.sdk.checking.live import check_live, live_objects
 from instar.tools.sdk.checking.render import as_json, as_junit, as_pytest, as_text
@@ -132,6 +132,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     search = parser.add_argument_group("search")
     search.add_argument("--examples", type=int, default=200, metavar="N", help="objects per law")
+    search.add_argument(
+        "--objects",
+        metavar="FILE|DIR",
+        help="manifests of real objects: tried first, and their values in other objects",
+    )
     search.add_argument("--seed", type=int, metavar="N", help="repeat a run that printed this seed")
     search.add_argument("--laws", default="", metavar="A,B", help="only these laws")
     search.add_argument("--skip", default="", metavar="A,B", help="all laws but these")
@@ -239,7 +244,7 @@ def _responder(
 ) -> tuple[Responder, BuiltConverter | None]:
     if args.converter:
         built = load(args.converter)
-        return InProcessResponder(built), built
+        return InProcessResponder(built, args.converter), built
     pair = (args.cert, args.key) if args.cert and args.key else None
     ca_data = ""
     if not args.url:
@@ -275,6 +280,7 @@ def _check(args: argparse.Namespace, case: CheckCase, built: BuiltConverter | No
             return check_live(
                 case, objects, converter=name, laws=laws, losses=losses, progress=advance
             )
+        real = objects_in(texts_of(args.objects), case.crd) if args.objects else None
         return check(
             case,
             converter=name,
@@ -282,6 +288,7 @@ def _check(args: argparse.Namespace, case: CheckCase, built: BuiltConverter | No
             examples=args.examples,
             seed=args.seed,
             losses=losses,
+            real=real,
             progress=advance,
         )
 

@@ -69,11 +69,10 @@ class FieldTally:
             if use is not None:
                 use.objects += 1
                 _note_values(use, values)
-        for entry in obj["metadata"].get("managedFields") or ():
-            self._note_owner(entry, found)
+        self._note_owners(obj["metadata"].get("managedFields") or (), found)
 
     def of(self, path: str) -> FieldUse:
-        """Return the use of the field or of fields below it."""
+        """The counts of one field; zero where no object sets it."""
         known = self.fields.get(path)
         return known if known is not None else FieldUse(path)
 
@@ -83,26 +82,66 @@ class FieldTally:
             known = self.fields[path] = FieldUse(path)
         return known
 
-    def _note_owner(self, entry: Mapping[str, Any], found: Mapping[str, object]) -> None:
-        try:
-            owned = parse(entry.get("fieldsV1"))
-        except BadFieldSet:
-            return
-        paths = {general(path, self._schema) for path in members(owned)}
-        time = str(entry.get("time") or "")
-        for path in found:
-            if not _owns(paths, path):
-                continue
+    def _note_owners(
+        self, entries: Iterable[Mapping[str, Any]], found: Mapping[str, list[Any]]
+    ) -> None:
+        """Count the managers of each field of one object.
+
+        A container that no manager owns by itself, as server-side apply leaves it, counts for the
+        managers of the fields in it.
+        """
+        owners = [owner for owner in map(self._owner, entries) if owner is not None]
+        for path, values in found.items():
             use = self.fields.get(path)
             if use is None:
                 continue
-            use.managers[str(entry.get("manager") or "unknown")] += 1
-            if time and (not use.since or time < use.since):
-                use.since = time
+            exact = [owner for owner in owners if owner.owns(path)]
+            if not exact and any(isinstance(value, dict | list) for value in values):
+                exact = [owner for owner in owners if owner.owns_part_of(path)]
+            use.managers.update({owner.manager for owner in exact})
+            times = [owner.time for owner in exact if owner.time]
+            use.since = min([use.since, *times] if use.since else times, default="")
+
+    def _owner(self, entry: Mapping[str, Any]) -> _Owner | None:
+        try:
+            owned = parse(entry.get("fieldsV1"))
+        except BadFieldSet:
+            return None
+        paths: set[str] = set()
+        whole: set[str] = set()
+        for member in members(owned):
+            path, node = _located(member, self._schema)
+            paths.add(path)
+            if node.get("x-kubernetes-map-type") == "atomic":
+                whole.add(f"{path}.")
+            if node.get("x-kubernetes-list-type", "atomic") == "atomic":
+                whole.add(f"{path}[")
+        manager = str(entry.get("manager") or "unknown")
+        return _Owner(manager, str(entry.get("time") or ""), paths, tuple(whole))
 
 
-def general(path: Iterable[str], schema: Schema) -> str:
-    """Convert a path of wire elements to a statistics path: ``spec.ports[*].name``."""
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """One entry of managedFields, with its paths as the tally names them."""
+
+    manager: str
+    time: str
+    paths: set[str]
+    whole: tuple[str, ...]
+    """Prefixes of what lies in an atomic list or map of this owner: it has no entries of its own.
+
+    The member ``.`` of any other list or map says nothing about what lies in it.
+    """
+
+    def owns(self, path: str) -> bool:
+        return path in self.paths or path.startswith(self.whole)
+
+    def owns_part_of(self, path: str) -> bool:
+        return any(each.startswith((f"{path}.", f"{path}[")) for each in self.paths)
+
+
+def _located(path: Iterable[str], schema: Schema) -> tuple[str, Schema]:
+    """The tally's name of a path of wire elements, and the schema of its value."""
     out, node = "", schema
     for element in path:
         kind, _, name = element.partition(":")
@@ -113,12 +152,7 @@ def general(path: Iterable[str], schema: Schema) -> str:
         known = name in (node.get("properties") or {})
         out += f".{name if known or not _is_map(node) else ANY_KEY}"
         node = _child(node, name)
-    return out.removeprefix(".")
-
-
-def _owns(paths: set[str], path: str) -> bool:
-    """Return whether the path, or an atomic parent of it, is owned."""
-    return path in paths or any(path.startswith((f"{item}.", f"{item}[")) for item in paths)
+    return out.removeprefix("."), node
 
 
 def _leaves(value: Any, schema: Schema) -> Iterator[tuple[str, Any]]:

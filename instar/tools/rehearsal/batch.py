@@ -18,6 +18,7 @@ from instar.server.lifecycle.embedded import embedded
 from instar.tools.rehearsal.client_replay import Managed, Replayer, by_usage, managers_of
 from instar.tools.rehearsal.clients import ObservedClient
 from instar.tools.rehearsal.converting import ConversionMode, Converting
+from instar.tools.rehearsal.defaulted_status import without_defaulted_status
 from instar.tools.rehearsal.faults import both_controllers, migrator_killed, webhook_down
 from instar.tools.rehearsal.migrating import outcome, run_migration
 from instar.tools.rehearsal.model import (
@@ -192,7 +193,7 @@ async def _load(
     stage: Sandbox, batch: RehearsalBatch, placed: list[Object], result: CrdRehearsal
 ) -> None:
     result.objects = len(batch.objects)
-    result.size = await stage.place(placed)
+    result.size = await stage.place(without_defaulted_status(placed, stage.crd))
     if len(placed) < len(batch.objects):
         why = (
             "objects without a name they can have, or of a kind or version their CRD does not have"

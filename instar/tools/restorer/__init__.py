@@ -1,4 +1,5 @@
-"""Time travel as a tool: what happened to an object, and how it comes back.
+"""Reads the history of objects from a server and restores past states.
 
-Sees only the public API of a server; where past states come from is the caller's.
+`instar history` and `instar restore` call this package. It uses only the public API of a server;
+`instar/cli/commands/restore.py` opens snapshots.
 """

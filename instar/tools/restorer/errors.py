@@ -1,7 +1,7 @@
-"""What cannot be told or brought back."""
+"""The error of `instar history` and `instar restore`."""
 
 from __future__ import annotations
 
 
 class RestoreError(Exception):
-    """One line for whoever asked."""
+    """A past state cannot be read or restored; the message is one line for the user."""

@@ -1,4 +1,7 @@
-"""The past of one object, from ``/instar/history``."""
+"""Reads past states of one object from the server's ``/instar/history`` endpoint.
+
+`instar history` and `instar restore` call this; `restore_object.py` writes a state back.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _PAGE = 200
 
 @dataclass(frozen=True)
 class NamedObject:
-    """One object, there or not."""
+    """The type, namespace and name of an object, whether it exists or not."""
 
     type: ResourceType
     namespace: str
@@ -33,10 +36,12 @@ class NamedObject:
 
 
 async def find(client: Client, kind: str, name: str, namespace: str | None) -> NamedObject:
-    """What a person means by a kind. Raises ``RestoreError`` where that is nothing, or several."""
+    """Resolve a kind, plural or short name; no match, or several, is a ``RestoreError``."""
     found = called((await listable(client)).types, kind)
     if not found:
-        raise RestoreError(f"the server knows no kind {kind!r}; a deleted CRD is restored as crd")
+        raise RestoreError(
+            f"the server has no kind {kind!r}; to restore a deleted CRD, use the kind crd"
+        )
     if len(found) > 1:
         names = ", ".join(sorted(each.name for each in found))
         raise RestoreError(f"{kind!r} may be {names}: name one of them")
@@ -45,7 +50,7 @@ async def find(client: Client, kind: str, name: str, namespace: str | None) -> N
 
 
 async def writes(client: Client, named: NamedObject, limit: int) -> Object:
-    """What the server tells: the last writes, oldest first."""
+    """The last writes of the object, oldest first."""
     try:
         return await client.get(_PREFIX + named.path, limit=min(limit, _PAGE))
     except NotFound as error:
@@ -53,7 +58,7 @@ async def writes(client: Client, named: NamedObject, limit: int) -> Object:
 
 
 async def state(client: Client, named: NamedObject, revision: int) -> Object:
-    """The object as of a revision."""
+    """The object at a revision."""
     try:
         return await client.get(_PREFIX + named.path, at=revision)
     except Expired as error:
@@ -67,8 +72,10 @@ async def state(client: Client, named: NamedObject, revision: int) -> Object:
 
 
 async def last_alive(client: Client, named: NamedObject) -> tuple[int, Object]:
-    """The last state before somebody deleted it, and the last moment it was in that state: what
-    belongs to it was there then, too."""
+    """The last state before the deletion, and the last revision at which the object had it.
+
+    The objects of a deleted CRD are listed at that revision.
+    """
     told = await writes(client, named, _PAGE)
     rows = list(told["revisions"])
     if not rows or rows[-1]["operation"] != "delete":
@@ -79,7 +86,7 @@ async def last_alive(client: Client, named: NamedObject) -> tuple[int, Object]:
         obj = await state(client, named, row["revision"])
         if not obj["metadata"].get("deletionTimestamp"):
             return following["revision"] - 1, obj
-    raise RestoreError(f"what {named} was before its deletion is forgotten (--history)")
+    raise RestoreError(f"the history of {named} is compacted (increase --history)")
 
 
 def _is_about(error: NotFound, named: NamedObject) -> bool:
@@ -88,5 +95,9 @@ def _is_about(error: NotFound, named: NamedObject) -> bool:
 
 def _missing(error: NotFound, named: NamedObject) -> RestoreError:
     if _is_about(error, named):
-        return RestoreError(f"nothing is known of {named}: it never was, or that is forgotten")
-    return RestoreError("this server tells nothing of the past: it is not instar, or an older one")
+        return RestoreError(
+            f"{named} has no history: it never existed, or its history is compacted"
+        )
+    return RestoreError(
+        "this server has no history endpoint: it is not instar, or an older release"
+    )

@@ -1,4 +1,7 @@
-"""A deleted CRD comes back, and its objects with it."""
+"""Restores a deleted CRD and then its objects.
+
+`instar restore crd` calls this; `restore_object.py` writes each object.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _CRDS = ResourceType(
 
 @dataclass
 class Objects:
-    """What became of a CRD's objects."""
+    """The results for the objects of one CRD."""
 
     created: int = 0
     there: int = 0
@@ -43,7 +46,7 @@ def named_crd(name: str) -> NamedObject:
 
 
 def without_traces(crd: Object) -> Object:
-    """A CRD without what its server kept in it: the state of its life, and the mark of its end."""
+    """A CRD without its status and without the finalizer of its deletion."""
     metadata = dict(crd["metadata"])
     left = [each for each in metadata.get("finalizers") or () if each != CLEANUP_FINALIZER]
     metadata["finalizers"] = left
@@ -52,7 +55,7 @@ def without_traces(crd: Object) -> Object:
 
 
 async def established(client: Client, name: str) -> None:
-    """Waits until the CRD is served."""
+    """Wait until the CRD is served."""
     try:
         async with asyncio.timeout(_ESTABLISHED_SECONDS):
             while True:
@@ -60,7 +63,7 @@ async def established(client: Client, name: str) -> None:
                     return
                 await asyncio.sleep(0.1)
     except TimeoutError:
-        raise RestoreError(f"{name} is there and does not become Established") from None
+        raise RestoreError(f"{name} exists and does not become Established") from None
 
 
 def _is_established(crd: Object) -> bool:
@@ -69,7 +72,7 @@ def _is_established(crd: Object) -> bool:
 
 
 async def objects_at(client: Client, crd: Object, revision: int) -> AsyncIterator[Object]:
-    """A CRD's objects as of a revision, at its storage version."""
+    """The objects of a CRD at a revision, in its storage version."""
     spec = crd["spec"]
     [version] = [each["name"] for each in spec["versions"] if each["storage"]]
     path = resource_path(spec["group"], version, spec["names"]["plural"])
@@ -82,7 +85,7 @@ async def objects_at(client: Client, crd: Object, revision: int) -> AsyncIterato
         try:
             page = await client.list(path, limit=_PAGE, continue_=token, **exact)
         except Expired:
-            raise RestoreError(f"revision {revision} is forgotten (--history)") from None
+            raise RestoreError(f"revision {revision} is compacted (increase --history)") from None
         for item in page.get("items") or ():
             yield item
         token = (page.get("metadata") or {}).get("continue") or ""
@@ -94,7 +97,7 @@ async def objects_at(client: Client, crd: Object, revision: int) -> AsyncIterato
 async def restore_objects(
     restorer: Restorer, crd: Object, objects: AsyncIterator[Object]
 ) -> Objects:
-    """Each on its own: one that is refused is named, and the others come back."""
+    """Create each object; one that is refused is named and the next one follows."""
     spec, done = crd["spec"], Objects()
     async for obj in objects:
         metadata = obj.get("metadata")

@@ -1,8 +1,10 @@
-"""An object comes back: created anew where it is gone, written over where it is there.
+"""Restores one object from a past state: creates it where it is gone, updates it where it exists.
 
-What the server alone decides is not restored: uid, revision, generation, times and the owners of
-fields. An owner that is gone, or is another object of that name, is not named again: the garbage
-collector would delete what was just brought back.
+`instar restore` and `restore_crd.py` call this. The owners of fields (managedFields) come back
+with the
+content. The server decides uid, resourceVersion, generation and times. An owner reference whose
+object is gone, or was replaced by another object of that name, is left out, because the garbage
+collector would delete the restored object.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from dataclasses import field
 from instar.base.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
+from instar.kube.apply.managed_fields import BadManagedFields, Managers
+from instar.tools.restorer import field_owners
 from instar.tools.restorer.errors import RestoreError
 from instar.tools.restorer.object_history import NamedObject
 from instar.wire.client.client import Client
@@ -21,12 +25,12 @@ _SERVERS = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"}
     | {"deletionGracePeriodSeconds", "managedFields", "selfLink"}
 )
-MANAGER = "instar-restore"
+_OWNER_ATTEMPTS = 5
 
 
 @dataclass
 class Restored:
-    """What was done to one object."""
+    """The result for one object."""
 
     action: str
     """created, updated, or unchanged."""
@@ -36,7 +40,7 @@ class Restored:
 
 
 def cleaned(obj: Object) -> Object:
-    """What a client may write of a past state."""
+    """The past state without what only a server may set."""
     metadata = {
         name: value for name, value in obj["metadata"].items() if name not in _SERVERS and value
     }
@@ -50,28 +54,34 @@ class Restorer:
         self._types: list[ResourceType] | None = None
 
     async def restore(self, named: NamedObject, past: Object) -> Restored:
-        """Raises ``RestoreError`` where somebody else is in the way, ``ApiError`` otherwise."""
+        """Create or update the object.
+
+        Raises ``RestoreError`` when another writer is in the way, ``ApiError`` otherwise.
+        """
         body, notes = await self._with_living_owners(named, cleaned(past))
         try:
             current = await self._client.get(named.path)
         except NotFound:
-            return await self._create(named, body, notes)
+            return await self._create(named, past, body, notes)
         if current["metadata"].get("deletionTimestamp"):
             raise RestoreError(f"{named} is being deleted: restore it when it is gone")
-        return await self._update(named, current, body, notes)
+        return await self._update(named, current, past, body, notes)
 
     async def create(self, named: NamedObject, past: Object) -> Restored:
-        """Only where it is not there. Raises ``AlreadyExists``."""
+        """Create the object. Raises ``AlreadyExists`` when it exists."""
         body, notes = await self._with_living_owners(named, cleaned(past))
-        return await self._create(named, body, notes)
+        return await self._create(named, past, body, notes)
 
-    async def _create(self, named: NamedObject, body: Object, notes: list[str]) -> Restored:
+    async def _create(
+        self, named: NamedObject, past: Object, body: Object, notes: list[str]
+    ) -> Restored:
         made = await self._client.post(named.type.path(named.namespace), body, **self._options())
         made = await self._with_status(named, body, made, notes)
+        made = await self._with_field_owners(named, past, body, made, notes)
         return Restored("created", {}, made, notes)
 
     async def _update(
-        self, named: NamedObject, current: Object, body: Object, notes: list[str]
+        self, named: NamedObject, current: Object, past: Object, body: Object, notes: list[str]
     ) -> Restored:
         version = current["metadata"]["resourceVersion"]
         wanted = {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
@@ -80,13 +90,14 @@ class Restorer:
         except Conflict:
             raise RestoreError(f"{named} changed meanwhile: look at it and try again") from None
         made = await self._with_status(named, body, made, notes)
+        made = await self._with_field_owners(named, past, body, made, notes)
         same = made["metadata"]["resourceVersion"] == version and not self._dry_run
         return Restored("unchanged" if same else "updated", current, made, notes)
 
     async def _with_status(
         self, named: NamedObject, body: Object, made: Object, notes: list[str]
     ) -> Object:
-        """Where the status is a subresource it is written on its own."""
+        """Write the status through its subresource, if it has one."""
         if "status" not in body or made.get("status") == body["status"] or self._dry_run:
             return made
         wanted = {**made, "status": body["status"]}
@@ -97,6 +108,55 @@ class Restorer:
         except ApiError as error:
             notes.append(f"its status was not restored: {error.message}")
             return made
+
+    async def _with_field_owners(
+        self, named: NamedObject, past: Object, body: Object, made: Object, notes: list[str]
+    ) -> Object:
+        """Put the past managedFields back with an update that changes nothing else.
+
+        A failure leaves the restored content as it is and becomes a note.
+        """
+        if self._dry_run:
+            return made
+        try:
+            owners = field_owners.past_owners(past, body, made)
+            return await self._write_owners(named, owners, made, notes) if owners else made
+        except BadManagedFields as error:
+            notes.append(f"the owners of its fields cannot be read: {error}")
+        except ApiError as error:
+            notes.append(f"the owners of its fields were not restored: {error.message}")
+        return made
+
+    async def _write_owners(
+        self, named: NamedObject, owners: Managers, made: Object, notes: list[str]
+    ) -> Object:
+        """Repeat on a conflict, keeping what later writers own.
+
+        A server drops all entries when one names a version that the CRD no longer has; then the
+        entries of the restored version are written alone.
+        """
+        live, written, wanted = made, field_owners.read_owners(made), owners
+        for _ in range(_OWNER_ATTEMPTS):
+            if field_owners.read_owners(live) == wanted:
+                return live
+            body = field_owners.with_owners(live, wanted)
+            try:
+                after = await self._client.put(named.path, body, **self._options())
+            except Conflict:
+                live = await self._client.get(named.path)
+                present = field_owners.read_owners(live)
+                wanted = field_owners.with_later_writers(owners, written, present)
+                continue
+            found = field_owners.read_owners(after)
+            narrowed = field_owners.of_version(wanted, str(after["apiVersion"]))
+            if not field_owners.missing_owners(wanted, found) or narrowed in ({}, wanted):
+                missing = field_owners.missing_owners(owners, found)
+                if missing:
+                    notes.append(f"not restored as owners of fields: {', '.join(missing)}")
+                return after
+            live, wanted = after, narrowed
+        notes.append("the owners of its fields were not restored: the object kept changing")
+        return live
 
     async def _with_living_owners(
         self, named: NamedObject, body: Object
@@ -132,4 +192,7 @@ class Restorer:
         return bool(owner["metadata"].get("uid") == reference.get("uid"))
 
     def _options(self) -> dict[str, str]:
-        return {"fieldManager": MANAGER, **({"dryRun": "All"} if self._dry_run else {})}
+        return {
+            "fieldManager": field_owners.MANAGER,
+            **({"dryRun": "All"} if self._dry_run else {}),
+        }

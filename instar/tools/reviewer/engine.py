@@ -14,6 +14,7 @@ from typing import Any
 from instar.base.fast_dataclass import dataclass
 from instar.base.field_errors import child
 from instar.tools.reviewer.changes import NodeChange, changes
+from instar.tools.reviewer.implied_metadata import align_metadata
 from instar.tools.reviewer.renames import Rename, new_place, renames
 from instar.tools.reviewer.report import (
     Effect,
@@ -67,6 +68,7 @@ def _is_cel(draft: FindingDraft) -> bool:
 
 
 def _drafts(old: Side | None, new: Side, options: ReviewOptions) -> Iterator[FindingDraft]:
+    align_metadata(old, new)
     if options.ask_server:
         yield from refused(old, new)
     if old is not None:

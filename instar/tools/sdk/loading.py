@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 from instar.base.importing import NotImportable, import_attribute, is_import_spec
 from instar.kube.api.encoding.manifests import SUFFIXES, UnreadableManifest, only_document
@@ -18,6 +20,17 @@ def load(spec: str) -> BuiltConverter:
     if isinstance(found, Admission):
         raise ConverterDefinitionError(f"{spec} is an Admission, not an instar.sdk.Converter")
     return found
+
+
+def importable_name(thing: object) -> str:
+    """``package.module:name`` under which another process finds the object; empty if nowhere."""
+    for module_name, module in list(sys.modules.items()):
+        if module_name == "__main__" or not isinstance(module, ModuleType):
+            continue
+        for name, value in list(vars(module).items()):
+            if value is thing:
+                return f"{module_name}:{name}"
+    return ""
 
 
 def load_admission(spec: str) -> Admission:

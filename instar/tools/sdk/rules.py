@@ -19,6 +19,7 @@ from instar.tools.sdk.kept_values import canonical
 from instar.tools.sdk.paths import MISSING, Path, parse_path
 from instar.tools.sdk.templates import Template
 
+_INT64 = 2**63
 Values = Sequence[Any]
 Change = Callable[[Values], list[Any]]
 Which = Literal["old", "new"]
@@ -185,7 +186,10 @@ def _scaled(value: Any, ratio: Fraction) -> int | float:
         raise Unfit
     if isinstance(value, float):
         return float(Fraction(value) * ratio)
-    return int(value * ratio // 1)
+    scaled = int(value * ratio // 1)
+    if not -_INT64 <= scaled < _INT64:
+        raise Unfit  # no API server takes a larger integer
+    return scaled
 
 
 def list_to_map(old: str, new: str, *, key: str) -> ConversionRule:

@@ -17,13 +17,21 @@ from typing import Any
 from instar.kube.api.crd import Crd
 from instar.tools.sdk.checking.case import CheckCase, case_of, schema_of
 from instar.tools.sdk.checking.definition import crd_in, parse_crd
-from instar.tools.sdk.checking.laws import LAWS, Inapplicable, LawBroken, VersionPair, law_named
+from instar.tools.sdk.checking.determinism import judge_determinism
+from instar.tools.sdk.checking.laws import (
+    DETERMINISTIC,
+    LAWS,
+    Inapplicable,
+    LawBroken,
+    VersionPair,
+    law_named,
+)
 from instar.tools.sdk.checking.render import as_text, to_yaml
 from instar.tools.sdk.checking.report import CheckReport
 from instar.tools.sdk.checking.responders import InProcessResponder
 from instar.tools.sdk.checking.search import DEFAULT_EXAMPLES, admitted, check
 from instar.tools.sdk.converter import BuiltConverter, Converter
-from instar.tools.sdk.loading import load
+from instar.tools.sdk.loading import importable_name, load
 
 __all__ = ["assert_converter", "assert_law", "check_converter", "objects", "read_crd_file"]
 
@@ -43,7 +51,7 @@ def check_converter(
     built = _built(converter)
     skipped = {law_named(name).name for name in skip}
     return check(
-        _case(crd, built),
+        _case(crd, converter, built),
         converter=f"{built.kind}.{built.group}",
         laws=[law for law in LAWS if law.name not in skipped],
         examples=examples,
@@ -75,9 +83,11 @@ def assert_law(
     source: str,
     target: str,
 ) -> None:
-    """Check one law on given objects, as written by ``instar check --write-tests``."""
-    case = _case(crd, _built(converter))
+    """One law on given objects, as written by ``instar check --write-tests``."""
+    case = _case(crd, converter, _built(converter))
     pair = VersionPair(case, case.versions[source], case.versions[target])
+    if law == DETERMINISTIC:
+        _assert_deterministic(pair, inputs)
     try:
         law_named(law).check(pair, [dict(obj) for obj in inputs])
     except Inapplicable:
@@ -85,6 +95,15 @@ def assert_law(
     except LawBroken as broken:
         shown = [f"{caption}:\n{to_yaml(value)}" for caption, value in broken.steps]
         raise AssertionError("\n".join([broken.message, *broken.found, *shown])) from None
+
+
+def _assert_deterministic(pair: VersionPair, inputs: Sequence[Mapping[str, Any]]) -> None:
+    importable = str(getattr(pair.case.responder, "importable", ""))
+    [result] = judge_determinism([(pair, [dict(obj) for obj in inputs])], importable)
+    example = result.counterexample
+    if example is not None:
+        shown = [f"{caption}:\n{to_yaml(value)}" for caption, value in example.steps]
+        raise AssertionError("\n".join([example.message, *example.found, *shown]))
 
 
 def objects(crd: AnyCrd, version: str) -> Any:
@@ -113,5 +132,7 @@ def _built(given: AnyConverter) -> BuiltConverter:
     return given.build() if isinstance(given, Converter) else given
 
 
-def _case(crd: AnyCrd, built: BuiltConverter) -> CheckCase:
-    return case_of(_crd(crd), InProcessResponder(built), hub=built.hub, losses=built.losses)
+def _case(crd: AnyCrd, given: AnyConverter, built: BuiltConverter) -> CheckCase:
+    importable = given if isinstance(given, str) else importable_name(given)
+    responder = InProcessResponder(built, importable)
+    return case_of(_crd(crd), responder, hub=built.hub, losses=built.losses)

@@ -1,7 +1,7 @@
-"""Values worth trying where two schemas of one place differ: the edges of both.
+"""Candidate values for a place where two schemas differ: the edges of both.
 
-Takes the node that shall accept and the node that shall not; yields candidates, small first.
-No candidate is promised to do anything: ``witness.py`` tries them.
+Takes the node that shall accept and the node that shall not, and yields candidates, small first.
+`search.py` tries each of them on both sides; a candidate promises nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from instar.base.json_values import copy_json
 from instar.kube.schema.formats.named import canonical
+from instar.kube.schema.validation.pattern_automata import differing_texts, sample_texts
 from instar.tools.reviewer.types import admitted
 from instar.tools.reviewer.witnesses.samples import Samples, numbers, strings, without
 from instar.tools.reviewer.witnesses.texts import FORMAT_TEXTS, LONGEST, matching, plain
@@ -22,6 +23,10 @@ Node = Mapping[str, Any]
 UNKNOWN = "unknownField"
 _TEXTS = ("", "a", "A", "0", "-", "a b", "a.b", "a_b", "A-B", "/a", "a/", "é", "not-a-format", "*")
 _LITERAL = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
+_MATCHES = re.compile(
+    r"""matches\(\s*(?:[\w.]+\s*,\s*)?([rR]?)(?:'((?:\\.|[^'\\])*)'|"((?:\\.|[^"\\])*)")"""
+)
+_MOST_DIFFERING = 4
 _NUMBER = re.compile(r"(?<![\w.'\"])-?\d+(?:\.\d+)?(?![\w'\"])")
 
 
@@ -51,6 +56,7 @@ def candidates(
 
 
 def _texts(accepting: Node, refusing: Node, expression: str) -> Iterator[str]:
+    yield from _by_automata(accepting, refusing, expression)
     yield from strings(accepting)
     pattern = accepting.get("pattern")
     for length in sorted(_lengths(accepting, refusing, "Length")):
@@ -63,6 +69,43 @@ def _texts(accepting: Node, refusing: Node, expression: str) -> Iterator[str]:
         yield from FORMAT_TEXTS.get(canonical(str(side.get("format") or "")), ())
     yield from literals(expression)
     yield from _TEXTS
+
+
+def _by_automata(accepting: Node, refusing: Node, expression: str) -> Iterator[str]:
+    """Texts that fit the patterns of one side and not those of the other.
+
+    The argument of ``matches()`` in a CEL rule is a pattern, too.
+    """
+    accepted = [str(accepting["pattern"])] if accepting.get("pattern") else []
+    low, high = int(accepting.get("minLength") or 0), accepting.get("maxLength")
+    refused = refusing.get("pattern")
+    if refused and [refused] != accepted:
+        yield from islice(
+            differing_texts(accepted, str(refused), least=low, most=high), _MOST_DIFFERING
+        )
+    written = [
+        pattern
+        for rule in accepting.get("x-kubernetes-validations") or ()
+        for pattern in _matched(str(rule.get("rule") or ""))
+    ]
+    for pattern in _matched(expression):
+        for known in ([*accepted, *written], accepted):
+            yield from islice(
+                differing_texts(known, pattern, least=low, most=high), _MOST_DIFFERING
+            )
+        for other in written:
+            known = [*accepted, pattern]
+            yield from islice(differing_texts(known, other, least=low, most=high), _MOST_DIFFERING)
+        yield from islice(sample_texts(pattern), _MOST_DIFFERING)
+
+
+def _matched(expression: str) -> list[str]:
+    """The patterns that a CEL expression gives to ``matches``."""
+    found = []
+    for raw, single, double in _MATCHES.findall(expression):
+        text = single or double
+        found.append(text if raw else text.replace("\\\\", "\\"))
+    return found
 
 
 def _numbers(accepting: Node, refusing: Node, expression: str) -> Iterator[float]:

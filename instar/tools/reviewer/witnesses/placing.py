@@ -1,6 +1,7 @@
-"""Whole objects around one value: everything on the way to it as small as the schema allows.
+"""Builds whole objects around one value, with everything else as small as the schema allows.
 
-Also the other direction: from the field of an error back to the part of object and schema.
+`search.py` places candidate values with it. It also finds the part of an object and of a schema
+that the field of an error names.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ Node = Mapping[str, Any]
 
 KEY = "key"
 NAME = "witness"
+_NAME_STEPS = ("properties", "metadata", "properties", "name")
 _TOKEN = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
 
@@ -61,14 +63,15 @@ def whole_object(
     }
     if isinstance(metadata, dict):
         head["metadata"] |= metadata
-    head["metadata"]["name"] = _name(samples, schema)
+    if steps != _NAME_STEPS or not isinstance(value, str):
+        head["metadata"]["name"] = _name(samples, schema)
     if side.crd.namespaced:
         head["metadata"]["namespace"] = "default"
     return {**head, **body}
 
 
 def _name(samples: Samples, schema: Node) -> str:
-    node = node_at(schema, ("properties", "metadata", "properties", "name"))
+    node = node_at(schema, _NAME_STEPS)
     if node is None or samples.fits(node, NAME):
         return NAME
     return str(samples.minimal(node))

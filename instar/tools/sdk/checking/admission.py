@@ -1,8 +1,8 @@
-"""Laws for admission written in Python: what a mutator may not do, and one verdict for an object
-whichever version it is written in.
+"""Laws for admission handlers written in Python, for `instar check --admission`.
 
-Handlers are run as a server would: in order, each at the version its rules ask for, what a mutator
-made given the version's defaults.
+A mutator may not change identity or immutable fields, must be idempotent and keep objects valid;
+validators must give one verdict for an object at every version. Handlers run as a server calls
+webhooks: in order, each at the version its rules ask for, with defaults applied after each mutator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from instar.kube.admission.matching import Criteria, read_criteria
 from instar.kube.api.crd import Crd
 from instar.kube.api.names import GroupVersionKind
 from instar.kube.schema.offline_requests import update
-from instar.tools.sdk.admission import Admission, AdmissionHandler
+from instar.tools.sdk.admission import Admission, AdmissionHandler, HandlerResult
 from instar.tools.sdk.checking.case import (
     CheckCase,
     ContractBroken,
@@ -29,15 +29,16 @@ from instar.tools.sdk.checking.case import (
     schema_of,
 )
 from instar.tools.sdk.checking.differences import object_differences
+from instar.tools.sdk.checking.directed_inputs import DirectedInputs
 from instar.tools.sdk.checking.laws import Inapplicable, Law, LawBroken, VersionPair
 from instar.tools.sdk.checking.report import CheckReport
-from instar.tools.sdk.checking.search import Progress, hunt
+from instar.tools.sdk.checking.search import Progress, directed_most, hunt
 
 _IDENTITY = ("name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 class RequestRelabelling:
-    """Strategy None: another ``apiVersion`` and nothing else."""
+    """Conversion strategy None: changes ``apiVersion`` and nothing else."""
 
     def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]:
         return [{**obj, "apiVersion": api_version} for obj in objects]
@@ -50,7 +51,7 @@ class _Ruled:
 
 
 class HandlerRunner:
-    """The handlers of one CRD, asked as a server asks webhooks."""
+    """Runs the handlers of one CRD as a server calls webhooks."""
 
     def __init__(self, admission: Admission, crd: Crd) -> None:
         listed = [_Ruled(each, read_criteria(each.document)) for each in admission.handlers]
@@ -66,7 +67,7 @@ class HandlerRunner:
     def mutated(
         self, case: CheckCase, version: VersionSchema, obj: Object, operation: str
     ) -> Object:
-        """Raises ``Inapplicable`` where a mutator refuses: that is a verdict, not a change."""
+        """The object after all mutators; ``Inapplicable`` when one of them refuses it."""
         current, at = copy_json(obj), version
         for each in self._mutators:
             endpoint = each.criteria.endpoint(self._asked(version.name, operation))
@@ -76,7 +77,7 @@ class HandlerRunner:
             if wanted is None:
                 raise Inapplicable
             current, at = _converted(case, current, wanted), wanted
-            outcome = each.handler.run(self._request(current, obj, operation))
+            outcome = _run(each.handler, self._request(current, obj, operation))
             if outcome.refusal is not None:
                 raise Inapplicable
             if outcome.obj is not None:
@@ -92,7 +93,7 @@ class HandlerRunner:
             if wanted is None:
                 continue
             seen = _converted(case, obj, wanted)
-            refusal = each.handler.run(self._request(seen, seen, "CREATE")).refusal
+            refusal = _run(each.handler, self._request(seen, seen, "CREATE")).refusal
             if refusal is not None:
                 return f"{each.handler.name}: {refusal.message}"
         return None
@@ -123,6 +124,15 @@ class HandlerRunner:
             "oldObject": old if operation == "UPDATE" else None,
             "dryRun": True,
         }
+
+
+def _run(handler: AdmissionHandler, request: Object) -> HandlerResult:
+    """A handler that fails breaks the law that is being judged."""
+    try:
+        return handler.run(request)
+    except Exception as error:
+        text = f"{handler.name} fails with {type(error).__name__}: {error}"
+        raise LawBroken(text, [("object", request["object"])]) from error
 
 
 def _converted(case: CheckCase, obj: Object, to: VersionSchema) -> Object:
@@ -159,7 +169,7 @@ def _identity(judge: HandlerRunner) -> Callable[[VersionPair, Sequence[Object]],
         if changed:
             raise LawBroken(f"metadata.{changed[0]} may not change and is changed", steps)
         if pair.source.problems(copy_json(after)):
-            raise Inapplicable  # another law tells
+            raise Inapplicable  # the law "valid" reports it
         answer = update(pair.source.pipeline, copy_json(after), copy_json(before))
         if not answer.accepted:
             text = "an update that changed nothing is refused after it was mutated"
@@ -200,7 +210,7 @@ def _same_verdict(judge: HandlerRunner) -> Callable[[VersionPair, Sequence[Objec
 
 
 def laws(judge: HandlerRunner) -> tuple[list[Law], list[Law]]:
-    """Of one version, and of two."""
+    """The laws about one version, and those about two."""
     single = [
         Law("idempotent", "a second mutation changes nothing", _idempotent(judge)),
         Law("immutable", "mutators leave identity and immutable fields alone", _identity(judge)),
@@ -222,7 +232,10 @@ def check_admission(
     seed: int | None,
     progress: Progress = lambda outcome: None,
 ) -> CheckReport:
-    """``responder`` converts between versions; None where the CRD's strategy is None."""
+    """Judge every law at every served version.
+
+    ``responder`` converts between versions; None for a CRD with conversion strategy None.
+    """
     if responder is None and crd.conversion.strategy != "None":
         raise Uncheckable(f"{crd.name} converts by webhook: give --converter or --url, too")
     served = [each for each in crd.versions if each.served]
@@ -234,6 +247,8 @@ def check_admission(
     single, double = laws(HandlerRunner(admission, crd))
     chosen = seed if seed is not None else random.SystemRandom().randrange(2**32)
     report = CheckReport(crd.name, name, chosen)
+    handlers = [each.function for each in admission.handlers]
+    directed = DirectedInputs(case, most=directed_most(examples), code=handlers)
     for version in served:
         here = case.versions[version.name]
         pairs = [(VersionPair(case, here, here), single)]
@@ -243,7 +258,8 @@ def check_admission(
             if other is not version
         ]
         for pair, group in pairs:
-            for outcome in hunt(pair, group, examples=examples, seed=chosen):
+            found = hunt(pair, group, examples=examples, seed=chosen, directed=directed)
+            for outcome in found:
                 report.outcomes.append(outcome)
                 progress(outcome)
     return report

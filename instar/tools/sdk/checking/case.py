@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import orjson
+
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object, copy_json
 from instar.kube.api.crd import Crd, CrdVersion
@@ -87,11 +89,19 @@ class CheckCase:
         ]
 
     def raw(self, objects: Sequence[Object], to: VersionSchema) -> list[Any]:
-        """The unchecked answer. The input is copied: what is checked must not be able to cheat."""
+        """The answer before the contract is checked.
+
+        The converter gets a copy, so that it cannot change the object it is judged by. A value
+        that JSON cannot carry, such as an integer beyond 64 bits, counts as a refusal.
+        """
         try:
-            return list(self.responder.convert(copy_json(objects), to.api_version))
+            answer = list(self.responder.convert(copy_json(objects), to.api_version))
+            orjson.dumps(answer)
         except ConversionError as error:
             raise ConversionRejected(str(error)) from None
+        except (TypeError, ValueError) as error:
+            raise ConversionRejected(f"the answer is not JSON: {error}") from None
+        return answer
 
     def convert_all(self, objects: Sequence[Object], to: VersionSchema) -> list[Object]:
         """What an API server would make of the answer, before pruning it."""

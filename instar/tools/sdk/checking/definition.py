@@ -1,8 +1,11 @@
-"""The CRDs a check is about: out of a document, or those of a text of several."""
+"""Reads the CRDs that a check is about, and objects of users, from manifests.
+
+`instar check` and `instar.testing` call this; `instar/tools/manifest_files.py` opens the files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from instar.base.json_values import Object
@@ -36,16 +39,45 @@ def crd_in(text: str, file: str, name: str | None = None) -> Crd:
 
 
 def crds_in(text: str, file: str) -> list[Crd]:
-    """Every CRD of a text; what else stands there does not matter."""
+    """Every CRD of a text; other documents are ignored."""
     try:
         return [read_definition(each).crd for each in _documents(text, file)]
     except CrdDecodeError as error:
         raise Uncheckable(f"{file}: not a usable CRD: {error}") from None
 
 
+def objects_in(texts: Iterable[tuple[str, str]], crd: Crd) -> dict[str, list[Object]]:
+    """The objects of a CRD in some files (name and text), by version.
+
+    Raises ``Uncheckable`` when there is none, because the user has named these files for them.
+    """
+    found: dict[str, list[Object]] = {}
+    for file, text in texts:
+        for value in _values(text, file):
+            group, _, version = str(value.get("apiVersion") or "").rpartition("/")
+            if (group, value.get("kind")) == (crd.group, crd.names.kind):
+                found.setdefault(version, []).append(_framed(value, crd))
+    if not found:
+        raise Uncheckable(f"--objects: the files hold no {crd.names.kind} of {crd.group}")
+    return found
+
+
+def _framed(value: Object, crd: Crd) -> Object:
+    """With the metadata that conversion is judged by."""
+    metadata = value.get("metadata")
+    frame: Object = {"name": "a", "uid": "u1"}
+    if crd.namespaced:
+        frame["namespace"] = "default"
+    return {**value, "metadata": {**frame, **(metadata if isinstance(metadata, dict) else {})}}
+
+
 def _documents(text: str, file: str) -> list[Object]:
+    return [value for value in _values(text, file) if value.get("kind") == KIND]
+
+
+def _values(text: str, file: str) -> list[Object]:
     try:
         values = [each.value for document in documents(text, file) for each in members(document)]
     except UnreadableManifest as error:
         raise Uncheckable(str(error)) from None
-    return [value for value in values if isinstance(value, dict) and value.get("kind") == KIND]
+    return [value for value in values if isinstance(value, dict)]

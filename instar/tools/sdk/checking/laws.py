@@ -27,6 +27,7 @@ from instar.tools.sdk.checking.differences import (
     undeclared,
 )
 
+DETERMINISTIC = "deterministic"
 Input = Literal["source", "target", "part"]
 """An object at the source version, at the target version, or a part of the first one."""
 
@@ -292,7 +293,7 @@ LAWS: tuple[Law, ...] = (
     Law("edit", "an edit made in one version survives", edits_win, ("source", "target", "source")),
     Law("partial", "a part of an object converts to a part", parts_stay_parts, ("source", "part")),
     Law("list", "a list converts like its items", like_items, ("source", "source", "source")),
-    Law("deterministic", "the same object always converts alike", deterministic),
+    Law(DETERMINISTIC, "the same object always converts alike", deterministic),
 )
 
 

@@ -63,7 +63,7 @@ def _judge(pair: VersionPair, law: Law, objects: Sequence[Object]) -> LawResult:
         except Inapplicable:
             continue
         except LawBroken:
-            inputs, broken = minimise(pair, law, inputs)
+            inputs, broken = minimise(pair, law, inputs, simplify=False)
             counterexample = Counterexample(broken.message, inputs, broken.steps, broken.found)
             break
         tested += 1

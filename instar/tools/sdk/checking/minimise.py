@@ -1,24 +1,33 @@
-"""Makes a counterexample smaller by leaving things out while it still is one.
+"""Makes a counterexample smaller: leaves fields and items out, and takes simpler values.
 
-Hypothesis shrinks choices, not objects, and live objects were never its choices; this works on
-the objects themselves.
+`search.py` and `live.py` call this. It works on objects, because hypothesis shrinks only its own
+choices, and directed and live objects are not made of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, copy_json
 from instar.tools.sdk.checking.differences import PathSteps
 from instar.tools.sdk.checking.laws import Inapplicable, Law, LawBroken, VersionPair
 from instar.tools.sdk.checking.parts import removable, without
 
-MOST_TRIES = 2000
+MOST_TRIES = 1500
+_FEW_ITEMS = 12
+_FRAME = ("apiVersion", "kind", "metadata")
 _DECORATIONS = ("labels", "annotations", "generation", "finalizers", "managedFields")
 
 
-def minimise(pair: VersionPair, law: Law, inputs: list[Object]) -> tuple[list[Object], LawBroken]:
-    """The smaller inputs and what the law says about them."""
+def minimise(
+    pair: VersionPair, law: Law, inputs: list[Object], *, simplify: bool = True
+) -> tuple[list[Object], LawBroken]:
+    """The smaller inputs and how they break the law.
+
+    Without ``simplify`` every value that is left is one of the given objects.
+    """
     broken = _judge(pair, law, inputs)
     if broken is None:
         raise ValueError("these inputs do not break the law")
@@ -26,7 +35,10 @@ def minimise(pair: VersionPair, law: Law, inputs: list[Object]) -> tuple[list[Ob
     shrinking = True
     while shrinking:
         shrinking = False
-        for candidate in _smaller(pair, law, inputs):
+        candidates = chain(
+            _smaller(pair, law, inputs), _simpler(pair, law, inputs) if simplify else ()
+        )
+        for candidate in candidates:
             tries += 1
             if tries > MOST_TRIES:
                 return inputs, broken
@@ -59,8 +71,66 @@ def _smaller(pair: VersionPair, law: Law, inputs: list[Object]) -> Iterator[list
                 yield _lacking(law, inputs, index, ("metadata", name))
 
 
+def _simpler(pair: VersionPair, law: Law, inputs: list[Object]) -> Iterator[list[Object]]:
+    """Inputs with one value replaced by a simpler one, or one list cut."""
+    for index, wanted in enumerate(law.inputs):
+        if wanted == "part":
+            continue
+        for path, value in _values(inputs[index]):
+            for simple in _simpler_values(value):
+                changed = list(inputs)
+                for at in range(len(inputs)):
+                    if at == index or law.inputs[at] == "part":
+                        changed[at] = _with_value(inputs[at], path, value, simple)
+                yield changed
+
+
+def _values(obj: Object) -> Iterator[tuple[PathSteps, Any]]:
+    """Lists before what they hold, so that long ones are cut first."""
+    waiting: list[tuple[PathSteps, Any]] = [
+        ((name,), value) for name, value in obj.items() if name not in _FRAME
+    ]
+    while waiting:
+        path, value = waiting.pop(0)
+        if isinstance(value, dict):
+            waiting += [((*path, name), inner) for name, inner in value.items()]
+            continue
+        yield path, value
+        if isinstance(value, list):
+            waiting += [((*path, place), inner) for place, inner in enumerate(value[:_FEW_ITEMS])]
+
+
+def _simpler_values(value: Any) -> Iterator[Any]:
+    if value is True:
+        yield False
+    elif isinstance(value, list):
+        half = len(value) // 2
+        if half > 1:
+            yield from (value[:half], value[half:])
+        if 0 < len(value) <= _FEW_ITEMS:
+            yield from (value[:place] + value[place + 1 :] for place in range(len(value)))
+    elif isinstance(value, str):
+        yield from (each for each in ("", "a") if len(each) < len(value))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from (each for each in (0, 1) if each < abs(value))
+
+
+def _with_value(obj: Object, path: PathSteps, old: Any, new: Any) -> Object:
+    """A copy with another value at the path, if the old one is there."""
+    changed: Object = copy_json(obj)
+    holder: Any = changed
+    try:
+        for step in path[:-1]:
+            holder = holder[step]
+        if holder[path[-1]] == old:
+            holder[path[-1]] = copy_json(new)
+    except (KeyError, IndexError, TypeError):
+        return changed
+    return changed
+
+
 def _lacking(law: Law, inputs: list[Object], index: int, field: PathSteps) -> list[Object]:
-    """A part shrinks with its whole, or it would be none any more."""
+    """The inputs without one field; a part loses it together with its whole."""
     return [
         without(obj, [field]) if at == index or law.inputs[at] == "part" else obj
         for at, obj in enumerate(inputs)

@@ -31,8 +31,10 @@ class InProcessResponder:
     """Says all that is known about a failure: what is checked are objects made for it, while a
     server must not quote what it is given."""
 
-    def __init__(self, converter: BuiltConverter) -> None:
+    def __init__(self, converter: BuiltConverter, importable: str = "") -> None:
+        """``importable`` is how another process loads the converter; empty if it cannot."""
         self._converter = converter
+        self.code, self.importable = converter, importable
         self.tracebacks: dict[str, str] = {}
         """Of each failure of the author's code: where, and how it came there."""
 

@@ -1,4 +1,8 @@
-"""Looks for counterexamples with objects made from the CRD's own schemas, and shrinks them."""
+"""Looks for counterexamples: with directed inputs first, then with random ones from hypothesis.
+
+`instar check` and `instar.testing` call `check`; `admission.py` calls `hunt`. Counterexamples are
+cut down by `minimise.py`; `report.py` holds the results.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,25 @@ from instar.base.json_values import Object
 from instar.kube.api.crd import Crd
 from instar.kube.schema.generation.objects import objects
 from instar.tools.sdk.checking.case import CheckCase, VersionSchema
-from instar.tools.sdk.checking.laws import LAWS, Inapplicable, Law, LawBroken, VersionPair
+from instar.tools.sdk.checking.determinism import judge_determinism
+from instar.tools.sdk.checking.directed_inputs import DirectedInputs
+from instar.tools.sdk.checking.laws import (
+    DETERMINISTIC,
+    LAWS,
+    Inapplicable,
+    Law,
+    LawBroken,
+    VersionPair,
+)
 from instar.tools.sdk.checking.minimise import minimise
 from instar.tools.sdk.checking.parts import removable, without
 from instar.tools.sdk.checking.report import CheckReport, Counterexample, LawResult
 from instar.tools.sdk.ruleset import Loss
 
 DEFAULT_EXAMPLES = 200
+_FEWEST_DIRECTED = 60
+_RANDOM_SHARE = 5
+"""One in so many of the examples asked for is random after directed ones; else all are."""
 Progress = Callable[[LawResult], None]
 
 
@@ -34,16 +50,27 @@ def check(
     examples: int = DEFAULT_EXAMPLES,
     seed: int | None = None,
     losses: tuple[Loss, ...] = (),
+    real: dict[str, list[Object]] | None = None,
     progress: Progress = lambda outcome: None,
 ) -> CheckReport:
-    """Every law in every direction. The same seed finds the same counterexamples."""
+    """Every law in every direction. The same seed finds the same counterexamples.
+
+    ``real`` are objects of users by version; they are tried first, and their values in others.
+    """
     chosen = seed if seed is not None else random.SystemRandom().randrange(2**32)
     report = CheckReport(case.crd.name, converter, chosen, losses=losses)
-    for outcome in _outcomes(case, laws, examples, chosen):
+    code = getattr(case.responder, "code", None)
+    directed = DirectedInputs(case, most=directed_most(examples), code=code, real=real)
+    for outcome in _outcomes(case, laws, examples, chosen, directed):
         report.outcomes.append(outcome)
         progress(outcome)
     report.outcomes.sort(key=_reading_order(case))
     return report
+
+
+def directed_most(examples: int) -> int:
+    """Directed objects per version: more than random ones, because they find more."""
+    return max(2 * examples, _FEWEST_DIRECTED)
 
 
 def _reading_order(case: CheckCase) -> Callable[[LawResult], tuple[int, int]]:
@@ -56,12 +83,43 @@ def _reading_order(case: CheckCase) -> Callable[[LawResult], tuple[int, int]]:
 
 
 def _outcomes(
-    case: CheckCase, laws: Sequence[Law], examples: int, seed: int
+    case: CheckCase, laws: Sequence[Law], examples: int, seed: int, directed: DirectedInputs
 ) -> Iterator[LawResult]:
-    for source, target in case.pairs():
-        pair = VersionPair(case, case.versions[source], case.versions[target])
-        for group in _groups(laws):
-            yield from hunt(pair, group, examples=examples, seed=seed)
+    pairs = [
+        VersionPair(case, case.versions[source], case.versions[target])
+        for source, target in case.pairs()
+    ]
+    settled = _judge_determinism(pairs, laws, directed)
+    for pair in pairs:
+        known = settled.get((pair.source.name, pair.target.name))
+        if known is not None:
+            yield known
+        left = [law for law in laws if known is None or law.name != known.law]
+        for group in _groups(left):
+            yield from hunt(pair, group, examples=examples, seed=seed, directed=directed)
+
+
+def _judge_determinism(
+    pairs: Sequence[VersionPair], laws: Sequence[Law], directed: DirectedInputs
+) -> dict[tuple[str, str], LawResult]:
+    """The deterministic law, by direction; it is judged here and not by random objects."""
+    law = next((each for each in laws if each.name == DETERMINISTIC), None)
+    if law is None or not pairs:
+        return {}
+    began = time.perf_counter()
+    importable = str(getattr(pairs[0].case.responder, "importable", ""))
+    given = [(pair, directed.objects(pair.source)) for pair in pairs]
+    results = judge_determinism(given, importable)
+    seconds = (time.perf_counter() - began) / len(pairs)
+    found = {}
+    for (pair, tried), result in zip(given, results, strict=True):
+        if not tried:
+            continue  # left to random objects
+        names = (pair.source.name, pair.target.name)
+        found[names] = LawResult(
+            law.name, law.title, *names, result.tested, seconds, result.counterexample, result.note
+        )
+    return found
 
 
 def _groups(laws: Sequence[Law]) -> list[list[Law]]:
@@ -73,22 +131,74 @@ def _groups(laws: Sequence[Law]) -> list[list[Law]]:
 
 
 def hunt(
-    pair: VersionPair, laws: Sequence[Law], *, examples: int, seed: int
+    pair: VersionPair,
+    laws: Sequence[Law],
+    *,
+    examples: int,
+    seed: int,
+    directed: DirectedInputs | None = None,
 ) -> Iterator[LawResult]:
-    """Laws with the same inputs, in one direction. A broken one leaves the hunt to the others."""
+    """Judge laws with the same inputs in one direction; a broken law leaves the hunt."""
     remaining = list(laws)
+    tested = dict.fromkeys((law.name for law in laws), 0)
+    if directed is not None:
+        yield from _hunt_directed(pair, remaining, tested, directed)
     while remaining:
         began = time.perf_counter()
         hunter = _Hunter(pair, remaining)
-        note = _run(hunter, _inputs(pair, remaining[0]), examples, seed)
+        directed_objects = min(tested[law.name] for law in remaining) * len(remaining[0].inputs)
+        number = _random_number(examples, directed_objects)
+        note = _run(hunter, _inputs(pair, remaining[0]), number, seed)
         finished = [hunter.caught[0]] if hunter.caught else list(remaining)
         seconds = (time.perf_counter() - began) / len(finished)
         for law in finished:
             example = _counterexample(pair, hunter) if hunter.caught else None
             names = (pair.source.name, pair.target.name)
-            tested = hunter.tested[law.name]
-            yield LawResult(law.name, law.title, *names, tested, seconds, example, note)
+            total = tested[law.name] + hunter.tested[law.name]
+            said = "" if total else note
+            yield LawResult(law.name, law.title, *names, total, seconds, example, said)
             remaining.remove(law)
+
+
+def _random_number(examples: int, directed: int) -> int:
+    """Random objects find little after enough directed ones, and take longer to make."""
+    share = max(examples // _RANDOM_SHARE, 1)
+    return share if directed >= share else examples
+
+
+def _hunt_directed(
+    pair: VersionPair, remaining: list[Law], tested: dict[str, int], directed: DirectedInputs
+) -> Iterator[LawResult]:
+    """Yield the broken laws and take them from ``remaining``; count in ``tested``."""
+    began = time.perf_counter()
+    wanted = remaining[0].inputs
+    for inputs in directed.inputs(pair, wanted):
+        for law in list(remaining):
+            try:
+                law.check(pair, inputs)
+            except Inapplicable:
+                continue
+            except LawBroken as broken:
+                smaller, told = _minimised(pair, law, inputs, broken)
+                example = Counterexample(told.message, smaller, told.steps, told.found)
+                seconds = time.perf_counter() - began
+                names = (pair.source.name, pair.target.name)
+                number = tested[law.name] + 1
+                yield LawResult(law.name, law.title, *names, number, seconds, example)
+                remaining.remove(law)
+            else:
+                tested[law.name] += 1
+        if not remaining:
+            return
+
+
+def _minimised(
+    pair: VersionPair, law: Law, inputs: list[Object], broken: LawBroken
+) -> tuple[list[Object], LawBroken]:
+    try:
+        return minimise(pair, law, inputs)
+    except ValueError:  # broken only that once
+        return inputs, broken
 
 
 class _Hunter:
