@@ -22,6 +22,7 @@ from instar.server.access.identities import (
 from instar.server.http.handler_types import Front
 from instar.server.registry.admission.plugin_names import HERE
 from instar.server.registry.admission.webhooks.in_process import LocalConfiguration
+from instar.server.registry.controllers.controller_names import CONTROLLERS_HERE
 from instar.wire.conversion.in_process import ConvertFunction
 from instar.wire.storage.open import StorageOptions
 from instar.wire.storage.store import Store
@@ -141,7 +142,10 @@ class Settings:
     users: tuple[NewUser, ...] = ()
     """Users that get a kubeconfig, besides the administrator."""
     strict_namespaces: bool = True
+    controllers: frozenset[str] = CONTROLLERS_HERE
+    """Names of the controllers that run, of those that kube-controller-manager has."""
     collect_garbage: bool = True
+    """Whether the garbage collector may run; False is the same as a set without its name."""
     service_cluster_ip_range: str = "10.0.0.0/24"
     furniture: bool = True
     """Whether the bootstrap objects of every cluster are created."""

@@ -220,7 +220,7 @@ def test_users_are_who_their_certificates_say_and_may_what_rbac_grants(
         "roleRef": {
             "apiGroup": "rbac.authorization.k8s.io",
             "kind": "ClusterRole",
-            "name": "view",
+            "name": "system:aggregate-to-view",  # view itself: its controller fills it
         },
         "subjects": [
             {"kind": "Group", "name": "developers", "apiGroup": "rbac.authorization.k8s.io"}

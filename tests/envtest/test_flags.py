@@ -20,6 +20,7 @@ ANOTHER_WAY = {
     "logging-format": ("json", "--log=json"),
     "service-cluster-ip-range": ("10.1.0.0/24", "--service-cluster-ip-range=10.1.0.0/24"),
     "v": ("4", "--verbose"),
+    "controllers": ("namespace,-garbage", "--controllers=namespace,-garbage"),
     "insecure-port": ("0", ""),
 }
 """A value for each, and the word it becomes; the last says what is so anyhow."""

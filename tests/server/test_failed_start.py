@@ -54,6 +54,7 @@ _PARTS = (
     "cache consistency",
     "certificates",
     "heap trimming",
+    "initial namespaces",
     "namespace controller",
     "CRD controller",
     "usage counts",
@@ -71,7 +72,7 @@ _PARTS = (
     "requests",
     "kubeconfigs",
 )
-_EMBEDDED_PARTS = ("store", "watch cache", "watchdog", "catalog", "namespace controller")
+_EMBEDDED_PARTS = ("store", "watch cache", "watchdog", "catalog", "initial namespaces")
 _WHEN = ("before it starts", "after it has started")
 
 

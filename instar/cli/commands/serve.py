@@ -25,6 +25,7 @@ import uvloop
 from instar.base import limits
 from instar.cli.serving import admission_flags, snapshot_store
 from instar.cli.serving.authentication_flags import add_identity_arguments, identity_settings
+from instar.cli.serving.controller_flags import add_controller_arguments, controllers
 from instar.cli.serving.converter_flags import add_conversion_arguments, load_converters, unused
 from instar.cli.serving.log_format import FORMS, set_up_logging
 from instar.cli.serving.process_memory import freeze_startup_objects, keep_pages
@@ -137,6 +138,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="10.0.0.0/24",
         help="network of the cluster IPs of Services",
     )
+    add_controller_arguments(parser)
     add(
         "--gc",
         choices=["on", "off"],
@@ -198,6 +200,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         kubeconfig=None if worker else args.kubeconfig,
         cert_dir=args.cert_dir or _default_cert_dir(args.storage),
         strict_namespaces=args.namespaces == "strict",
+        controllers=controllers(args),
         collect_garbage=args.gc == "on",
         service_cluster_ip_range=_network(args.service_cluster_ip_range),
         furniture=args.furniture == "on",

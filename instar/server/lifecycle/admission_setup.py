@@ -32,6 +32,7 @@ from instar.server.registry.admission.plugins.pod_security import (
     PodSecurityConfiguration,
 )
 from instar.server.registry.admission.plugins.pvc_resize import ClaimResize
+from instar.server.registry.admission.plugins.quota_by_status import StatusQuotaAdmission
 from instar.server.registry.admission.plugins.resource_quota import QuotaAdmission
 from instar.server.registry.admission.plugins.service_account import ServiceAccountAdmission
 from instar.server.registry.admission.policies.metrics import PolicyMetrics
@@ -69,6 +70,8 @@ class Admissions:
     """Admission webhooks that are Python functions in this process."""
     enabled: frozenset[str] = HERE
     """Names of the enabled plugins."""
+    counts_quotas: bool = True
+    """Whether the quota controller runs; without it quotas limit what their status says."""
     event_limits: Sequence[EventLimit] = ()
     pod_security: PodSecurityConfiguration = field(default_factory=PodSecurityConfiguration)
     metrics: AdmissionWebhookMetrics = field(default_factory=AdmissionWebhookMetrics)
@@ -108,11 +111,16 @@ class Admissions:
                 self._webhooks("validatingwebhookconfigurations"),
             ),
             ("EventRateLimit" in on, EventRateLimit(self.event_limits)),
-            ("ResourceQuota" in on, QuotaAdmission(backend)),
+            ("ResourceQuota" in on, self._quotas()),
             ("AlwaysDeny" in on, AlwaysDenyPlugin()),
             (CRD_PROTECTION in on, CrdProtection(backend)),
         ]
         return [plugin for wanted, plugin in listed if wanted]
+
+    def _quotas(self) -> AdmissionChain:
+        if self.counts_quotas:
+            return QuotaAdmission(self.backend)
+        return StatusQuotaAdmission(self.backend, self.of_kind)
 
     def _part(self, what: str) -> Interest:
         found = Interest.NONE

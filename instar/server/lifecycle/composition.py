@@ -30,6 +30,7 @@ from instar.server.lifecycle.storage_start import first_read, last_read, mainten
 from instar.server.lifecycle.watchdog import Watchdog
 from instar.server.registry.admission.plugins.rbac_escalation import EscalationCheck
 from instar.server.registry.admission.plugins.service_addresses import ServiceAddresses
+from instar.server.registry.controllers.controller_names import QUOTAS
 from instar.server.registry.controllers.leadership import Company, Leadership
 from instar.server.registry.insight.access import AccessRecord
 from instar.server.registry.insight.census import ServerCensus, StoredPrinter
@@ -98,6 +99,7 @@ class Machinery:
             strict_namespaces=settings.strict_namespaces,
             local=settings.admissions,
             enabled=settings.admission_plugins,
+            counts_quotas=QUOTAS in settings.controllers,
             event_limits=self.loaded.event_limits,
             calls=self.call_log,
         )

@@ -10,6 +10,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.server.access.authorization import RBAC
 from instar.server.lifecycle.loaded_settings import LoadedSettings
 from instar.server.lifecycle.parts import Part, Startable
+from instar.server.registry.controllers import controller_names as names
 from instar.server.registry.controllers.bootstrap.controller import BootstrapController
 from instar.server.registry.controllers.conversion_prefetch import ConversionPrefetch
 from instar.server.registry.controllers.crds import CrdController
@@ -17,7 +18,7 @@ from instar.server.registry.controllers.event_ttl import EventExpiry
 from instar.server.registry.controllers.garbage.collector import GarbageCollector
 from instar.server.registry.controllers.leadership import Company, Leadership
 from instar.server.registry.controllers.migrations import MigrationController
-from instar.server.registry.controllers.namespaces import NamespaceController
+from instar.server.registry.controllers.namespaces import InitialNamespaces, NamespaceController
 from instar.server.registry.controllers.policies import PolicyController
 from instar.server.registry.controllers.quotas import QuotaController
 from instar.server.registry.controllers.roles.controller import RoleController
@@ -35,12 +36,15 @@ class Controllers:
     """The controllers of one server; optional ones are None where they are off."""
 
     crds: CrdController
-    namespaces: NamespaceController
+    initial_namespaces: InitialNamespaces
+    namespaces: NamespaceController | None
     usage: UsageKeeper
     migrations: MigrationController
+    """Made in any case: it describes migrations, too."""
+    migrates: bool
     garbage: GarbageCollector | None
-    quotas: QuotaController
-    policies: PolicyController
+    quotas: QuotaController | None
+    policies: PolicyController | None
     expiry: EventExpiry
     prefetch: ConversionPrefetch | None
     roles: RoleController | None
@@ -52,10 +56,11 @@ class Controllers:
         """In the order of their start: those that wait for being elected come before the
         leadership, which is competed for last."""
         named: dict[str, Startable | None] = {
+            "initial namespaces": self.initial_namespaces,
             "namespace controller": self.namespaces,
             "CRD controller": self.crds,
             "usage counts": self.usage,
-            "storage version migrations": self.migrations,
+            "storage version migrations": self.migrations if self.migrates else None,
             "garbage collector": self.garbage,
             "quota controller": self.quotas,
             "policy type checks": self.policies,
@@ -87,24 +92,49 @@ def make_controllers(
         f"instar-{context.new_uid()}",
         company=company_of(store),
     )
-    collects, furnishes = settings.collect_garbage, settings.furniture
+    on, namespaces = settings.controllers, catalog.builtin("", "namespaces")
+    collects = settings.collect_garbage and names.GARBAGE in on
     prefetches = settings.convert_ahead and settings.conversion_cache
     crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
     migrations = catalog.builtin(MIGRATION_GROUP, MIGRATIONS)
     has_roles = RBAC in loaded.authorization
     return Controllers(
         crds=CrdController(context, catalog, crds),
-        namespaces=NamespaceController(context, catalog, catalog.builtin("", "namespaces")),
+        initial_namespaces=InitialNamespaces(context, namespaces),
+        namespaces=(
+            NamespaceController(context, catalog, namespaces) if names.NAMESPACES in on else None
+        ),
         usage=UsageKeeper(usage, store),
         migrations=MigrationController(context, catalog, census, migrations),
+        migrates=names.MIGRATIONS in on,
         garbage=GarbageCollector(context, catalog, leadership) if collects else None,
-        quotas=QuotaController(context, catalog, leadership),
-        policies=PolicyController(context, catalog, leadership),
+        quotas=QuotaController(context, catalog, leadership) if names.QUOTAS in on else None,
+        policies=(
+            PolicyController(context, catalog, leadership) if names.POLICY_STATUS in on else None
+        ),
         expiry=EventExpiry(context, catalog.builtin("", "events"), leadership),
         prefetch=ConversionPrefetch(catalog) if prefetches else None,
-        roles=RoleController(context, catalog, leadership) if has_roles else None,
+        roles=_roles(context, catalog, leadership, on) if has_roles else None,
         leadership=leadership,
-        bootstrap=BootstrapController(context, catalog, leadership) if furnishes else None,
+        bootstrap=_bootstrap(context, catalog, leadership, on) if settings.furniture else None,
+    )
+
+
+def _roles(
+    context: Context, catalog: Catalog, leadership: Leadership, on: frozenset[str]
+) -> RoleController:
+    return RoleController(context, catalog, leadership, aggregates=names.ROLE_AGGREGATION in on)
+
+
+def _bootstrap(
+    context: Context, catalog: Catalog, leadership: Leadership, on: frozenset[str]
+) -> BootstrapController:
+    return BootstrapController(
+        context,
+        catalog,
+        leadership,
+        accounts=names.ACCOUNTS in on,
+        authorities=names.ROOT_CA in on,
     )
 
 

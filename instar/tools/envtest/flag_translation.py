@@ -37,7 +37,8 @@ def translate(
         f"--storage={storage}",
         f"--tls-cert-file={tls[0]}",
         f"--tls-private-key-file={tls[1]}",
-        "--gc=off",  # an API server alone has no garbage collector, and tests rely on that
+        # kube-apiserver alone has no controllers, and suites finalize what they delete.
+        f"--controllers={_joined(left, 'controllers')}",
     ]
     ignored = []
     for network in filter(None, _pop_flag(left, "service-cluster-ip-range", "").split(",")):
@@ -65,6 +66,10 @@ def _pop_flag(left: Flags, name: str, otherwise: str) -> str:
     """Return and remove the last value of a flag."""
     values = left.pop(name, None)
     return values[-1] if values else otherwise
+
+
+def _joined(left: Flags, name: str) -> str:
+    return ",".join(left.pop(name, []))
 
 
 def _number(text: str) -> int:

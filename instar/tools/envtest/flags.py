@@ -109,8 +109,10 @@ APISERVER: Mapping[str, bool] = {
     **dict.fromkeys(_BOOLEANS, True),
     **dict.fromkeys(_OTHERS, False),
     "h": True,
+    "controllers": False,
 }
-"""Every flag of kube-apiserver, and older ones that suites still pass."""
+"""Every flag of kube-apiserver, and the older ones that suites still give; ``controllers`` is
+kube-controller-manager's."""
 
 ETCD: Mapping[str, bool] = {
     **dict.fromkeys(("help", "h", "version", "unsafe-no-fsync", "force-new-cluster"), True),

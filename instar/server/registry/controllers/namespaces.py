@@ -1,7 +1,8 @@
-"""Namespace controller: creates the initial namespaces and empties terminating ones.
+"""Namespace controllers: one creates the initial namespaces, one empties terminating ones.
 
-Created by ``server/lifecycle/composition.py``. Deletes all objects of a terminating namespace
-through the delete verb, then removes the ``kubernetes`` finalizer.
+``lifecycle/controller_setup.py`` starts both. kube-apiserver creates the initial namespaces itself,
+so these are there without any controller; without the other one a deleted namespace stays
+Terminating until a client finalizes it.
 """
 
 from __future__ import annotations
@@ -35,8 +36,39 @@ _OPTIONS = WriteOptions(manager="kube-apiserver")
 _DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
 
 
+class InitialNamespaces:
+    """Creates the namespaces that every cluster has from the start."""
+
+    def __init__(self, context: Context, namespaces: Resource) -> None:
+        self._context, self._namespaces = context, namespaces
+
+    async def start(self) -> None:
+        for name in INITIAL:
+            await self._make_sure_of(name)
+
+    def stop(self) -> None:
+        """Nothing of it runs after its start."""
+
+    async def _make_sure_of(self, name: str) -> None:
+        while name not in self._namespaces.objects.entries:
+            try:
+                await self._make(name)
+            except errors.AlreadyExists:
+                return  # another replica, starting with us, was first
+            except errors.ServiceUnavailable as error:
+                log.warning("namespace %s is not there yet: %s", name, error)
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _make(self, name: str) -> None:
+        serving, codec = self._namespaces.serving, self._namespaces.codec
+        obj: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        serving.strategy.decode(obj, serving.storage)
+        target = Target(self._namespaces, serving, codec, serving.storage)
+        await create(self._context, target, obj, _OPTIONS)
+
+
 class NamespaceController:
-    """Empties and removes terminating namespaces; creates the initial ones."""
+    """Empties and removes terminating namespaces."""
 
     def __init__(self, context: Context, catalog: Catalog, namespaces: Resource) -> None:
         self._context = context
@@ -48,9 +80,7 @@ class NamespaceController:
     def _objects(self) -> Objects:
         return self._namespaces.objects
 
-    async def start(self) -> None:
-        for name in INITIAL:
-            await self._ensure_namespace(name)
+    def start(self) -> None:
         self._objects.listeners.append(self._changed)
         self._context.backend.cache.on_reset(self._look_at_all)
         self._look_at_all()
@@ -69,23 +99,6 @@ class NamespaceController:
     def _look(self, entry: CacheEntry) -> None:
         if is_terminating(entry):
             self._leaving.add(entry.suffix)
-
-    async def _ensure_namespace(self, name: str) -> None:
-        while name not in self._objects.entries:
-            try:
-                await self._make(name)
-            except errors.AlreadyExists:
-                return  # another replica, starting at the same time, was first
-            except errors.ServiceUnavailable as error:
-                log.warning("cannot create namespace %s, will retry: %s", name, error)
-                await asyncio.sleep(_RETRY_SECONDS)
-
-    async def _make(self, name: str) -> None:
-        serving, codec = self._namespaces.serving, self._namespaces.codec
-        obj: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        serving.strategy.decode(obj, serving.storage)
-        target = Target(self._namespaces, serving, codec, serving.storage)
-        await create(self._context, target, obj, _OPTIONS)
 
     async def _empty(self, name: str) -> float | None:
         if not self._is_leaving(name):

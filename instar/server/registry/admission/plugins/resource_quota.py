@@ -22,7 +22,7 @@ from instar.server.registry.stored.backend import Backend, Objects
 from instar.server.registry.stored.entry import UnreadableEntry
 
 _IN_FLIGHT_SECONDS = 10.0
-_FREE = frozenset({("", "events"), ("events.k8s.io", "events"), ("", "bindings")})
+FREE = frozenset({("", "events"), ("events.k8s.io", "events"), ("", "bindings")})
 
 
 class QuotaAdmission:
@@ -33,7 +33,7 @@ class QuotaAdmission:
         """(collection, namespace) → admitted objects that may not be stored yet."""
 
     def interest(self, serving: Serving, verb: Verb) -> Interest:
-        counted = serving.namespaced and (serving.group, serving.plural) not in _FREE
+        counted = serving.namespaced and (serving.group, serving.plural) not in FREE
         return Interest.VALIDATE if counted and verb is Verb.CREATE else Interest.NONE
 
     def admit(self, operation: Operation) -> None:

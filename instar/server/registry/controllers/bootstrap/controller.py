@@ -20,9 +20,10 @@ from instar.server.registry.controllers.bootstrap.objects import (
     ACCOUNT,
     AUTHENTICATION,
     AUTHORITY,
+    account_piece,
     api_pieces,
+    authority_piece,
     class_pieces,
-    namespace_pieces,
     service_pieces,
     system_pieces,
 )
@@ -57,8 +58,19 @@ class BootstrapFacts:
 class BootstrapController:
     """Creates missing bootstrap objects, per namespace and for the cluster."""
 
-    def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
+    def __init__(
+        self,
+        context: Context,
+        catalog: Catalog,
+        leadership: Leadership,
+        *,
+        accounts: bool = True,
+        authorities: bool = True,
+    ) -> None:
+        """``accounts``, ``authorities``: whether each namespace gets its default ServiceAccount,
+        and the ConfigMap with the CA of the server."""
         self._context, self._catalog, self._leadership = context, catalog, leadership
+        self._accounts, self._authorities = accounts, authorities
         self._house: BootstrapFacts | None = None
         self._maker = BootstrapWriter(context, catalog)
         self._apis = CustomApiServices(catalog, self._maker, lambda: leadership.leads)
@@ -73,10 +85,13 @@ class BootstrapController:
         self._addresses.start()
         if self._leadership.company is not Company.LENDER:
             self._identity.start()
-        for plural, name in (("configmaps", AUTHORITY), ("serviceaccounts", ACCOUNT)):
-            self._watch(plural, f"/{name}")
-        namespaces = self._catalog.builtin("", "namespaces").objects
-        namespaces.listeners.append(lambda change: self._places.add(change.suffix))
+        if self._authorities:
+            self._watch("configmaps", f"/{AUTHORITY}")
+        if self._accounts:
+            self._watch("serviceaccounts", f"/{ACCOUNT}")
+        if self._accounts or self._authorities:
+            namespaces = self._catalog.builtin("", "namespaces").objects
+            namespaces.listeners.append(lambda change: self._places.add(change.suffix))
         self._context.backend.cache.on_reset(self._look_at_all)
         self._leadership.on_elected(self._elected)
         if self._leadership.leads:
@@ -116,8 +131,14 @@ class BootstrapController:
             entry = self._catalog.builtin("", "namespaces").objects.entries.get(place)
             if entry is None or is_terminating(entry):
                 return ()
-            return namespace_pieces(place, house.authority)
+            return self._namespace_pieces(place, house)
         return self._cluster_pieces(house)
+
+    def _namespace_pieces(self, namespace: str, house: BootstrapFacts) -> Iterator[Object]:
+        if self._accounts:
+            yield account_piece(namespace)
+        if self._authorities:
+            yield authority_piece(namespace, house.authority)
 
     def _cluster_pieces(self, house: BootstrapFacts) -> Iterator[Object]:
         yield from class_pieces()

@@ -35,13 +35,16 @@ _CUSTOM_PRIORITY, _CUSTOM_VERSION_PRIORITY = 1000, 100
 _OTHER_PRIORITY, _VERSION_PRIORITY, _PREFERRED_PRIORITY = 15000, 15, 30
 
 
-def namespace_pieces(namespace: str, authority: str) -> Iterator[Object]:
-    yield {
+def account_piece(namespace: str) -> Object:
+    return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
         "metadata": {"name": ACCOUNT, "namespace": namespace},
     }
-    yield {
+
+
+def authority_piece(namespace: str, authority: str) -> Object:
+    return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {

@@ -46,17 +46,27 @@ _DEFAULTS, _AGGREGATION = "defaults", "aggregation"
 class RoleController:
     """Keeps default and aggregated roles current."""
 
-    def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
+    def __init__(
+        self,
+        context: Context,
+        catalog: Catalog,
+        leadership: Leadership,
+        *,
+        aggregates: bool = True,
+    ) -> None:
+        """``aggregates``: whether ClusterRoles with an aggregationRule get their rules."""
         self._context, self._catalog, self._leadership = context, catalog, leadership
+        self._aggregates = aggregates
         self._roles = catalog.builtin(GROUP, "clusterroles")
         self._work: Queue[str] = Queue("roles:", self._attend, _DELAYS, at_once=1)
 
     async def start(self) -> None:
         """Start; the server waits for the default roles, because every user but admins needs
         them."""
-        self._roles.objects.listeners.append(self._role_changed)
-        self._context.backend.cache.on_reset(lambda: self._work.add(_AGGREGATION))
-        self._leadership.on_elected(self._elected)
+        if self._aggregates:
+            self._roles.objects.listeners.append(self._role_changed)
+            self._context.backend.cache.on_reset(lambda: self._work.add(_AGGREGATION))
+            self._leadership.on_elected(self._elected)
         try:
             await self._create_defaults()
         except errors.ApiError as error:
