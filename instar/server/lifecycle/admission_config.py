@@ -1,22 +1,43 @@
 """Reader of ``--admission-control-config-file``, an ``AdmissionConfiguration``.
 
-``optional_parts.py`` loads it only where a plugin that needs a configuration is on, which is
-EventRateLimit. The rules of the plugin are in ``registry/admission/plugins``.
+``optional_parts.py`` loads it where the flag or EventRateLimit, which needs a configuration, is
+given. What a plugin's part of it means is in ``registry/admission/plugins``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from instar.base.config_shapes import Misshapen, unknown_fields
 from instar.server.files.config_files import ConfigurationFile, read_configuration
+from instar.server.registry.admission.plugin_configurations import PluginConfigurations
 from instar.server.registry.admission.plugins.event_rate_limit import (
     NAME,
     BadLimits,
     EventLimit,
     read_limits,
 )
+from instar.server.registry.admission.plugins.pod_placement import (
+    NODE_SELECTOR,
+    BadNodeSelector,
+    read_node_selectors,
+)
+from instar.server.registry.admission.plugins.pod_security import NAME as POD_SECURITY
+from instar.server.registry.admission.plugins.pod_security import (
+    BadPodSecurity,
+    PodSecurityConfiguration,
+    read_pod_security,
+)
+from instar.server.registry.admission.plugins.pod_tolerations import (
+    TOLERATION_RESTRICTION,
+    BadTolerations,
+    TolerationRules,
+    read_tolerations,
+)
+
+T = TypeVar("T")
 
 _API, _KIND = "apiserver.config.k8s.io/v1", "AdmissionConfiguration"
 _SHAPE: Any = {
@@ -24,6 +45,30 @@ _SHAPE: Any = {
     "kind": str,
     "plugins": [{"name": str, "path": str, "configuration": None}],
 }
+
+
+def read_plugin_configurations(path: Path | None, on: frozenset[str]) -> PluginConfigurations:
+    """For the plugins that are on. Raises ``ValueError`` with one line for the operator."""
+    limits = event_limits(path) if NAME in on else ()
+    if path is None:
+        return PluginConfigurations(event_limits=limits)
+    file = read_configuration(path, "admission configuration")
+
+    def of(name: str, read: Callable[[Any], T], otherwise: T) -> T:
+        document = _of_plugin(file, name) if name in on else None
+        if document is None:
+            return otherwise
+        try:
+            return read(document)
+        except (BadPodSecurity, BadNodeSelector, BadTolerations) as error:
+            raise file.refused(f"{name}: {error}") from error
+
+    return PluginConfigurations(
+        event_limits=limits,
+        pod_security=of(POD_SECURITY, read_pod_security, PodSecurityConfiguration()),
+        node_selectors=of(NODE_SELECTOR, read_node_selectors, {}),
+        tolerations=of(TOLERATION_RESTRICTION, read_tolerations, TolerationRules()),
+    )
 
 
 def event_limits(path: Path | None) -> tuple[EventLimit, ...]:

@@ -17,20 +17,31 @@ from instar.base.json_values import Object
 from instar.base.metrics import Metric
 from instar.kube.access.authorizers import Authorizer
 from instar.server.registry.admission.lazy_plugin import LazyPlugin
+from instar.server.registry.admission.plugin_configurations import PluginConfigurations
 from instar.server.registry.admission.plugin_names import CRD_PROTECTION, HERE
 from instar.server.registry.admission.plugins.always_deny import AlwaysDenyPlugin
 from instar.server.registry.admission.plugins.certificate_signing import CertificateAdmission
 from instar.server.registry.admission.plugins.crd_protection import CrdProtection
 from instar.server.registry.admission.plugins.derived_defaults import ClassAdmission
-from instar.server.registry.admission.plugins.event_rate_limit import EventLimit, EventRateLimit
+from instar.server.registry.admission.plugins.event_rate_limit import EventRateLimit
+from instar.server.registry.admission.plugins.external_ips import DenyServiceExternalIPs
+from instar.server.registry.admission.plugins.image_pull import AlwaysPullImages
 from instar.server.registry.admission.plugins.limit_ranger import LimitRanger
+from instar.server.registry.admission.plugins.namespace_existence import (
+    CreateNamespace,
+    NamespaceAutoProvision,
+    NamespaceExists,
+)
 from instar.server.registry.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from instar.server.registry.admission.plugins.owner_reference_permissions import OwnerPermissions
 from instar.server.registry.admission.plugins.pod_defaults import PodAdmission
-from instar.server.registry.admission.plugins.pod_security import (
-    PodSecurity,
-    PodSecurityConfiguration,
+from instar.server.registry.admission.plugins.pod_placement import (
+    ExtendedResourceToleration,
+    LimitPodHardAntiAffinityTopology,
+    PodNodeSelector,
 )
+from instar.server.registry.admission.plugins.pod_security import PodSecurity
+from instar.server.registry.admission.plugins.pod_tolerations import PodTolerationRestriction
 from instar.server.registry.admission.plugins.pvc_resize import ClaimResize
 from instar.server.registry.admission.plugins.quota_by_status import StatusQuotaAdmission
 from instar.server.registry.admission.plugins.resource_quota import QuotaAdmission
@@ -65,6 +76,7 @@ class Admissions:
     authorizer: Authorizer
     transports: TransportPool
     of_kind: KindOf
+    create_namespace: CreateNamespace
     strict_namespaces: bool = True
     local: Sequence[LocalConfiguration] = ()
     """Admission webhooks that are Python functions in this process."""
@@ -72,8 +84,7 @@ class Admissions:
     """Names of the enabled plugins."""
     counts_quotas: bool = True
     """Whether the quota controller runs; without it quotas limit what their status says."""
-    event_limits: Sequence[EventLimit] = ()
-    pod_security: PodSecurityConfiguration = field(default_factory=PodSecurityConfiguration)
+    configurations: PluginConfigurations = field(default_factory=PluginConfigurations)
     metrics: AdmissionWebhookMetrics = field(default_factory=AdmissionWebhookMetrics)
     calls: CallLog = field(default_factory=CallLog)
     policy_metrics: PolicyMetrics = field(default_factory=PolicyMetrics)
@@ -85,15 +96,29 @@ class Admissions:
         """Enabled plugins in kube-apiserver's order. Some contain several of its plugins, each of
         which can be disabled."""
         backend, on, off = self.backend, self.enabled, HERE - self.enabled
+        given = self.configurations
         listed: list[tuple[bool, AdmissionPlugin]] = [
+            (
+                "NamespaceAutoProvision" in on,
+                NamespaceAutoProvision(backend, self.create_namespace),
+            ),
             (
                 "NamespaceLifecycle" in on and self.strict_namespaces,
                 NamespaceLifecycle(backend),
             ),
+            ("NamespaceExists" in on, NamespaceExists(backend)),
+            ("LimitPodHardAntiAffinityTopology" in on, LimitPodHardAntiAffinityTopology()),
             ("LimitRanger" in on, LimitRanger(backend)),
             ("ServiceAccount" in on, ServiceAccountAdmission(backend, _named)),
-            ("PodSecurity" in on, PodSecurity(backend, self.pod_security)),
+            ("AlwaysPullImages" in on, AlwaysPullImages()),
+            ("PodSecurity" in on, PodSecurity(backend, given.pod_security)),
+            ("PodNodeSelector" in on, PodNodeSelector(backend, given.node_selectors)),
             (True, PodAdmission(backend, off)),
+            (
+                "PodTolerationRestriction" in on,
+                PodTolerationRestriction(backend, given.tolerations),
+            ),
+            ("ExtendedResourceToleration" in on, ExtendedResourceToleration()),
             (True, ClassAdmission(backend, off)),
             (
                 "OwnerReferencesPermissionEnforcement" in on,
@@ -104,20 +129,21 @@ class Admissions:
                 bool(_CERTIFICATES & on),
                 CertificateAdmission(self.authorizer, lambda: timestamp(utc_now())),
             ),
+            ("DenyServiceExternalIPs" in on, DenyServiceExternalIPs()),
             (True, PluginPart(self._policies(), self._part("AdmissionPolicy"))),
             ("MutatingAdmissionWebhook" in on, self._webhooks("mutatingwebhookconfigurations")),
             (
                 "ValidatingAdmissionWebhook" in on,
                 self._webhooks("validatingwebhookconfigurations"),
             ),
-            ("EventRateLimit" in on, EventRateLimit(self.event_limits)),
+            ("EventRateLimit" in on, EventRateLimit(given.event_limits)),
             ("ResourceQuota" in on, self._quotas()),
             ("AlwaysDeny" in on, AlwaysDenyPlugin()),
             (CRD_PROTECTION in on, CrdProtection(backend)),
         ]
         return [plugin for wanted, plugin in listed if wanted]
 
-    def _quotas(self) -> AdmissionChain:
+    def _quotas(self) -> AdmissionPlugin:
         if self.counts_quotas:
             return QuotaAdmission(self.backend)
         return StatusQuotaAdmission(self.backend, self.of_kind)

@@ -32,6 +32,7 @@ from instar.server.registry.admission.plugins.rbac_escalation import EscalationC
 from instar.server.registry.admission.plugins.service_addresses import ServiceAddresses
 from instar.server.registry.controllers.controller_names import QUOTAS
 from instar.server.registry.controllers.leadership import Company, Leadership
+from instar.server.registry.controllers.namespaces import create_namespace
 from instar.server.registry.insight.access import AccessRecord
 from instar.server.registry.insight.census import ServerCensus, StoredPrinter
 from instar.server.registry.insight.usage import UsageRecorder
@@ -96,13 +97,17 @@ class Machinery:
             self.authorizer,
             self.conversion.transports,
             lambda group, kind: self.catalog.of_kind(group, kind),
+            self._create_namespace,
             strict_namespaces=settings.strict_namespaces,
             local=settings.admissions,
             enabled=settings.admission_plugins,
             counts_quotas=QUOTAS in settings.controllers,
-            event_limits=self.loaded.event_limits,
+            configurations=self.loaded.plugins,
             calls=self.call_log,
         )
+
+    async def _create_namespace(self, name: str) -> None:
+        await create_namespace(self.context, self.catalog.builtin("", "namespaces"), name)
 
     @cached_property
     def context(self) -> Context:

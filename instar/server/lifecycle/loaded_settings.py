@@ -7,6 +7,7 @@ anything is served; ``composition.py`` builds a server from them. Nothing is sta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,11 @@ from instar.server.http.fair_queue import FairQueue
 from instar.server.lifecycle.optional_parts import (
     audit_of,
     encryption_of,
-    event_limits_of,
+    plugin_configurations_of,
     webhook_authorizer_of,
 )
 from instar.server.lifecycle.parts import Part, background_task
-from instar.server.registry.admission.plugins.event_rate_limit import EventLimit
+from instar.server.registry.admission.plugin_configurations import PluginConfigurations
 from instar.server.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class LoadedSettings:
     encryption: EncryptionAtRest | None = None
     auditor: Auditor | None = None
     audit_metrics: Sequence[Metric] = ()
-    event_limits: Sequence[EventLimit] = ()
+    plugins: PluginConfigurations = field(default_factory=PluginConfigurations)
+    """Configurations of admission plugins."""
 
     def checks(self) -> dict[str, Check]:
         """Lines of /readyz for what few servers have."""
@@ -89,7 +91,7 @@ def load_settings(settings: Settings, identities: Identities) -> LoadedSettings:
         encryption=encryption_of(settings),
         auditor=auditor,
         audit_metrics=audit_metrics,
-        event_limits=event_limits_of(settings),
+        plugins=plugin_configurations_of(settings),
     )
 
 

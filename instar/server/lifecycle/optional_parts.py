@@ -15,8 +15,8 @@ from instar.base.metrics import Metric
 from instar.server.access.authorization import modes_of
 from instar.server.files.certificates import Certificates, server_context
 from instar.server.http.tls import ReloadingContext, cipher_string, minimum_version
+from instar.server.registry.admission.plugin_configurations import PluginConfigurations
 from instar.server.registry.admission.plugins.event_rate_limit import NAME as EVENT_RATE_LIMIT
-from instar.server.registry.admission.plugins.event_rate_limit import EventLimit
 from instar.server.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,13 +37,15 @@ def client_authorities(settings: Settings) -> list[Path]:
     return [path for path in given if path is not None]
 
 
-def event_limits_of(settings: Settings) -> tuple[EventLimit, ...]:
-    if EVENT_RATE_LIMIT not in settings.admission_plugins:
-        return ()
-    # Imported here: the plugin is off by default.
-    from instar.server.lifecycle.admission_config import event_limits
+def plugin_configurations_of(settings: Settings) -> PluginConfigurations:
+    """Of the enabled admission plugins; EventRateLimit cannot do without one."""
+    on, path = settings.admission_plugins, settings.admission_config
+    if path is None and EVENT_RATE_LIMIT not in on:
+        return PluginConfigurations()
+    # Imported here: few servers configure plugins.
+    from instar.server.lifecycle.admission_config import read_plugin_configurations
 
-    return event_limits(settings.admission_config)
+    return read_plugin_configurations(path, on)
 
 
 def tls_of(settings: Settings, ours: Certificates) -> ReloadingContext:

@@ -67,12 +67,15 @@ def name_errors(name: str, path: str) -> list[FieldError]:
             found.append(invalid(path, name, "must be a standard resource type or fully qualified"))
         if name not in _CONTAINER and not name.startswith(_HUGE):
             found.append(invalid(path, name, "must be a standard resource for containers"))
-    elif not is_native(name) and not _is_extended(name):
+    elif not is_native(name) and not is_extended(name):
         found.append(invalid(path, name, "doesn't follow extended resource name standard"))
     return found
 
 
-def _is_extended(name: str) -> bool:
+def is_extended(name: str) -> bool:
+    """Whether it names a resource that a device plugin offers."""
+    if is_native(name):
+        return False
     return not name.startswith("requests.") and not qualified_name(f"requests.{name}")
 
 

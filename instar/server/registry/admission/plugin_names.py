@@ -25,6 +25,9 @@ HERE = frozenset(
 
 ON_REQUEST = frozenset({"AlwaysAdmit", "AlwaysDeny", "OwnerReferencesPermissionEnforcement"})
 ON_REQUEST |= {"ServiceAccount", CRD_PROTECTION, "EventRateLimit"}
+ON_REQUEST |= {"NamespaceAutoProvision", "NamespaceExists", "LimitPodHardAntiAffinityTopology"}
+ON_REQUEST |= {"AlwaysPullImages", "PodNodeSelector", "PodTolerationRestriction"}
+ON_REQUEST |= {"ExtendedResourceToleration", "DenyServiceExternalIPs"}
 """Off unless enabled. ``ServiceAccount`` is on upstream, where pods run."""
 
 IDLE = frozenset(
@@ -37,14 +40,8 @@ IDLE = frozenset(
 """Accepted without effect: on in every cluster, but they guard nodes and running pods, which this
 server does not have."""
 
-UNAVAILABLE = frozenset(
-    {
-        *("NamespaceAutoProvision", "NamespaceExists", "LimitPodHardAntiAffinityTopology"),
-        *("AlwaysPullImages", "ImagePolicyWebhook", "PodNodeSelector"),
-        *("PodTolerationRestriction", "ExtendedResourceToleration", "DenyServiceExternalIPs"),
-    }
-)
-"""Known but not implemented: enabling one is an error, because users would rely on it."""
+UNAVAILABLE = frozenset({"ImagePolicyWebhook"})
+"""Known, and refused when asked for: a user would rely on it."""
 
 
 class BadPlugins(ValueError):

@@ -36,6 +36,14 @@ _OPTIONS = WriteOptions(manager="kube-apiserver")
 _DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
 
 
+async def create_namespace(context: Context, namespaces: Resource, name: str) -> None:
+    serving, codec = namespaces.serving, namespaces.codec
+    obj: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    serving.strategy.decode(obj, serving.storage)
+    target = Target(namespaces, serving, codec, serving.storage)
+    await create(context, target, obj, _OPTIONS)
+
+
 class InitialNamespaces:
     """Creates the namespaces that every cluster has from the start."""
 
@@ -52,19 +60,12 @@ class InitialNamespaces:
     async def _make_sure_of(self, name: str) -> None:
         while name not in self._namespaces.objects.entries:
             try:
-                await self._make(name)
+                await create_namespace(self._context, self._namespaces, name)
             except errors.AlreadyExists:
                 return  # another replica, starting with us, was first
             except errors.ServiceUnavailable as error:
                 log.warning("namespace %s is not there yet: %s", name, error)
                 await asyncio.sleep(_RETRY_SECONDS)
-
-    async def _make(self, name: str) -> None:
-        serving, codec = self._namespaces.serving, self._namespaces.codec
-        obj: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        serving.strategy.decode(obj, serving.storage)
-        target = Target(self._namespaces, serving, codec, serving.storage)
-        await create(self._context, target, obj, _OPTIONS)
 
 
 class NamespaceController:
