@@ -28,6 +28,7 @@ from instar.cli.serving.authentication_flags import add_identity_arguments, iden
 from instar.cli.serving.controller_flags import add_controller_arguments, controllers
 from instar.cli.serving.converter_flags import add_conversion_arguments, load_converters, unused
 from instar.cli.serving.log_format import FORMS, set_up_logging
+from instar.cli.serving.parent_watch import wait_for_orphaning
 from instar.cli.serving.process_memory import freeze_startup_objects, keep_pages
 from instar.cli.serving.security_flags import add_guard_arguments, guard_settings
 from instar.cli.serving.workers import take_orders, with_workers
@@ -77,6 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "labels in memory (for very many of them; needs a SQLite file, one process)",
     )
     add("--worker-of", metavar="FOLDER", type=Path, help=argparse.SUPPRESS)
+    add(
+        "--exit-with-parent",
+        action="store_true",
+        help="stop when the process that started this one is gone, also if it was killed",
+    )
     add("--cert-dir", metavar="DIR", type=Path, help="keep CA, certificates and token here")
     add(
         "--namespaces",
@@ -158,6 +164,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    args.parent = os.getppid()
     if args.worker_of is not None:
         if not _has_owner():
             raise CliFailure("--worker-of is what --workers starts its workers with", code=2)
@@ -295,6 +302,9 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
     if args.worker_of:
         # The pipe ends with the parent process, however that ends.
         once_readable(loop, sys.stdin.fileno(), serving.cancel)
+    if args.exit_with_parent:
+        watching = loop.create_task(wait_for_orphaning(args.parent, os.getppid))
+        watching.add_done_callback(lambda _: serving.cancel())
     try:
         await serving
     except asyncio.CancelledError:
