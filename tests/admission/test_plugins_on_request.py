@@ -102,7 +102,7 @@ def test_writes_to_a_missing_namespace_are_refused() -> None:
 
 
 def test_every_image_is_pulled(server: LiveServer) -> None:
-    images = {
+    images: dict[str, Any] = {
         "initContainers": [{"name": "i", "image": "i:2", "imagePullPolicy": "Never"}],
         "volumes": [{"name": "v", "image": {"reference": "r", "pullPolicy": "Never"}}],
     }

@@ -13,9 +13,11 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from instar.base.field_errors import go_quote
 from instar.cli.main import main as instar
 from instar.cli.main import parser_of
 from instar.tools.envtest.etcd_stub import ANSWER
+from instar.tools.envtest.feature_gates import BadFeatureGate, check_feature_gates
 from instar.tools.envtest.flag_translation import translate
 from instar.tools.envtest.flags import APISERVER, Flags, UnknownFlag, help_text, parse_flags
 
@@ -41,6 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if not flags.get("etcd-servers"):
         print('"command failed" err="--etcd-servers must be specified"', file=sys.stderr)
+        return 1
+    try:
+        check_feature_gates(flags.get("feature-gates", []))
+    except BadFeatureGate as error:
+        print(f'"command failed" err={go_quote(str(error))}', file=sys.stderr)
         return 1
     with TemporaryDirectory(prefix="instar-envtest-") as folder:
         ours = _flags_of_ours()
