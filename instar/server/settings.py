@@ -23,6 +23,7 @@ from instar.server.http.handler_types import Front
 from instar.server.registry.admission.plugin_names import HERE
 from instar.server.registry.admission.webhooks.in_process import LocalConfiguration
 from instar.server.registry.controllers.controller_names import CONTROLLERS_HERE
+from instar.server.registry.kinds.builtin_resources import GroupVersionName
 from instar.wire.conversion.in_process import ConvertFunction
 from instar.wire.storage.open import StorageOptions
 from instar.wire.storage.store import Store
@@ -146,6 +147,8 @@ class Settings:
     """Names of the controllers that run, of those that kube-controller-manager has."""
     collect_garbage: bool = True
     """Whether the garbage collector may run; False is the same as a set without its name."""
+    versions_off: frozenset[GroupVersionName] = frozenset()
+    """Built-in group versions that are not served."""
     service_cluster_ip_range: str = "10.0.0.0/24"
     furniture: bool = True
     """Whether the bootstrap objects of every cluster are created."""

@@ -30,6 +30,7 @@ from instar.cli.serving.converter_flags import add_conversion_arguments, load_co
 from instar.cli.serving.log_format import FORMS, set_up_logging
 from instar.cli.serving.parent_watch import wait_for_orphaning
 from instar.cli.serving.process_memory import freeze_startup_objects, keep_pages
+from instar.cli.serving.runtime_config import add_runtime_arguments, switched_off
 from instar.cli.serving.security_flags import add_guard_arguments, guard_settings
 from instar.cli.serving.workers import take_orders, with_workers
 from instar.cli.shared.common_flags import seconds, size
@@ -145,6 +146,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="network of the cluster IPs of Services",
     )
     add_controller_arguments(parser)
+    add_runtime_arguments(parser)
     add(
         "--gc",
         choices=["on", "off"],
@@ -208,6 +210,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         cert_dir=args.cert_dir or _default_cert_dir(args.storage),
         strict_namespaces=args.namespaces == "strict",
         controllers=controllers(args),
+        versions_off=switched_off(args.runtime_config),
         collect_garbage=args.gc == "on",
         service_cluster_ip_range=_network(args.service_cluster_ip_range),
         furniture=args.furniture == "on",

@@ -135,6 +135,7 @@ class Machinery:
             strategy,
             "v1beta1" if equals else "v1",
             lambda printer: StoredPrinter(printer, self.census),
+            self.settings.versions_off,
         )
         return Catalog(self.backend, builtin, read_stored_crd, self._serving_for)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from instar.base.json_values import Object
 from instar.kube.api.crd import (
@@ -99,20 +99,40 @@ _FURTHER: Mapping[tuple[str, str], Mapping[str, Selectable]] = {
 }
 
 
+class GroupVersionName(NamedTuple):
+    group: str
+    version: str
+
+
+def builtin_versions() -> frozenset[GroupVersionName]:
+    """Group versions of the built-in kinds."""
+    return frozenset(
+        GroupVersionName(facts.group, facts.version)
+        for facts in resources()
+        if _STABLE.fullmatch(facts.version)
+    )
+
+
 def builtin_servings(
-    crd_strategy: Strategy, crds_stored_as: str = "v1", show_crds: ExtendPrinter | None = None
+    crd_strategy: Strategy,
+    crds_stored_as: str = "v1",
+    show_crds: ExtendPrinter | None = None,
+    without: frozenset[GroupVersionName] = frozenset(),
 ) -> list[Serving]:
     """``crds_stored_as``: beside a kube-apiserver CRDs lie in the form it keeps them in.
-    ``show_crds`` adds columns to their table."""
-    return [*_from_facts(crd_strategy, crds_stored_as, show_crds), _migrations()]
+    ``show_crds`` adds columns to their table. ``without``: versions that are switched off."""
+    return [*_from_facts(crd_strategy, crds_stored_as, show_crds, without), _migrations()]
 
 
 def _from_facts(
-    crd_strategy: Strategy, crds_stored_as: str, show_crds: ExtendPrinter | None
+    crd_strategy: Strategy,
+    crds_stored_as: str,
+    show_crds: ExtendPrinter | None,
+    without: frozenset[GroupVersionName],
 ) -> Iterator[Serving]:
     found: dict[tuple[str, str], list[ResourceFacts]] = {}
     for facts in resources():
-        if _STABLE.fullmatch(facts.version):
+        if _STABLE.fullmatch(facts.version) and (facts.group, facts.version) not in without:
             found.setdefault((facts.group, facts.plural), []).append(facts)
     for place, versions in found.items():
         if place == _CRDS:
