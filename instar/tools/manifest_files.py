@@ -55,7 +55,9 @@ def files_of(source: str | Path, exclude: Sequence[str] = ()) -> list[Path]:
 
 
 def text_of(source: str | Path, *, exact: bool = False) -> str:
-    """The text of one file or of ``-``; ``exact`` keeps its line ends, for who writes it back."""
+    """Return the text of one file or of ``-``; ``exact`` keeps its line ends, for a caller that
+    writes it back.
+    """
     try:
         if str(source) == STDIN:
             return sys.stdin.read()

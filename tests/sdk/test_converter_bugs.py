@@ -12,8 +12,9 @@ import pytest
 from instar.cli.commands import check
 from instar.cli.shared.failure import CliFailure
 from instar.testing import check_converter
-from tests.sdk import converter_bugs
-from tests.sdk.converter_bugs import BUGS
+from tests.sdk import bug_kit
+from tests.sdk import converter_bugs as converter_bugs
+from tests.sdk.bug_kit import BUGS
 
 
 @pytest.mark.parametrize("name", BUGS)
@@ -32,7 +33,7 @@ def test_a_right_converter_is_not_blamed(name: str) -> None:
     versions = [{**each, "schema": versions[0]["schema"]} for each in versions]
     alike = {**crd, "spec": {**crd["spec"], "versions": versions}}
 
-    report = check_converter(alike, converter_bugs.same, seed=None)
+    report = check_converter(alike, bug_kit.same, seed=None)
 
     assert report.exit_code == 0
 
@@ -52,7 +53,7 @@ def _forget(obj: dict[str, Any]) -> None:
         del spec["limit"]
 
 
-forgets_a_limit = converter_bugs.converter(_forget, converter_bugs.nothing)
+forgets_a_limit = bug_kit.converter(_forget, bug_kit.nothing)
 
 
 def test_real_objects_are_tried_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(tmp_path: Path, pki: Path) -> Settings:
     """With every optional part."""
-    (tmp_path / "shared").mkdir()
+    (tmp_path / "sockets").mkdir()
     webhook = tmp_path / "webhook.kubeconfig"
     write_kubeconfig(webhook, "https://127.0.0.1:1", (pki / "ca.crt").read_bytes(), "token")
     policy = _write(
@@ -106,7 +106,7 @@ def settings(tmp_path: Path, pki: Path) -> Settings:
         port=0,
         storage=f"sqlite:{tmp_path}/store.db",
         cert_dir=pki,
-        shared_port=tmp_path / "shared",
+        shared_port=tmp_path / "sockets",
         values="disk",
         grace_seconds=0.02,
         encryption=EncryptionSettings(config=_encryption(tmp_path), reload=True),
@@ -314,7 +314,7 @@ def test_a_wrong_setting_leaves_nothing_behind_and_the_next_start_works(
 def test_a_port_without_a_socket_for_workers_is_closed_again(
     settings: Settings, tmp_path: Path
 ) -> None:
-    taken = tmp_path / "shared" / SOCKET
+    taken = tmp_path / "sockets" / SOCKET
     taken.touch()
 
     async def scenario() -> None:

@@ -95,7 +95,7 @@ def changes(before: Object, after: Object) -> list[str]:
 
 
 def is_covered(field: str, accepted: str) -> bool:
-    """Return whether a user who accepts changes of ``accepted`` accepts those of ``field``."""
+    """Return whether accepting changes of ``accepted`` covers those of ``field``."""
     accepted = accepted.lstrip(".")
     return field == accepted or field.startswith((f"{accepted}.", f"{accepted}["))
 

@@ -56,7 +56,7 @@ class MigrationOptions:
     """Objects whose change by a rewrite the user accepts."""
     patience: RetryPolicy = field(default_factory=RetryPolicy)
     who: str = "unknown"
-    """Who runs it, for the condition of the CRD."""
+    """User and host of the run, for the condition of the CRD."""
 
 
 async def migrate(

@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 class _ClientGone(Exception):
-    """Nobody is left to answer."""
+    """The client has disconnected."""
 
 
 class ConversionApp:

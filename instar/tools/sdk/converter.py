@@ -177,7 +177,9 @@ class BuiltConverter:
         )
 
     def convert_owned(self, objects: Sequence[Any], api_version: str) -> list[Object]:
-        """The same for objects nobody else holds: they are changed and become the result."""
+        """Like ``convert``, for objects that the caller does not keep: they are changed in
+        place.
+        """
         self._check_target(api_version)
         return [self._convert_one(obj, api_version) for obj in objects]
 

@@ -16,7 +16,7 @@ from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path
 
 _MOST_AUTHORITIES = 4
-"""Each start with --self-signed makes a new one; older ones serve nobody any more."""
+"""CAs to keep: each start with --self-signed makes a new one, and older ones are unused."""
 
 
 def client_config(host: str, bundle: str, *, path: str, port: int) -> dict[str, Any]:

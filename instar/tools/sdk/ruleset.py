@@ -158,8 +158,9 @@ def _given_back(
 
 
 def _spared(path: Path, shared: int, scope: Scope, ledger: Ledger) -> int:
-    """A container both versions have stays when it is emptied, unless it came only with a value
-    that was given back: whoever removed it in the meantime wants it gone."""
+    """Keep a container that both versions have when it is emptied, unless it came only with a
+    value that was given back: a client that removed it meanwhile wants it gone.
+    """
     for depth in range(1, shared + 1):
         if ledger.was_absent(join(scope.where, path.fields[:depth])):
             return depth - 1

@@ -1,8 +1,4 @@
-"""CEL type checker: resolves names and overloads and collects all type errors.
-
-Called by ``engine.analyse``. The walk uses its own stack, so a deep expression needs no deep Python
-stack.
-"""
+"""CEL type checker, called by ``engine.analyse``: resolves names, collects all type errors."""
 
 from __future__ import annotations
 
@@ -397,7 +393,6 @@ _ENTER: dict[type, Callable[[_Checker, Any], None]] = {
 
 
 def _namespaced(node: CallNode) -> str:
-    """Return the function's name if its target is part of it (``sets.contains``), else an empty
-    text."""
+    """Return the function's name if its target is part of it (``sets.contains``), else ""."""
     prefix = None if node.target is None else qualified_name(node.target)
     return "" if prefix is None else f"{prefix.removeprefix('.')}.{node.function}"

@@ -17,9 +17,9 @@ from functools import lru_cache
 from instar.base.fast_dataclass import dataclass
 from instar.kube.schema.validation.pattern_syntax import (
     ANY,
+    Alternatives,
     Anchor,
     Characters,
-    Choice,
     Node,
     Ranges,
     Repeat,
@@ -115,7 +115,7 @@ def _build(made: _Automaton, node: Node, state: int) -> int:
         after = made.add()
         (made.at_end if node.at_end else made.at_start)[state].append(after)
         return after
-    if isinstance(node, Choice):
+    if isinstance(node, Alternatives):
         after = made.add()
         for branch in node.branches:
             begin = made.add()

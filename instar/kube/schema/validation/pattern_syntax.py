@@ -30,7 +30,7 @@ class Sequence(NamedTuple):
     parts: tuple[Node, ...]
 
 
-class Choice(NamedTuple):
+class Alternatives(NamedTuple):
     branches: tuple[Node, ...]
 
 
@@ -48,7 +48,7 @@ class Anchor(NamedTuple):
     at_end: bool
 
 
-Node = Characters | Sequence | Choice | Repeat | Anchor
+Node = Characters | Sequence | Alternatives | Repeat | Anchor
 
 _DIGITS, _SPACES = ((48, 57),), ((9, 10), (12, 13), (32, 32))
 _WORD = ((48, 57), (65, 90), (95, 95), (97, 122))
@@ -116,7 +116,7 @@ class _Parser:
         while self._take("|"):
             branches.append(self._sequence())
         self._fold, self._dot_all, self._lines = kept
-        return branches[0] if len(branches) == 1 else Choice(tuple(branches))
+        return branches[0] if len(branches) == 1 else Alternatives(tuple(branches))
 
     def _sequence(self) -> Node:
         parts: list[Node] = []

@@ -44,7 +44,7 @@ class VersionUsage:
     how: str = ""
 
     def latest(self, version: str) -> VersionUse | None:
-        """The last use by anybody but the migrator itself."""
+        """Return the last use by a client other than the migrator."""
         found = [use for use in self.uses if use.version == version]
         return max((use for use in found if not is_ours(use.agent)), key=_when, default=None)
 

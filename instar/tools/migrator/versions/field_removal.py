@@ -1,7 +1,7 @@
-"""A field's way out: announced in the schema, warned about on writes, counted, removed. Pure.
+"""Removes a field from a CRD in stages: deprecate, warn on writes, count uses, remove. Pure.
 
-The order is that of the deprecation playbook: nothing breaks while somebody still sets the field,
-and whether somebody does is counted, not guessed.
+``instar fields`` calls it. Nothing breaks while clients still set the field, and whether they do
+is counted, not guessed.
 """
 
 from __future__ import annotations
@@ -111,9 +111,8 @@ def blocks_removal(tally: FieldTally, path: str, marked: bool) -> list[str]:
 
 
 def policy(crd: Object, path: str, text: str, *, deny: bool = False) -> list[Object]:
-    """A ValidatingAdmissionPolicy and its binding: whoever writes the field is told so.
-
-    CEL rules of a schema can only refuse; a policy can warn, and is gone with one delete.
+    """Return a ValidatingAdmissionPolicy and its binding that warn on every write of the field.
+    CEL rules of a schema can only refuse; a policy can warn, and one delete removes it.
     """
     spec = crd["spec"]
     name = re.sub(r"[^a-z0-9.-]+", "-", f"deprecated-{path}.{crd['metadata']['name']}".lower())

@@ -1,8 +1,8 @@
-"""Text that fits a pattern or a format, found by reading the pattern; deterministic.
+"""Texts that fit a pattern or a format, made by reading the pattern; deterministic.
 
-A pattern gives several texts: short and long, with one or another character of a class. RE2 is
-close enough to Python's syntax that a text made from Python's parse tree nearly always matches;
-whoever uses one checks it anyway.
+``samples.py`` and ``candidates.py`` call it. A pattern gives several texts: short and long, with
+different characters of a class. RE2 is close enough to Python's syntax that a text made from
+Python's parse tree nearly always matches; callers check it anyway.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What is being checked: a CRD's schemas per version, and whoever converts between them."""
+"""The subject of a check: a CRD's schemas per version, and the converter between them.
+
+``search.py`` and ``laws.py`` work on it; the ``check`` command and the console build it.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,8 @@ class Uncheckable(Exception):
 
 
 class Responder(Protocol):
-    """Whoever is asked to convert.
-
-    Raises ``ConversionError`` when it refuses, ``Uncheckable`` when it cannot be asked.
+    """Converts objects, in process or behind a URL. Raises ``ConversionError`` when it refuses,
+    ``Uncheckable`` when it cannot be called.
     """
 
     def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]: ...
@@ -71,7 +73,7 @@ class VersionSchema:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckCase:
-    """A CRD, and whoever converts its objects."""
+    """A CRD and the converter of its objects."""
 
     crd: Crd
     versions: Mapping[str, VersionSchema]

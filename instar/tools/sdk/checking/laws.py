@@ -112,7 +112,7 @@ ANNOTATIONS = {
     "note": "üñí\n" * 20,
     "example.com/empty": "",
 }
-"""What objects carry that nobody thought of when the converter was written."""
+"""Fields in objects that the author of a converter did not think of."""
 
 
 def keeps_labels(pair: VersionPair, inputs: Sequence[Object]) -> None:

@@ -13,7 +13,9 @@ _FRAME = ("apiVersion", "kind", "metadata")
 
 
 def removable(obj: Object, schema: Structural) -> list[PathSteps]:
-    """Every field somebody else may own: properties and map entries, and items of map lists."""
+    """Yield every field that another manager may own: properties, map entries and items of map
+    lists.
+    """
     found: list[PathSteps] = []
     for name, value in obj.items():
         if name not in _FRAME:

@@ -52,7 +52,7 @@ class InProcessResponder:
 
 
 def webhook_of(crd: Crd) -> tuple[str, str]:
-    """Where a CRD sends its ConversionReviews, and the PEM of whom it trusts there."""
+    """URL that a CRD sends its ConversionReviews to, and the PEM of the CA it trusts there."""
     client = crd.conversion.client
     if crd.conversion.strategy != "Webhook" or client is None:
         raise Uncheckable(f"{crd.name} has no conversion webhook; give --converter or --url")

@@ -18,7 +18,9 @@ from instar.tools.sdk.kept_values import canonical
 from instar.tools.sdk.manifests.splice import splice, unshared
 
 Convert = Callable[[dict[str, Any]], dict[str, Any] | None]
-"""The object at the wanted version, or ``None`` when it is somebody else's or already there."""
+"""Return the object at the wanted version, or ``None`` if it is of another kind or already
+there.
+"""
 
 
 @dataclass(slots=True)

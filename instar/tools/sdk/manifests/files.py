@@ -25,10 +25,9 @@ def converting(
     version: str,
     pipelines: Mapping[GroupKind, SchemaPipeline] | None = None,
 ) -> Convert:
-    """Objects of these kinds become ``version``; all others are somebody else's.
-
-    Where the pipeline of the wanted version is given, a server with that schema has to take the
-    result as it is.
+    """Convert objects of these kinds to ``version`` and leave all others alone. Where the
+    pipeline of the wanted version is given, a server with that schema must accept the result as
+    it is.
     """
     known = {(each.group, each.kind): each for each in converters}
 
