@@ -387,22 +387,15 @@ def test_an_object_inside_that_looks_like_its_metadata_is_left_alone(
         async with sharing(loans, tmp_path) as (owner, worker, _, _):
             revision = await owner.store.barrier() + 1
             inner = {"resourceVersion": str(revision), "uid": "u-2"}
-            obj = {
-                "apiVersion": "v1",
-                "data": inner,
-                "kind": "T",
-                "metadata": {"name": "a", "uid": "u-1"},
-                "spec": inner,
-            }
-            objects = owner.collection(PREFIX)
-            entry = InMemoryEntry(
-                orjson.dumps(obj), 0, "a", orjson.dumps(obj).index(b'"uid":"u-1"')
-            )
+            own = {"name": "a", "uid": "u-1"}
+            obj = {"apiVersion": "v1", "data": inner, "kind": "T", "metadata": own, "spec": inner}
+            objects, raw = owner.collection(PREFIX), orjson.dumps(obj)
+            entry = InMemoryEntry(raw, 0, "a", raw.index(b'"uid":"u-1"'))
             assert (await owner.put(objects, entry, 0)).revision == revision
             await worker.consistent()
 
             for backend in (owner, worker):
                 found = backend.collection(PREFIX).entries["a"]
-                assert found.stored() == orjson.dumps(obj)
+                assert found.stored() == raw
 
     asyncio.run(scenario())
