@@ -46,7 +46,9 @@ def recorders_server(furniture: bool = True, **more: Any) -> Iterator[LiveServer
         settings = {"storage": "memory:", "collect_garbage": False, "furniture": furniture}
         from_the_end = mock.patch.object(service_addresses, "shuffled", reversed)
         with from_the_end, live_server(**settings, **more, token_file=tokens) as server:
-            server.run(server.running.machinery.controllers.namespaces.stop())
+            namespaces = server.running.machinery.controllers.namespaces
+            assert namespaces is not None
+            server.run(namespaces.stop())
             for name in NAMESPACES:
                 server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
             yield server

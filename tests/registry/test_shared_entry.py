@@ -50,8 +50,7 @@ class Shared(NamedTuple):
 @pytest.fixture
 def loans() -> Iterator[Loans]:
     file = make_file()
-    arena = Arena(file)
-    yield Loans(arena)
+    yield Loans(Arena(file))
     os.close(file)
 
 

@@ -35,6 +35,7 @@ BY_NUMBER = {
     "instar.kube.protobuf.special_types.write_time": "canonical times",
     "instar.kube.quantities._canonical": "texts up to a few hundred characters; others raise",
     "instar.kube.builtin_rules.pods.compute_resources.quantity_value": "canonical quantities",
+    "instar.kube.pod_security.evaluation._checks": "three levels of 37 versions",
     "instar.server.registry.stored.object_bytes._shared": "up to 16 labels of legal length",
     "instar.server.registry.stored.object_bytes.labels_of": "texts of at most 1 kB",
     "instar.wire.rpc.headers.read": "blocks up to 16 KiB, of the server we chose",

@@ -22,7 +22,7 @@ from instar.base.json_values import Object
 _MOST_CONSTANTS = 200
 _MOST_VISITS = 5000
 _LONGEST = 60
-_SDK = "instar.sdk"
+_SDK = "instar.tools.sdk"
 _FRAME = frozenset({"metadata", "apiVersion", "kind", "annotations", "labels", "name"})
 
 
