@@ -99,6 +99,7 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.kube.cel.syntax.property_names:_SPECIAL": ("|_|", "|__|"),
     "instar.kube.cel.time_text:_PART": ("|1|x", "|.|x", "1.|1|x"),
     "instar.kube.cel.time_text:_RFC3339": ("2001-01-01T00:00:00.|1|x",),
+    "instar.kube.pod_security.labels:_VERSION": ("v1.|1|x",),
     "instar.kube.crds.validation.ca_bundle:_HEADER": ("|a|", "|a\n|"),
     "instar.kube.crds.validation.go_url:_SCHEME": ("|a|",),
     "instar.kube.crds.validation.go_url:_PORT": (":|1|x",),
