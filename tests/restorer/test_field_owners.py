@@ -148,7 +148,7 @@ def test_sixty_objects_come_back_with_their_owners_and_the_next_apply_is_no_conf
 
     code, out, _ = run("restore", "crd", "gadgets.example.com")
 
-    assert (code, out.splitlines()[-1]) == (0, "60 objects came back")
+    assert (code, out.splitlines()[-1]) == (0, "60 objects restored")
     assert {position: _owners(server, f"g-{position}") for position in range(60)} == before
     for position in range(60):
         for manager, body in _applied(position).items():

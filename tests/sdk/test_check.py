@@ -231,7 +231,7 @@ def test_json_and_junit_say_the_same(crd_file: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give --crd"),
+        ([], "pass --crd"),
         (["--crd", "/absent", "--converter", "tests.sdk.planted:good"], "No such file"),
         (["--crd", "{crd}", "--converter", "nothing"], "neither package.module"),
         (["--crd", "{crd}", "--url", "https://127.0.0.1:1/"], "127.0.0.1:1"),

@@ -322,7 +322,7 @@ def test_a_crd_that_is_none_exits_2(rules: str, crd: str, text: str, message: st
     ("words", "message"),
     [
         (["--to", "v9"], "has no version 'v9'"),
-        (["--check", "-i"], "makes no sense"),
+        (["--check", "-i"], "mutually exclusive"),
         (["/absent.yaml"], "No such file"),
         (["--converter", "nothing"], "neither package.module"),
     ],

@@ -134,7 +134,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--examples", type=int, default=200, metavar="N", help="objects per law")
     search.add_argument(
         "--objects",
-        metavar="FILE|DIR",
+        metavar="SOURCE",
         help="manifests of real objects: tried first, and their values in other objects",
     )
     search.add_argument("--seed", type=int, metavar="N", help="repeat a run that printed this seed")
