@@ -14,6 +14,9 @@ from instar.kube.cel.syntax.parser import MAX_CODE_POINTS
 from instar.kube.cel.types import STRING
 from instar.kube.cel.values import CelError
 
+pytestmark = pytest.mark.alone
+"""Times are compared, so nothing else may run meanwhile (``scripts/test``)."""
+
 FORMATS = (
     "dns1123Label",
     "dns1123Subdomain",

@@ -27,6 +27,9 @@ from instar.kube.schema.metadata import types
 from instar.server.rest.deadlines import duration
 from tests.robust.regexes import Use, uses
 
+pytestmark = pytest.mark.alone
+"""Times are compared, so nothing else may run meanwhile (``scripts/test``)."""
+
 NOT_FROM_CLIENTS = (
     "instar.tools.reviewer",  # files of whoever runs it
     "instar.tools.sdk",  # the same

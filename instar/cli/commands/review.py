@@ -88,7 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-witnesses", action="store_true", help="do not search for evidence")
     objects = parser.add_argument_group("stored objects")
     objects.add_argument(
-        "--objects", metavar="SOURCE", help="validate every real object under the new CRD"
+        "--objects",
+        metavar="SOURCE",
+        help="validate every real object (a folder, or kube:) under the new CRD",
     )
     converting = objects.add_mutually_exclusive_group()
     converting.add_argument(
