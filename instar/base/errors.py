@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from instar.base.field_errors import FieldError, messages
+from instar.base.field_errors import FieldError, messages, told_of
 
 
 class ApiError(Exception):
@@ -226,10 +226,11 @@ def method_not_allowed(group: str, plural: str, verb: str) -> MethodNotAllowed:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Invalid:
-    details = _details(name, group, kind)
-    details["causes"] = causes(errors)
+    details, told = _details(name, group, kind), told_of(errors)
+    details["causes"] = causes(told)
+    more = "" if len(told) == len(errors) else ", and there are more errors"
     return Invalid(
-        f'{qualified(kind, group)} "{name}" is invalid: {messages(errors)}', details=details
+        f'{qualified(kind, group)} "{name}" is invalid: {messages(told)}{more}', details=details
     )
 
 

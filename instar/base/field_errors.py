@@ -13,6 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+from instar.base import limits
 from instar.base.fast_dataclass import dataclass
 
 NO_FIELD = "<nil>"
@@ -153,6 +154,16 @@ def messages(errors: Sequence[FieldError]) -> str:
     """Join errors as kube-apiserver aggregates them: one bare, several in brackets, no repeats."""
     texts = list(dict.fromkeys(str(error) for error in errors))
     return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+
+
+def told_of(errors: Sequence[FieldError]) -> Sequence[FieldError]:
+    """Return the first errors, as many as one response may contain; one in any case."""
+    size = 0
+    for number, error in enumerate(errors):
+        size += len(str(error))
+        if number and (size > limits.MAX_REFUSAL or number >= limits.MAX_ERRORS_TOLD):
+            return errors[:number]
+    return errors
 
 
 def render_value(value: Any) -> str:

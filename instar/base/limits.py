@@ -17,8 +17,18 @@ sizes, their extensions, trailers)."""
 MAX_BODY = 3 * MIB
 """Bytes of a request's body."""
 
+MAX_STORED = 8 * MIB
+"""Bytes of a stored object: with its defaults, changes by admission and conversion, and its
+managedFields."""
+
 MAX_DEPTH = 240
 """Levels of nesting in JSON and YAML."""
+
+MAX_ERRORS_TOLD = 1000
+"""Validation errors in one response."""
+
+MAX_REFUSAL = 1 * MIB
+"""Bytes of such errors; the first is included however large it is."""
 
 HANDSHAKE_SECONDS = 32.0
 """Time from accepting a connection to the end of its TLS handshake."""
@@ -82,6 +92,9 @@ LARGE_AT_ONCE = 2
 
 LARGE_WAITING = 200
 """Work items that may wait for such a thread; the next is answered 429."""
+
+JUDGING_SECONDS = 2.0
+"""Processor time for validating one object by its schema; after that the object is refused."""
 
 JOBS_AT_ONCE = 2
 """Reviews and checks that the console runs at once, each in its own process."""

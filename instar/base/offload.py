@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from threading import Lock, local
 from time import monotonic
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -21,6 +21,30 @@ from instar.base.errors import TooManyRequests
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
+
+
+class Outgrown(Exception):
+    """A step of the event loop grew larger than its input: it is to be done again in a thread."""
+
+
+class _Step(local):
+    """Per thread: whether the current work may raise ``Outgrown``, because it delays the event loop
+    and can be done again."""
+
+    brief = False
+
+
+STEP = _Step()
+
+
+def briefly(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
+    """Run small work at once. Raises ``Outgrown`` where it turns out to be large; the work must be
+    such that it can be done again after that."""
+    STEP.brief = True
+    try:
+        return work(*arguments)
+    finally:
+        STEP.brief = False
 
 
 class _Threads:
@@ -62,11 +86,18 @@ def is_small(cost: int) -> bool:
 
 async def run(cost: int, work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
     """Return ``work(*arguments)``, run in the event loop or, where ``cost`` is high, in a thread.
+    Work that raises ``Outgrown`` in the event loop is done again in a thread.
 
     Raises what ``work`` raises, and ``TooManyRequests`` where the queue for threads is full.
     """
-    if is_small(cost):
-        return work(*arguments)
+    if cost <= limits.LOOP_BYTES:
+        STEP.brief = True  # as in ``briefly``, without a call for each segment
+        try:
+            return work(*arguments)
+        except Outgrown:
+            pass
+        finally:
+            STEP.brief = False
     return await apart(work, *arguments)
 
 

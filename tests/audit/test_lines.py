@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.kube.access.attributes import Attributes, User
+from instar.kube.protobuf.envelope import wrapped
 from instar.server.audit.event_text import event_list, json_line, legacy_line
 from instar.server.audit.policy import AuditDecision, AuditLevel, AuditStage
 from instar.server.audit.request_record import (
@@ -20,11 +21,16 @@ from instar.server.audit.request_record import (
     shown_agent,
     source_addresses,
 )
+from instar.server.audit.sinks import shown_line
 
 ADMIN = User("admin", ("system:masters", "system:authenticated"), "admin-uid")
 BOB = User("bob", ("devs", "qa", "system:authenticated"))
 ALLOWED = {"authorization.k8s.io/reason": "", "authorization.k8s.io/decision": "allow"}
 RECEIVED, STAGED = 1794754810.611829, 1794754810.616037
+
+
+def wrapped_kind(api_version: str, kind: str) -> bytes:
+    return wrapped(api_version, kind, b"")[4:]
 
 
 def trail(level: AuditLevel, asked: Attributes, **more: Any) -> Trail:
@@ -253,3 +259,49 @@ def test_whatever_a_body_is_the_line_is_one_line_of_json(body: bytes, media: str
     assert line is not None
     assert b"\n" not in line
     json.loads(line)
+
+
+MEDIA = st.sampled_from(
+    [
+        "application/json",
+        "application/yaml",
+        "application/vnd.kubernetes.protobuf",
+        "application/apply-patch+yaml",
+        "application/json-patch+json",
+        "text/nope",
+        "",
+    ]
+)
+HOSTILE = st.one_of(
+    st.binary(max_size=60),
+    st.sampled_from(
+        [
+            b'{"a":"\\ud800"}',
+            b"[" * 5_000,
+            b'{"a":' * 5_000,
+            b"- " * 5_000,
+            b"&a [*a]",
+            b"? {}",
+            b"k8s\x00" + wrapped_kind("no.such/v1", "Unheard"),
+            b"k8s\x00" + wrapped_kind("", ""),
+            b"k8s\x00\xff\xff\xff\xff\xff",
+            b"k8s\x00",
+            b"",
+        ]
+    ),
+)
+
+
+@given(MEDIA, HOSTILE, MEDIA, HOSTILE, st.booleans(), st.sampled_from(["create", "delete"]))
+def test_whatever_was_sent_and_answered_an_event_is_written(
+    asked_media: str, asked: bytes, told_media: str, told: bytes, bare: bool, verb: str
+) -> None:
+    found = trail(AuditLevel.REQUEST_RESPONSE, Attributes(BOB, verb), bare=bare)
+    found.came(asked_media, asked)
+    event = at(found, response=Sent(told_media, (told,)))
+
+    line = shown_line(event, "audit-log", typed=True, most=0)
+
+    assert line is not None
+    assert b"\n" not in line
+    assert json.loads(line)["auditID"] == "T"

@@ -15,6 +15,11 @@ from typing import Any
 
 import pytest
 
+from instar.base.supervision import FAILURES
+from instar.kube.protobuf.envelope import wrapped
+from instar.server.audit import sinks
+from instar.server.audit.event_text import json_line
+from instar.server.audit.request_record import AuditEvent
 from instar.server.settings import AuditLogSettings, AuditSettings, AuditWebhookSettings
 from instar.tools.migrator.census.usage import from_audit_logs
 from instar.tools.migrator.live_crd import read_live_crd
@@ -345,3 +350,49 @@ def test_what_cannot_be_used_is_one_line_at_start(
     assert ran.returncode == 1
     assert told in ran.stderr
     assert len(ran.stderr.strip().splitlines()) == 1
+
+
+UNHEARD = wrapped("no.such/v1", "Unheard", b"")
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+@pytest.mark.parametrize("mode", ["batch", "blocking", "blocking-strict"])
+@pytest.mark.parametrize("format", ["json", "legacy"])
+def test_no_request_ends_the_audit(tmp_path: Path, mode: str, format: str) -> None:
+    """A body of a kind that no message is known of once ended the thread that writes the log."""
+    log = {"mode": mode, "format": format}
+    with audited(tmp_path, {"level": "RequestResponse"}, log=log) as (server, path):
+        for name in ("POST", "PUT", "DELETE", "PATCH"):
+            headers = {"Content-Type": PROTOBUF, "Accept": "text/nope"}
+            server.request(name, REVIEWS, UNHEARD, token="carol-token", headers=headers)
+        server.request("GET", "/version", token=None, headers={"Accept": PROTOBUF})
+        server.request("GET", "/version", headers={"Audit-ID": "T-after"})
+        eventually(lambda: b"T-after" in path.read_bytes())
+        ready = server.request("GET", "/readyz").status
+
+    assert ready == 200
+
+
+def told(hook: Hook) -> set[str]:
+    return {item["auditID"] for each in hook.lists for item in each["items"]}
+
+
+def test_a_webhook_is_told_all_events_where_one_cannot_be_shown_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(event: AuditEvent, **more: Any) -> bytes | None:
+        if event.trail.id == "T-broken":
+            raise RuntimeError("cannot be shown")
+        return json_line(event, **more)
+
+    monkeypatch.setattr(sinks, "json_line", fail)
+    policy = write_policy(tmp_path, {"level": "Metadata"})
+    with Hook() as hook:
+        webhook = AuditWebhookSettings(config=hook.kubeconfig(tmp_path), most=400, wait=0.2)
+        with live_server(audit=AuditSettings(policy=policy, webhook=webhook)) as server:
+            for id in ("T-before", "T-broken", "T-after"):
+                server.request("GET", "/version", headers={"Audit-ID": id})
+            eventually(lambda: {"T-before", "T-broken", "T-after"} <= told(hook))
+
+    assert FAILURES.value((sinks.WEBHOOK,)) >= 1

@@ -283,3 +283,10 @@ def test_a_static_token_is_for_the_api_only() -> None:
         asyncio.run(tokens.review("t", ("vault",)))
     with pytest.raises(TokenRejected, match=r"^invalid bearer token$"):
         asyncio.run(tokens.review("\udcff", (AUDIENCE,)))
+
+
+@pytest.mark.parametrize("demanded", [["exp"], ["b64"], [], "x", None])
+def test_a_token_that_demands_to_be_understood_is_none_of_ours(demanded: Any) -> None:
+    content = jwt.unsigned({"alg": "RS256", "crit": demanded}, {"iss": "x"})
+
+    assert jwt.read(jwt.signed(content, b"s")) is None

@@ -10,10 +10,11 @@ from typing import Any, cast
 import pytest
 
 from instar.base.errors import ServiceUnavailable
+from instar.base.supervision import Supervision
 from instar.kube.api.selectors import parse_label_selector
 from instar.server.lifecycle.lifetime import running
 from instar.server.registry.controllers import leadership
-from instar.server.registry.controllers.garbage.collector import GarbageCollector
+from instar.server.registry.controllers.garbage.graph import OwnerGraph
 from instar.server.registry.controllers.leadership import Company, Leadership
 from instar.server.registry.stored import label_index
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
@@ -139,7 +140,8 @@ async def test_a_server_whose_controllers_cannot_begin_does_not_lead_until_they_
 
     monkeypatch.setattr(leadership, "_RENEW_SECONDS", 0.0)
     monkeypatch.setattr(Leadership, "_hold", held_by_us)
-    ours = Leadership(cast(Any, None), cast(Any, None), "me", company=Company.EQUALS)
+    context = SimpleNamespace(supervision=Supervision())
+    ours = Leadership(cast(Any, context), cast(Any, None), "me", company=Company.EQUALS)
     ours.on_elected(elected)
 
     await ours.start()
@@ -153,19 +155,20 @@ async def test_a_server_whose_controllers_cannot_begin_does_not_lead_until_they_
 async def test_owners_that_could_not_be_read_are_looked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("instar.server.registry.controllers.garbage.collector._AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("instar.server.registry.controllers.garbage.graph._AGAIN_SECONDS", 0.0)
     looked: asyncio.Queue[bool] = asyncio.Queue()
     failures = [Unavailable("gone")]
-    collector = GarbageCollector(cast(Any, SimpleNamespace()), cast(Any, None), cast(Any, None))
+    context = SimpleNamespace(supervision=Supervision())
+    graph = OwnerGraph(cast(Any, context), cast(Any, None), lambda node: None)
 
     async def look() -> None:
         looked.put_nowait(not failures)
         if failures:
             raise failures.pop()
 
-    monkeypatch.setattr(collector, "_look_at_all", cast(Callable[[], Awaitable[None]], look))
+    monkeypatch.setattr(graph, "look_at_all", cast(Callable[[], Awaitable[None]], look))
 
-    collector._start_over()
+    graph.start_over()
 
     assert [await asyncio.wait_for(looked.get(), 5) for _ in range(2)] == [False, True]
-    await collector.stop()
+    await graph.stop()

@@ -42,6 +42,21 @@ class Parcels:
             self.done.set()
         return not self.left
 
+    def end(self) -> None:
+        raise AssertionError("it has not failed")
+
+
+class Broken:
+    """Cannot be handed over at all."""
+
+    ended = False
+
+    def send_pending(self, in_time: Callable[[], bool]) -> bool:
+        raise RuntimeError("broken")
+
+    def end(self) -> None:
+        self.ended = True
+
 
 async def delivered(count: int, seconds: float) -> tuple[Parcels, float]:
     """The parcels, and how long a second bundle would be kept waiting after them."""
@@ -125,3 +140,15 @@ async def forgotten() -> int:
 
 def test_who_is_forgotten_is_not_called() -> None:
     assert asyncio.run(forgotten()) == 0
+
+
+def test_a_bundle_that_fails_keeps_nobody_behind_it_waiting() -> None:
+    async def go() -> bool:
+        clock = Clock()
+        dispatcher, broken, parcels = WatchDispatcher(clock), Broken(), Parcels(clock, 1, 0.0)
+        dispatcher.call(broken)
+        dispatcher.call(parcels)
+        await asyncio.wait_for(parcels.done.wait(), 10)
+        return broken.ended
+
+    assert asyncio.run(go())

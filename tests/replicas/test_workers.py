@@ -18,6 +18,7 @@ import orjson
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from instar.base.supervision import Supervision
 from instar.cli.commands.serve import once_readable
 from instar.cli.main import main
 from instar.cli.serving.workers import Worker
@@ -287,7 +288,7 @@ def test_a_worker_ends_when_its_store_hangs_up_on_it(tmp_path: Path) -> None:
         lender = StoreServer(MemoryStore(), tmp_path)
         await lender.start()
         meeting = await asyncio.start_unix_server(lambda _, end: end.close(), tmp_path / SOCKET)
-        async with gathered(Metrics(), tmp_path), meeting:
+        async with gathered(Metrics(), tmp_path, Supervision()), meeting:
             worker = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "instar", "serve", "--storage", "memory:"),
                 *("--worker-of", str(tmp_path)),

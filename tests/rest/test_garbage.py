@@ -11,6 +11,7 @@ import pytest
 
 from tests.rest.support import Collection, foo_crd
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 
 MAPS = {"group": "", "plural": "configmaps", "kind": "ConfigMap"}
 
@@ -143,8 +144,13 @@ def test_an_owner_in_another_namespace_does_not_count_and_an_event_says_so(
     owned(space, "child", ref(owner))
 
     wait_until_gone(space, "child")
-    events = space.at(group="", plural="events").request("GET").json["items"]
-    [event] = [item for item in events if item["reason"] == "OwnerRefInvalidNamespace"]
+    told = space.at(group="", plural="events")
+
+    def strays() -> list[dict[str, Any]]:
+        events = told.request("GET").json["items"]
+        return [item for item in events if item["reason"] == "OwnerRefInvalidNamespace"]
+
+    [event] = eventually(strays)  # the collection does not wait for the event
     expected = f'does not exist in namespace "{space.namespace}"'
     assert event["message"].endswith(expected)
     assert event["source"] == {"component": "garbage-collector-controller"}

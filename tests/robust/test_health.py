@@ -11,6 +11,7 @@ import pytest
 from instar.cli.main import main
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.consistency import Consistency
+from instar.wire.storage.group_commit import GroupCommit
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.sqlite.store import SqliteStore
 from instar.wire.storage.store import StoreLost, Unavailable, Write
@@ -48,7 +49,13 @@ def test_a_file_that_is_gone_is_noticed_and_takes_no_more_writes(tmp_path: Path,
     asyncio.run(told())
 
 
-def test_a_failed_write_is_told_until_one_succeeds() -> None:
+@pytest.mark.parametrize("held", [0.0, 1000.0])
+def test_a_failed_write_is_told_until_one_succeeds_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, held: float
+) -> None:
+    """A full disk takes a small write now and then: one that succeeds says nothing at once."""
+    monkeypatch.setattr("instar.server.registry.stored.backend._REFUSED_SECONDS", held)
+
     class Full(MemoryStore):
         full = True
 
@@ -76,7 +83,26 @@ def test_a_failed_write_is_told_until_one_succeeds() -> None:
         await backend.stop()
         return [before, during, after]
 
-    assert asyncio.run(told()) == [None, "disk full", None]
+    assert asyncio.run(told()) == [None, "disk full", "disk full" if held else None]
+
+
+def test_a_write_whose_commit_failed_is_told_to_be_in_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an fsync that failed some of the writes answered 503 were there later."""
+    commit = GroupCommit._commit
+
+    def fails(self: GroupCommit) -> Exception | None:
+        return commit(self) or OSError("fsync")
+
+    async def told() -> None:
+        store = await filled(tmp_path / "s.db")
+        monkeypatch.setattr(GroupCommit, "_commit", fails)
+        with pytest.raises(Unavailable, match="not known whether the write will be there"):
+            await store.commit(Write("core/configmaps/default/b", VALUE, 0))
+        await store.close()
+
+    asyncio.run(told())
 
 
 def test_a_check_writes_and_moves_no_revision(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from instar.base.errors import ServiceUnavailable
 from instar.base.metrics import Across, Counter, Family, Gauge, Histogram, Measured, Metric
+from instar.base.supervision import Supervision
 from instar.server.endpoints.metrics import Metrics
 from instar.server.lifecycle import metrics_merge
 from instar.server.lifecycle.metrics_merge import gathered, share_worker_metrics
@@ -49,7 +50,7 @@ def test_whoever_is_asked_tells_the_sum_of_all(tmp_path: Path) -> None:
 
     async def scenario() -> list[list[Family]]:
         async with (
-            gathered(first.metrics, tmp_path),
+            gathered(first.metrics, tmp_path, Supervision()),
             share_worker_metrics(second.metrics, tmp_path),
             share_worker_metrics(third.metrics, tmp_path),
         ):
@@ -67,7 +68,7 @@ def test_what_a_process_counted_outlives_it_and_how_it_was_does_not(tmp_path: Pa
     first, second, third = Process(1), Process(2), Process(4)
 
     async def scenario() -> list[Family]:
-        async with gathered(first.metrics, tmp_path):
+        async with gathered(first.metrics, tmp_path, Supervision()):
             async with share_worker_metrics(second.metrics, tmp_path):
                 second.counter.add(("a",), 10)
             async with share_worker_metrics(third.metrics, tmp_path):
@@ -92,7 +93,7 @@ def test_of_one_that_does_not_answer_the_last_word_counts(
 
     async def scenario() -> list[Family]:
         async with (
-            gathered(first.metrics, tmp_path),
+            gathered(first.metrics, tmp_path, Supervision()),
             share_worker_metrics(second.metrics, tmp_path),
         ):
             await everybodys(first)
@@ -106,7 +107,7 @@ def test_a_worker_says_so_rather_than_telling_its_own_numbers_alone(tmp_path: Pa
     first, second = Process(), Process()
 
     async def scenario() -> None:
-        async with gathered(first.metrics, tmp_path):
+        async with gathered(first.metrics, tmp_path, Supervision()):
             worker = share_worker_metrics(second.metrics, tmp_path)
             await worker.__aenter__()
         await everybodys(second)

@@ -10,6 +10,8 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+from instar.base.escaping import log_line
+
 FORMS = ("text", "json")
 
 
@@ -26,6 +28,10 @@ def set_up_logging(form: str, verbose: bool) -> None:
 class TextLines(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        record.message = log_line(record.message)
+        return super().formatMessage(record)
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802
         return datetime.fromtimestamp(record.created).astimezone().isoformat(" ", "milliseconds")

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from instar.base.supervision import KeptTask, Supervision
 from instar.server.files.temp_folder import temporary_folder
 from instar.server.lifecycle.lifetime import RunningServer, running
 from instar.server.lifecycle.metrics_merge import gathered
@@ -56,11 +57,12 @@ async def with_workers(
             async with (
                 running(alone) as server,
                 _shared_store(server, folder, loans),
-                gathered(server.machinery.metrics, folder),
+                gathered(server.machinery.metrics, folder, server.machinery.supervision),
             ):
-                orders = _worker_settings(alone, server)
+                orders, supervision = _worker_settings(alone, server), server.machinery.supervision
                 try:
-                    await asyncio.gather(*(worker.start(orders) for worker in workers))
+                    started = (worker.start(orders, supervision) for worker in workers)
+                    await asyncio.gather(*started)
                     yield server
                 finally:  # before what the workers depend on
                     await asyncio.gather(*(worker.stop() for worker in workers))
@@ -79,7 +81,7 @@ async def _shared_store(
         yield  # workers connect to a cluster by themselves
         return
     lent = None if loans is None or books is None else LentStore(loans, books)
-    lender = StoreServer(store, folder, lent)
+    lender = StoreServer(store, folder, lent, server.machinery.supervision)
     await lender.start()
     try:
         yield
@@ -129,19 +131,18 @@ class Worker:
         self._files = tuple(files)
         self._worker_settings = b""
         self._process: asyncio.subprocess.Process | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._keeper: KeptTask | None = None
 
-    async def start(self, orders: bytes = b"") -> None:
+    async def start(self, orders: bytes = b"", supervision: Supervision | None = None) -> None:
         """Start the process; it serves when it is ready."""
         self._worker_settings = orders
         process = self._process or await self.spawn()
         self._send_settings(process)
-        self._keeper = asyncio.get_running_loop().create_task(self._keep(process))
+        self._keeper = (supervision or Supervision()).keep("worker", self._keep)
 
     async def stop(self) -> None:
         if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
+            await self._keeper.stop()
         process = self._process
         if process is None or process.returncode is not None:
             return
@@ -166,15 +167,16 @@ class Worker:
         )
         return self._process
 
-    async def _keep(self, process: asyncio.subprocess.Process) -> None:
+    async def _keep(self) -> None:
         while True:
+            process = self._process or await self._another()
             reading = asyncio.get_running_loop().create_task(_pass_on(process))
             try:
                 code = await process.wait()
             finally:
                 reading.cancel()
             log.warning("worker %d ended with %d; starting another", process.pid, code)
-            process = await self._another()
+            self._process = None
 
     async def _another(self) -> asyncio.subprocess.Process:
         while True:
@@ -192,5 +194,6 @@ async def _pass_on(process: asyncio.subprocess.Process) -> None:
     assert process.stdout is not None
     await process.stdout.readline()  # the line that says it is ready
     while text := await process.stdout.read(_PIECE):
-        sys.stdout.buffer.write(text)
-        sys.stdout.buffer.flush()
+        with contextlib.suppress(OSError):  # the reader of our own output is gone
+            sys.stdout.buffer.write(text)
+            sys.stdout.buffer.flush()

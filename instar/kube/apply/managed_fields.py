@@ -7,12 +7,13 @@ the order of entries, how many old ones are kept, and the errors of invalid entr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
+from instar.base.times import time_text
 from instar.kube.apply.field_set import BadFieldSet, FieldSet, parse, union
 
 APPLY, UPDATE = "Apply", "Update"
@@ -107,10 +108,9 @@ def _seconds(time: Any) -> str | None:
     if not time or (len(time) == 20 and time.endswith("Z")):
         return time or None
     try:
-        moment = datetime.fromisoformat(time)
-    except ValueError as problem:
+        return time_text(datetime.fromisoformat(time))
+    except (ValueError, OverflowError) as problem:
         raise BadManagedFields(str(problem)) from problem
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def encode(managers: Managers) -> list[dict[str, Any]]:

@@ -24,6 +24,8 @@ _EVERYWHERE = frozenset(
     }
 )
 """Kinds that every group version has; their message is in the meta group."""
+_SAME_SHAPE = {"storagemigration.k8s.io/v1": "storagemigration.k8s.io/v1beta1"}
+"""Group versions that upstream does not serve, and those whose messages encode them."""
 _ALWAYS, _SHOWN = 1, 2
 _SHELF = BlockFile("messages.shelf")
 
@@ -52,7 +54,7 @@ def message_of(api_version: str, kind: str) -> str | None:
     """
     if kind in _EVERYWHERE:
         return f"{META}#{kind}"
-    return _kinds(api_version or "v1").get(kind)
+    return _kinds(_SAME_SHAPE.get(api_version, api_version) or "v1").get(kind)
 
 
 @cache

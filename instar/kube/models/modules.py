@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from instar.base.escaping import file_name, python_class_name
 from instar.base.json_values import Object
 from instar.kube.models.crd_frame import Root
 from instar.kube.models.naming import ModelNaming
@@ -46,13 +47,13 @@ def package_of(roots: Sequence[Root], style: str, *, partial: bool = False) -> d
     ambiguous = Counter(plural for plural, _ in plurals)
     for root in roots:
         name = root.plural if ambiguous[root.plural] == 1 else f"{root.plural}_{root.group}"
-        file = f"{_module_name(f'{name}_{root.version}')}.py"
+        file = f"{file_name(_module_name(f'{name}_{root.version}'))}.py"
         files[file] = _module([root], style, partial=partial, alone=False)
     return files
 
 
 def _module_name(text: str) -> str:
-    return "".join(letter if letter.isalnum() else "_" for letter in text)
+    return "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in text)
 
 
 def _module(roots: Sequence[Root], style: str, *, partial: bool, alone: bool) -> str:
@@ -60,7 +61,8 @@ def _module(roots: Sequence[Root], style: str, *, partial: bool, alone: bool) ->
     named: list[tuple[str, ModelShape]] = []
     crds: dict[str, Object] = {}
     for root in roots:
-        name = root.kind if kinds[root.kind] == 1 else f"{root.kind}{root.version.title()}"
+        wanted = root.kind if kinds[root.kind] == 1 else f"{root.kind}{root.version.title()}"
+        name = _free_name(python_class_name(wanted), named)
         shape = STYLES[style].shaped(root.shape)
         named.append((name, part_of(shape) if partial else shape))
         if not partial:
@@ -77,6 +79,14 @@ def _module(roots: Sequence[Root], style: str, *, partial: bool, alone: bool) ->
     if any(len(line) > WIDTH for line in text.splitlines()):
         return f"# ruff: noqa: E501\n{text}"
     return text
+
+
+def _free_name(name: str, named: Sequence[tuple[str, ModelShape]]) -> str:
+    """Return a free name: two kinds may differ in letters only that no class name has."""
+    used, number, free = {each for each, _ in named}, 2, name
+    while free in used:
+        free, number = f"{name}{number}", number + 1
+    return free
 
 
 def _title(roots: Sequence[Root], style: str, partial: bool) -> str:

@@ -90,7 +90,9 @@ def write_micro_time(text: str) -> bytes:
 
 
 def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
+    year, dash, rest = text.partition("-")
+    # Older versions wrote years before 1000 without leading zeros; they are still stored.
+    moment = datetime.fromisoformat(text if len(year) >= 4 else f"{year:0>4}{dash}{rest}")
     if moment.tzinfo is None:
         raise ValueError(f"a time without a zone: {text}")
     return moment

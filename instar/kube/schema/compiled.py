@@ -6,11 +6,11 @@ Built once per CRD change by ``server/registry/resources/serving.py`` and by the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from typing import Any
 
-from instar.base.field_errors import FieldError
+from instar.base.field_errors import NO_FIELD, OMITTED, FieldError, invalid
 from instar.kube.schema.already_normal import Tidy, compile_tidy
 from instar.kube.schema.defaulting import Step, compile_defaulter, compile_null_dropper
 from instar.kube.schema.json_types import ABSENT
@@ -26,6 +26,8 @@ from instar.kube.schema.structure.interning import shared
 from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.structure.prune_key import skeleton
 from instar.kube.schema.structure.structural import Structural
+from instar.kube.schema.validation.cost import judging_cost
+from instar.kube.schema.validation.findings import TookTooLong, in_time
 from instar.kube.schema.validation.list_types import (
     Uniqueness,
     compile_uniqueness,
@@ -36,6 +38,10 @@ from instar.kube.schema.validation.validate import Validator, compile_validator
 __all__ = ["ABSENT", "CompiledSchema", "compile_schema"]
 
 
+_EVERYDAY_COST = 8
+"""Number of schemas per value up to which validation is no more work than decoding."""
+
+
 class CompiledSchema:
     """One version's schema as functions, each compiled on first use, because many schemas only
     ever need one or two of them."""
@@ -44,6 +50,9 @@ class CompiledSchema:
         self.structural = root
         self.prunes = not preserve_unknown
         self._declared = declared
+        self.judging_weight: int | None = None
+        """The work of validation as a multiple of the object's size, 1 for usual schemas; None
+        until an object was validated, which may take long the first time."""
 
     @cached_property
     def _pruner(self) -> Pruner:
@@ -88,6 +97,11 @@ class CompiledSchema:
     def _uniqueness(self) -> Uniqueness | None:
         return compile_uniqueness(self.structural)
 
+    def learn_judging_weight(self) -> int:
+        if self.judging_weight is None:
+            self.judging_weight = max(1, judging_cost(self.structural) // _EVERYDAY_COST)
+        return self.judging_weight
+
     @property
     def has_defaults(self) -> bool:
         return self._defaulter is not None
@@ -128,13 +142,18 @@ class CompiledSchema:
         return sorted(unknown)
 
     def validate(self, obj: Any, old: Any = ABSENT) -> list[FieldError]:
-        return [] if self._validator is None else self._validator.validate(obj, old)
+        if self._validator is None:
+            return []
+        if self.judging_weight == 1:
+            return self._validator.validate(obj, old)
+        return _in_time(lambda validator: validator.validate(obj, old), self._validator)
 
     def validate_status(self, status: Any, old: Any = ABSENT) -> list[FieldError]:
         """Validate only the status, as for a write to ``/status``."""
         if self._status is None or status is ABSENT:
             return []
-        return self._status.validate(status, old, path="status")
+        judge = partial(Validator.validate, value=status, old=old, path="status")
+        return _in_time(judge, self._status)
 
     def embedded_errors(self, obj: Any) -> list[FieldError]:
         return [] if self._judge is None else self._judge(obj, "")
@@ -146,6 +165,17 @@ class CompiledSchema:
         """Return whether an object pruned by one schema is unchanged by the other, and vice
         versa."""
         return bool(self._skeleton == other._skeleton)
+
+
+def _in_time(
+    judge: Callable[[Validator], list[FieldError]], validator: Validator
+) -> list[FieldError]:
+    try:
+        with in_time():
+            return judge(validator)
+    except TookTooLong:
+        text = "it took too long to validate this by its schema"
+        return [invalid(NO_FIELD, OMITTED, text)]
 
 
 def compile_schema(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from instar.base.json_values import copy_json
+from instar.kube.schema.growth import Growth, weight_of
 from instar.kube.schema.metadata.embedded_resources import Coercer, coerce_identity, compile_coercer
 from instar.kube.schema.pruning import compile_node
 from instar.kube.schema.structure.interning import once_per_node
@@ -18,6 +19,8 @@ from instar.kube.schema.structure.structural import Structural
 
 Step = Callable[[Any], None]
 """Changes a value in place."""
+Fill = Callable[[Any, Growth], None]
+"""The same, adding to it."""
 
 _META = frozenset({"apiVersion", "kind", "metadata"})
 _ONE = (str, int, bool, float)
@@ -70,20 +73,22 @@ Inside = tuple[str | None, ...]
 
 
 def compile_defaulter(root: Structural) -> Step | None:
-    """Compile a function that applies defaults; None when the schema has none."""
-    return _defaulter(root, None, at_resource=True)
+    """Compile a function that applies defaults; None when the schema has none. The function raises
+    what ``Growth`` does; some defaults are applied then, and another call applies the rest."""
+    fill = _defaulter(root, None, at_resource=True)
+    return None if fill is None else lambda value: fill(value, Growth())
 
 
-def _defaulter(node: Structural, inside: Inside | None, *, at_resource: bool) -> Step | None:
+def _defaulter(node: Structural, inside: Inside | None, *, at_resource: bool) -> Fill | None:
     """Compile a node. ``inside`` is None except in the metadata of a resource, which is not
     pruned by the schema."""
-    fills: dict[str, Any] = {}
-    deeper: dict[str, Step] = {}
+    fills: dict[str, tuple[Any, int]] = {}
+    deeper: dict[str, Fill] = {}
     for name, item in node.properties.items():
         place = _member(inside, name, at_resource=at_resource)
         default = _usable_default(item, place)
         if default is not None:
-            fills[name] = default
+            fills[name] = (default, weight_of(name, default))
         step = _defaulter(item, None if item.embedded else place, at_resource=item.embedded)
         if step is not None:
             deeper[name] = step
@@ -95,23 +100,24 @@ def _defaulter(node: Structural, inside: Inside | None, *, at_resource: bool) ->
     nullable = {name for name, item in node.properties.items() if item.nullable}
     declared = frozenset(node.properties)
 
-    def fill(value: Any) -> None:
+    def fill(value: Any, growth: Growth) -> None:
         if type(value) is dict:
-            for name, default in fills.items():
+            for name, (default, weight) in fills.items():
                 present = value.get(name)
                 if present is None and (name not in value or name not in nullable):
+                    growth.take(weight)
                     value[name] = default if default.__class__ in _ONE else copy_json(default)
             for name, step in deeper.items():
                 below = value.get(name)
                 if type(below) is dict or type(below) is list:
-                    step(below)
+                    step(below, growth)
             if other is not None:
                 for name in value:
                     if name not in declared:
-                        value[name] = other.filled(value[name])
+                        value[name] = other.filled(value[name], growth)
         elif type(value) is list and items is not None:
             for position, item in enumerate(value):
-                value[position] = items.filled(item)
+                value[position] = items.filled(item, growth)
 
     return fill
 
@@ -119,10 +125,11 @@ def _defaulter(node: Structural, inside: Inside | None, *, at_resource: bool) ->
 class _Element:
     """A map value or list item: its own default replaces null, then its children are filled."""
 
-    __slots__ = ("default", "replaces_null", "step")
+    __slots__ = ("default", "replaces_null", "step", "weight")
 
-    def __init__(self, node: Structural, step: Step | None, default: Any) -> None:
+    def __init__(self, node: Structural, step: Fill | None, default: Any) -> None:
         self.default = default
+        self.weight = 0 if default is None else weight_of("", default)
         self.replaces_null = default is not None and not node.nullable
         self.step = step
 
@@ -134,13 +141,14 @@ class _Element:
         default = _usable_default(node, inside)
         return None if step is None and default is None else cls(node, step, default)
 
-    def filled(self, value: Any) -> Any:
+    def filled(self, value: Any, growth: Growth) -> Any:
         if value is None:
             if not self.replaces_null:
                 return None
+            growth.take(self.weight)
             value = copy_json(self.default)
         if self.step is not None and (type(value) is dict or type(value) is list):
-            self.step(value)
+            self.step(value, growth)
         return value
 
 

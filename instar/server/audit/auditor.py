@@ -15,6 +15,7 @@ import orjson
 
 from instar.base.errors import ApiError, Internal
 from instar.base.metrics import Counter, Metric
+from instar.base.supervision import Supervision, report_failure
 from instar.kube.access.attributes import Attributes, User
 from instar.kube.access.authorizers import AuthzDecision, AuthzVerdict
 from instar.server.audit.policy import AuditLevel, AuditPolicy, AuditStage
@@ -81,9 +82,9 @@ class Auditor:
         self._policy, self._sinks, self._metrics = policy, sinks, metrics
         self._patient, self._strict, self._clock = patient, strict, clock
 
-    def start(self) -> None:
+    def start(self, supervision: Supervision) -> None:
         for sink in self._sinks:
-            sink.start()
+            sink.start(supervision)
 
     async def stop(self) -> None:
         for sink in self._sinks:
@@ -118,7 +119,20 @@ class Auditor:
     def answered(
         self, request: Request, response: Response, failure: BaseException | None, id: str
     ) -> None:
-        """Record the response, before it is compressed and sent."""
+        """Record the response, before it is compressed and sent. A failure is counted and does not
+        change the response."""
+        try:
+            self._answered(request, response, failure, id)
+        except Exception as error:
+            self._lost(error, id)
+
+    def _lost(self, error: Exception, id: str) -> None:
+        report_failure("audit", error, id)
+        self._metrics.errors.add(("auditor",))
+
+    def _answered(
+        self, request: Request, response: Response, failure: BaseException | None, id: str
+    ) -> None:
         trail: Trail | None = request.trail
         if trail is None:
             self._unknown(request, response, failure, id)
@@ -215,7 +229,13 @@ class Auditor:
             def stored(well: bool, answer: asyncio.Future[bool] = answer) -> None:
                 loop.call_soon_threadsafe(_resolve, answer, well)
 
-            if not sink.put(event, stored) or not await answer:
+            if not sink.put(event, stored):
+                return False
+            await asyncio.wait([answer], timeout=_LOOKS * _PAUSE)
+            if not answer.done():
+                self._metrics.errors.add(("stalled",))
+                return False
+            if not answer.result():
                 return False
         return True
 

@@ -17,7 +17,7 @@ from instar.kube.api.encoding.go_yaml_scalars import YamlError
 from instar.kube.api.encoding.json_text import TooDeep
 from instar.kube.api.encoding.yaml_text import read_yaml
 from instar.kube.protobuf.envelope import decode_object
-from instar.kube.protobuf.errors import ProtobufError
+from instar.kube.protobuf.errors import ProtobufError, UnknownKind
 from instar.server.audit.policy import AuditLevel, AuditStage
 from instar.server.audit.request_record import AuditEvent, Sent, Trail
 
@@ -39,13 +39,16 @@ def json_line(event: AuditEvent, *, typed: bool = True, most: int = 0) -> bytes 
     lack. An event of more than ``most`` bytes (0: any) is written without its objects; None if
     it is still too large."""
     line = _dumps(document(event), typed)
-    if most and len(line) > most:
-        short = document(event, objects=False)
-        short["annotations"] = dict(sorted({**event.annotations, _TRUNCATED: "true"}.items()))
-        line = _dumps(short, typed)
-        if len(line) > most:
-            return None
-    return line
+    return short_line(event, typed=typed, most=most) if most and len(line) > most else line
+
+
+def short_line(event: AuditEvent, *, typed: bool = True, most: int = 0) -> bytes | None:
+    """Return the line without its objects, marked as truncated: for an event that is too large,
+    or with objects that cannot be encoded."""
+    short = document(event, objects=False)
+    short["annotations"] = dict(sorted({**event.annotations, _TRUNCATED: "true"}.items()))
+    line = _dumps(short, typed)
+    return None if most and len(line) > most else line
 
 
 def event_list(lines: list[bytes]) -> bytes:
@@ -171,7 +174,7 @@ def _content(sent: Sent, bare: bool, whole: bool = False) -> Any:
             value = decode_object(data)
         else:
             return None
-    except (YamlError, TooDeep, ProtobufError):
+    except (YamlError, TooDeep, ProtobufError, UnknownKind):
         return None
     return _bare(value) if bare else value
 

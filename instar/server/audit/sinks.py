@@ -1,7 +1,8 @@
 """Audit sinks: a log that a thread writes, and a webhook that is called in batches.
 
 ``auditor.py`` puts events into them without waiting; a full sink refuses an event, and lost events
-are counted. The text of an event is made in ``event_text.py``.
+are counted. An event that cannot be encoded is lost alone: the events after it are written. The
+text of an event is made in ``event_text.py``.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from threading import Thread
 from time import monotonic
 from typing import ClassVar, NamedTuple, Protocol
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.metrics import Counter
-from instar.server.audit.event_text import event_list, json_line, legacy_line
+from instar.base.supervision import KeptTask, KeptThread, Supervision, report_failure
+from instar.server.audit.event_text import event_list, json_line, legacy_line, short_line
 from instar.server.audit.logfile import LogOutput, Unwritten
 from instar.server.audit.request_record import AuditEvent
 
@@ -26,6 +27,9 @@ _COMPLAIN_SECONDS = 10.0
 _CALLS_AT_ONCE = 15
 _ATTEMPTS, _FACTOR = 5, 1.5
 _FAREWELL_SECONDS = 5.0
+_STALLED_SECONDS = 30.0
+"""A write to the log that takes longer has stalled; all other events wait for it."""
+LOG, WEBHOOK = "audit-log", "audit-webhook"
 
 
 class Sink(Protocol):
@@ -44,7 +48,7 @@ class Sink(Protocol):
         """Whether the queue is half full: requests that can wait leave the rest to others."""
         ...
 
-    def start(self) -> None: ...
+    def start(self, supervision: Supervision) -> None: ...
 
     async def stop(self) -> None:
         """Write queued events as far as that takes a few seconds, then end."""
@@ -84,7 +88,10 @@ class LogSink:
         self._overflow = Complaints("buffered", errors)
         self._truncation = Complaints("truncate", errors)
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
-        self._thread: Thread | None = None
+        self._thread: KeptThread | None = None
+        self._writing_since = 0.0
+        """When the current batch was begun; 0 while there is none."""
+        self._more = True
 
     @property
     def crowded(self) -> bool:
@@ -97,19 +104,23 @@ class LogSink:
         self._queue.put(_Item(event, stored))
         return True
 
-    def start(self) -> None:
-        self._thread = Thread(target=self._work, name="audit-log", daemon=True)
-        self._thread.start()
+    def start(self, supervision: Supervision) -> None:
+        self._thread = supervision.keep_thread(LOG, self._work)
+        supervision.watch(f"{LOG}-writing", self._stalled)
 
     async def stop(self) -> None:
         if self._thread is None:
             return
         self._queue.put(None)
-        await asyncio.to_thread(self._thread.join, _FAREWELL_SECONDS)
+        await asyncio.to_thread(self._thread.stop, _FAREWELL_SECONDS)
+
+    def _stalled(self) -> str | None:
+        since = self._writing_since
+        stalled = since and monotonic() - since > _STALLED_SECONDS
+        return "the audit log has stalled" if stalled else None
 
     def _work(self) -> None:
-        more = True
-        while more:
+        while self._more:
             item = self._queue.get()
             batch: list[_Item] = []
             while item is not None:
@@ -121,19 +132,31 @@ class LogSink:
                 except Empty:
                     break
             else:
-                more = False
+                self._more = False
             self._write(batch)
         self._output.close()
 
     def _write(self, batch: list[_Item]) -> None:
+        self._writing_since = monotonic()
+        try:
+            self._write_all(batch)
+        except Exception as error:
+            report_failure(LOG, error)
+            self._complaints.lost(len(batch), f"{type(error).__name__}: {error}")
+            for item in batch:
+                _tell(item, False)  # a second call has no effect
+        finally:
+            self._writing_since = 0.0
+
+    def _write_all(self, batch: list[_Item]) -> None:
         lines, owners = [], []
         for item in batch:
             line = self._line(item.event)
             if line is not None:
                 lines.append(line)
                 owners.append(item)
-            elif item.stored is not None:
-                item.stored(False)
+            else:
+                _tell(item, False)
         lost = 0
         try:
             self._output.write(lines)
@@ -141,24 +164,39 @@ class LogSink:
             lost = error.lines
             self._complaints.lost(lost, str(error))
         for number, item in enumerate(owners):
-            if item.stored is not None:
-                item.stored(number < len(owners) - lost)
+            _tell(item, number < len(owners) - lost)
 
     def _line(self, event: AuditEvent) -> bytes | None:
         try:
             if self._legacy:
                 return legacy_line(event) + b"\n"
-            line = json_line(event, most=self._longest)
-        except (
-            ValueError,
-            TypeError,
-        ) as error:  # a body that is no JSON: the other events are written
+            line = shown_line(event, LOG, typed=True, most=self._longest)
+        except Exception as error:
+            report_failure(LOG, error, event.trail.id)
             self._complaints.lost(1, f"{type(error).__name__}: {error}")
             return None
         if line is None:
             self._truncation.lost(1, "an event is too large even without its objects")
             return None
         return line + b"\n"
+
+
+def shown_line(event: AuditEvent, part: str, *, typed: bool, most: int) -> bytes | None:
+    """Return the event as JSON, without its objects where these cannot be encoded. Raises if the
+    rest cannot be encoded either."""
+    try:
+        return json_line(event, typed=typed, most=most)
+    except Exception as error:
+        report_failure(part, error, event.trail.id)
+        return short_line(event, typed=typed, most=most)
+
+
+def _tell(item: _Item, stored: bool) -> None:
+    if item.stored is not None:
+        try:
+            item.stored(stored)
+        except Exception as error:  # its event loop is closed
+            report_failure(LOG, error, item.event.trail.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,10 +234,11 @@ class WebhookSink:
         self._caller, self._batching, self._backoff = caller, batching, backoff
         self._longest = longest
         self._complaints = Complaints("webhook", errors)
+        self._truncation = Complaints("truncate", errors)
         self._overflow = Complaints("buffered", errors)
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._calls: set[asyncio.Task[None]] = set()
-        self._task: asyncio.Task[None] | None = None
+        self._kept: KeptTask | None = None
         self._tokens, self._filled = float(batching.burst), monotonic()
         self._ending = asyncio.Event()
 
@@ -214,18 +253,17 @@ class WebhookSink:
         self._queue.put_nowait(_Item(event, stored))
         return True
 
-    def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._work())
+    def start(self, supervision: Supervision) -> None:
+        self._kept = supervision.keep(WEBHOOK, self._work)
 
     async def stop(self) -> None:
         self._ending.set()
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=_FAREWELL_SECONDS)
-            self._task.cancel()
-        unfinished = [*self._calls, *([self._task] if self._task is not None else [])]
-        for call in unfinished:
+        if self._kept is not None:
+            await asyncio.wait([self._kept.task], timeout=_FAREWELL_SECONDS)
+            await self._kept.stop()
+        for call in self._calls:
             call.cancel()
-        await asyncio.gather(*unfinished, return_exceptions=True)
+        await asyncio.gather(*self._calls, return_exceptions=True)
         await self._caller.close()
 
     async def _work(self) -> None:
@@ -285,6 +323,13 @@ class WebhookSink:
             await asyncio.sleep(-self._tokens / batching.per_second)
 
     async def _deliver(self, batch: list[_Item]) -> None:
+        try:
+            await self._deliver_all(batch)
+        except Exception as error:
+            report_failure(WEBHOOK, error)
+            self._complaints.lost(len(batch), f"{type(error).__name__}: {error}")
+
+    async def _deliver_all(self, batch: list[_Item]) -> None:
         body, kept = await asyncio.to_thread(self._encoded, batch)
         delay, problem = self._backoff, ""
         for attempt in range(_ATTEMPTS):
@@ -303,10 +348,13 @@ class WebhookSink:
         lines = []
         for item in batch:
             try:
-                line = json_line(item.event, typed=False, most=self._longest)
-            except (ValueError, TypeError) as error:
+                line = shown_line(item.event, WEBHOOK, typed=False, most=self._longest)
+            except Exception as error:
+                report_failure(WEBHOOK, error, item.event.trail.id)
                 self._complaints.lost(1, f"{type(error).__name__}: {error}")
                 continue
-            if line is not None:
+            if line is None:
+                self._truncation.lost(1, "an event is too large even without its objects")
+            else:
                 lines.append(line)
         return event_list(lines), len(lines)

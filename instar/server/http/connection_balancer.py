@@ -19,6 +19,8 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
+from instar.base.supervision import report_failure
+
 log = logging.getLogger(__name__)
 SOCKET = "port.sock"
 _BACKLOG = 1024
@@ -90,6 +92,10 @@ class _LocalConnections:
             await loop.connect_accepted_socket(self._make, taken)
         except OSError as error:  # the client has hung up already
             log.debug("a connection could not be served: %s", error)
+            taken.close()
+            self._parted()
+        except Exception as error:
+            report_failure("reception", error)
             taken.close()
             self._parted()
 

@@ -48,6 +48,8 @@ def read(token: str) -> Jwt | None:
         return None
     if not isinstance(header, dict) or not isinstance(claims, dict):
         return None
+    if "crit" in header:  # it requires extensions, and none is implemented here
+        return None
     return Jwt(header, claims, f"{parts[0]}.{parts[1]}".encode(), signature)
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from instar.base.metrics import Measured
+from instar.base.supervision import Supervision
 from instar.kube.access.authorizers import Authorizers
 from instar.kube.api.crd import Crd
 from instar.kube.crds.documents import as_v1
@@ -65,11 +66,12 @@ class Machinery:
         """``values``: where cache entries read their bytes from. Raises ``ValueError``."""
         self.loaded = loaded
         self.settings = loaded.settings
+        self.supervision = Supervision()
         self.backend = Backend(store, values=values, loans=loaded.settings.loans)
         self.call_log = CallLog()
         self.usage = UsageRecorder()
         self.access_record = AccessRecord(of_several=loaded.settings.shared_port is not None)
-        self.watchdog = Watchdog()
+        self.watchdog = Watchdog(self.supervision)
         self.consistency = Consistency(self.backend)
         self.conversion_metrics = PrometheusConversionMetrics(self.call_log)
         self.app = self._make_app()
@@ -118,6 +120,7 @@ class Machinery:
             authorizer=self.authorizer,
             admission=AdmissionChain([*self.admissions.plugins(), escalation], [addresses]),
             rescue_deletes=self.settings.rescue_deletes,
+            supervision=self.supervision,
         )
 
     @cached_property
@@ -190,6 +193,7 @@ class Machinery:
         return {
             "etcd": lambda: self.backend.trouble,
             "cache-consistency": lambda: self.consistency.trouble,
+            "background": self.supervision.trouble,
             **self.loaded.checks(),
         }
 
@@ -200,6 +204,7 @@ class Machinery:
     def metrics(self) -> Metrics:
         metrics, flow = Metrics(), self.loaded.flow
         metrics.add(*self.watchdog.metrics(), self.consistency.checks, self.census.metric())
+        metrics.add(*self.supervision.metrics())
         metrics.preparations.append(self.census.prepare)
         metrics.add(_stored_objects(self.backend), *self.conversion_metrics.all())
         metrics.add(*self.admissions.all_metrics(), *self.loaded.metrics())
@@ -224,9 +229,9 @@ class Machinery:
     def background_parts(self) -> list[Part]:
         """Tasks that look after the store and its cache; a server in memory needs none."""
         return [
-            *maintenance_parts(self.settings, self.backend),
-            *self.loaded.background_parts(),
-            background_task("cache consistency", self.consistency.run),
+            *maintenance_parts(self.settings, self.backend, self.supervision),
+            *self.loaded.background_parts(self.supervision),
+            background_task("cache consistency", self.consistency.run, self.supervision),
         ]
 
     def controller_parts(self) -> list[Part]:

@@ -104,7 +104,7 @@ def make_controllers(
         namespaces=(
             NamespaceController(context, catalog, namespaces) if names.NAMESPACES in on else None
         ),
-        usage=UsageKeeper(usage, store),
+        usage=UsageKeeper(usage, store, context.supervision),
         migrations=MigrationController(context, catalog, census, migrations),
         migrates=names.MIGRATIONS in on,
         garbage=GarbageCollector(context, catalog, leadership) if collects else None,
@@ -113,7 +113,7 @@ def make_controllers(
             PolicyController(context, catalog, leadership) if names.POLICY_STATUS in on else None
         ),
         expiry=EventExpiry(context, catalog.builtin("", "events"), leadership),
-        prefetch=ConversionPrefetch(catalog) if prefetches else None,
+        prefetch=ConversionPrefetch(catalog, context.supervision) if prefetches else None,
         roles=_roles(context, catalog, leadership, on) if has_roles else None,
         leadership=leadership,
         bootstrap=_bootstrap(context, catalog, leadership, on) if settings.furniture else None,

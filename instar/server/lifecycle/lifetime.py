@@ -76,11 +76,11 @@ def _parts(
     """In the order of their start, and in the opposite order of their stop."""
     return [
         port.port_part(),
-        *machinery.loaded.request_parts(),
+        *machinery.loaded.request_parts(machinery.supervision),
         *machinery.reading_parts(),
         *machinery.background_parts(),
-        background_task("certificates", credentials.tls.run),
-        background_task("heap trimming", trim_heap_periodically),
+        background_task("certificates", credentials.tls.run, machinery.supervision),
+        background_task("heap trimming", trim_heap_periodically, machinery.supervision),
         *machinery.controller_parts(),
         *_address_parts(machinery, port, credentials),
         machinery.readiness_part(),

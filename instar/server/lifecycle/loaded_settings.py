@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
+from functools import partial
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.metrics import Metric
+from instar.base.supervision import Supervision
 from instar.server.access.authorization import modes_of
 from instar.server.access.identities import Identities
 from instar.server.endpoints.health import Check
@@ -59,22 +61,22 @@ class LoadedSettings:
         sealed = () if self.encryption is None else self.encryption.metrics()
         return (*sealed, *self.audit_metrics)
 
-    def request_parts(self) -> list[Part]:
+    def request_parts(self, supervision: Supervision) -> list[Part]:
         """What requests need besides the stored objects; started before the store is read."""
         trusted, webhook, auditor = self.identities.trusted, self.webhook_authorizer, self.auditor
         found: list[Part] = []
         if trusted is not None:
-            found.append(Part("token issuers", trusted.start, trusted.stop))
+            found.append(Part("token issuers", partial(trusted.start, supervision), trusted.stop))
         if webhook is not None:
             found.append(Part("authorization webhook", stop=webhook.close))
         if auditor is not None:
-            found.append(Part("audit", auditor.start, auditor.stop))
+            found.append(Part("audit", partial(auditor.start, supervision), auditor.stop))
         return found
 
-    def background_parts(self) -> list[Part]:
+    def background_parts(self, supervision: Supervision) -> list[Part]:
         if self.encryption is None:
             return []
-        return [background_task("encryption at rest", self.encryption.run)]
+        return [background_task("encryption at rest", self.encryption.run, supervision)]
 
 
 def load_settings(settings: Settings, identities: Identities) -> LoadedSettings:

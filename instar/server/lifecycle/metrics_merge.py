@@ -18,6 +18,7 @@ import orjson
 
 from instar.base.errors import ServiceUnavailable
 from instar.base.metrics import Family, merge_families, without_gauges
+from instar.base.supervision import Supervision
 from instar.server.endpoints.metrics import Metrics
 from instar.wire.storage.workers.frames import FrameReader, Head, frame
 
@@ -31,20 +32,19 @@ Numbers = Callable[[], Awaitable[list[Family]]]
 
 
 @contextlib.asynccontextmanager
-async def gathered(metrics: Metrics, folder: Path) -> AsyncIterator[None]:
+async def gathered(metrics: Metrics, folder: Path, supervision: Supervision) -> AsyncIterator[None]:
     """In the first process: its /metrics shows all processes until the end of the block."""
     gathering = Gathering(metrics)
     loop = asyncio.get_running_loop()
     server = await loop.create_unix_server(gathering.meet, str(folder / SOCKET))
-    listening = loop.create_task(gathering.listen())
+    listening = supervision.keep("numbers-of-workers", gathering.listen)
     metrics.of_all = gathering.families
     try:
         yield
     finally:
         metrics.of_all = None
         server.close()
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
+        await listening.stop()
         gathering.close()
 
 

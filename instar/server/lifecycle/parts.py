@@ -6,7 +6,6 @@ parts and start them here. What a part does is written where the part is made.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
@@ -14,6 +13,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from instar.base.fast_dataclass import dataclass
+from instar.base.supervision import KeptTask, Supervision
 
 log = logging.getLogger(__name__)
 PartAction = Callable[[], Awaitable[None] | None]
@@ -76,16 +76,17 @@ async def _call(action: PartAction) -> None:
         await result
 
 
-def background_task(name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> Part:
-    """A coroutine that runs from the start of the part until its stop cancels it."""
-    tasks: list[asyncio.Task[None]] = []
+def background_task(
+    name: str, run: Callable[[], Coroutine[Any, Any, None]], supervision: Supervision
+) -> Part:
+    """A coroutine that runs from the start of the part until its stop, and again if it fails."""
+    tasks: list[KeptTask] = []
 
     def start() -> None:
-        tasks.append(asyncio.get_running_loop().create_task(run(), name=name))
+        tasks.append(supervision.keep(name.replace(" ", "-"), run))
 
     async def stop() -> None:
         for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            await task.stop()
 
     return Part(name, start, stop)

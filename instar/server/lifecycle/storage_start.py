@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from instar.base.supervision import Supervision
 from instar.server.lifecycle.parts import Part, background_task
 from instar.server.registry.stored.backend import Backend
 from instar.server.settings import Settings
@@ -95,7 +96,7 @@ async def retry_while_unavailable(backend: Backend, step: Callable[[], Awaitable
             delay = min(delay * 2, _LONGEST_PAUSE)
 
 
-def maintenance_parts(settings: Settings, backend: Backend) -> list[Part]:
+def maintenance_parts(settings: Settings, backend: Backend, supervision: Supervision) -> list[Part]:
     """Compaction of old revisions, and a probe for /readyz."""
     compactor = Compactor(
         backend.store,
@@ -104,8 +105,8 @@ def maintenance_parts(settings: Settings, backend: Backend) -> list[Part]:
         compacted=backend.cache.compacted,
     )
     return [
-        background_task("compaction", compactor.run),
-        background_task("storage probe", partial(_probe, backend)),
+        background_task("compaction", compactor.run, supervision),
+        background_task("storage probe", partial(_probe, backend), supervision),
     ]
 
 

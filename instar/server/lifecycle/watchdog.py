@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from instar.base import limits
 from instar.base.metrics import Histogram, Measured, Metric
+from instar.base.supervision import KeptThread, Supervision, report_failure
 from instar.server.http.messages import Request
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,12 @@ class LoopStall(NamedTuple):
 class Watchdog:
     """Beats in the loop, and samples it from a thread."""
 
-    def __init__(self, threshold: float = limits.LOOP_HELD_SECONDS) -> None:
+    def __init__(
+        self,
+        supervision: Supervision | None = None,
+        threshold: float = limits.LOOP_HELD_SECONDS,
+    ) -> None:
+        self._supervision = supervision or Supervision()
         self.held: list[LoopStall] = []
         """The latest stalls, for tests."""
         self._threshold = threshold
@@ -48,7 +54,7 @@ class Watchdog:
         self._suspect = ""
         self._timer: asyncio.TimerHandle | None = None
         self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread: KeptThread | None = None
         self._watched = 0
         self._clock: int | None = None
 
@@ -59,15 +65,14 @@ class Watchdog:
             self._clock = time.pthread_getcpuclockid(self._watched)
         self._spent = time.thread_time()
         self._schedule()
-        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
-        self._thread.start()
+        self._thread = self._supervision.keep_thread("watchdog", self._watch)
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._ended.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.stop()
 
     def _schedule(self) -> None:
         loop = asyncio.get_running_loop()
@@ -75,6 +80,13 @@ class Watchdog:
         self._timer = loop.call_later(_BEAT_SECONDS, self._beat)
 
     def _beat(self) -> None:
+        try:
+            self._note()
+        except Exception as error:
+            report_failure("watchdog", error)
+        self._schedule()
+
+    def _note(self) -> None:
         lag = max(asyncio.get_running_loop().time() - self._due, 0.0)
         self._lag.observe((), lag)
         self._worst = max(self._worst, lag)
@@ -85,7 +97,6 @@ class Watchdog:
         if suspect and taken > self._threshold:
             self.held = [*self.held[1 - _REMEMBERED :], LoopStall(taken, suspect)]
             log.warning("the event loop was held for %.2f s by %s", taken, suspect)
-        self._schedule()
 
     def _watch(self) -> None:
         """Sample the loop. Several steps may run between two beats, but a beat that is missing in

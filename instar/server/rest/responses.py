@@ -14,9 +14,10 @@ from typing import Any
 import orjson
 
 from instar.base import offload
-from instar.base.errors import ApiError, BadRequest, NotAcceptable, Unclassified
+from instar.base.errors import ApiError, BadRequest, Internal, NotAcceptable, Unclassified
 from instar.kube.api.encoding.json_text import encode, encode_pretty, encode_sorted
 from instar.kube.protobuf.envelope import encode_list, encode_message, encode_object
+from instar.kube.protobuf.errors import MessageError
 from instar.server.http.messages import JSON_TYPE, Header, Response
 from instar.server.registry.resources.columns import TablePrinter, utc_now
 from instar.server.registry.resources.serving import VersionServing
@@ -137,12 +138,31 @@ def _protobuf_list(
     version: VersionServing, meta: dict[str, Any], objects: Iterator[dict[str, Any]]
 ) -> bytes:
     api_version, kind = version.api_version, version.kind
-    items = (encode_message(api_version, kind, obj) for obj in objects)
+    items = (_protobuf_item(api_version, kind, obj) for obj in objects)
     return encode_list(api_version, version.list_kind, meta, items)
 
 
+def _protobuf_item(api_version: str, kind: str, obj: dict[str, Any]) -> bytes:
+    try:
+        return encode_message(api_version, kind, obj)
+    except MessageError as error:
+        raise _unshowable(obj, error) from error
+
+
 def to_protobuf(document: bytes) -> bytes:
-    return encode_object(orjson.loads(document))
+    obj = orjson.loads(document)
+    try:
+        return encode_object(obj)
+    except MessageError as error:
+        raise _unshowable(obj, error) from error
+
+
+def _unshowable(obj: dict[str, Any], error: MessageError) -> Internal:
+    """Return the error that names the object: leaving it out would look like a deletion."""
+    metadata = obj.get("metadata") or {}
+    place = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
+    text = f"{error.kind} {place} cannot be shown as protobuf, ask for JSON: {error}"
+    return Internal(text)
 
 
 def _pretty_list(

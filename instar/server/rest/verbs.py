@@ -26,6 +26,7 @@ from instar.server.registry.verbs.patch import patch
 from instar.server.registry.verbs.read import get, list_objects
 from instar.server.registry.verbs.subresources.admission import admit_question
 from instar.server.registry.verbs.watch import WatchOptions, open_watch
+from instar.server.registry.verbs.weighing import work_on
 from instar.server.registry.verbs.write import create, replace
 from instar.server.registry.verbs.write_request import Written
 from instar.server.rest.bodies import Body, in_order_of_reading, read_applied, read_object
@@ -189,7 +190,7 @@ async def _delete_options(request: Request, target: Target) -> DeleteOptions:
 
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
-    obj = await offload.run(options.size, _decoded, request, target, media, options)
+    obj = await work_on(target, options, options.size, _decoded, request, target, media, options)
     trail: Trail | None = request.trail
     if trail is not None:
         await offload.run(options.size, trail.decoded, obj)

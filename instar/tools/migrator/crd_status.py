@@ -11,6 +11,7 @@ from typing import Any
 
 from instar.base.errors import ApiError, Conflict
 from instar.base.json_values import Object
+from instar.base.times import time_text
 from instar.tools.migrator.live_crd import LiveCrd, read_live_crd
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
 from instar.wire.client.client import Client
@@ -105,7 +106,7 @@ def _condition(crd: Object) -> Object:
 def _written(before: Object, value: str, reason: str, message: str) -> Object:
     since = before.get("lastTransitionTime")
     if before.get("status") != value or not since:
-        since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        since = time_text(datetime.now(UTC))
     return {
         **before,
         "type": CONDITION,

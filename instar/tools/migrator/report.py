@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.base.plurals import counted
+from instar.base.times import time_text
 from instar.tools.migrator.outcomes import TROUBLED, WOULD_CHANGE, Fate, Quarantined
 from instar.tools.migrator.plan import Plan, human
 from instar.tools.migrator.proof.pass_record import PassRecord
@@ -63,7 +64,7 @@ class MigrationReport:
             crd_revision=live.revision,
             revision=self.revision,
             objects=self.total,
-            finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            finished=time_text(datetime.now(UTC)),
         )
 
     @property

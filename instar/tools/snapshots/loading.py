@@ -17,6 +17,7 @@ import orjson
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
+from instar.base.times import time_text
 from instar.server.registry.insight.usage import RECORD
 from instar.tools.snapshots.captured_cluster import World
 from instar.tools.snapshots.crd_status import InvalidCrd, settle, with_stored
@@ -62,7 +63,7 @@ async def load(
     """
     if (await store.range("", limit=1)).records:
         raise SnapshotError("the store is not empty: a snapshot is loaded into an empty one")
-    moment = (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = time_text(now or datetime.now(UTC))
     document = world.usage_document() if usage else None
     if document is not None:
         await store.commit(Write(RECORD, orjson.dumps(document) + b"\n", 0))

@@ -5,12 +5,10 @@ Every backend holds a ``Followers`` and publishes to it synchronously when a wri
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 
+from instar.base.supervision import report_failure
 from instar.wire.storage.store import Ended, Event, Sink, StoreError
-
-_log = logging.getLogger(__name__)
 
 
 class Follower:
@@ -33,9 +31,9 @@ class Follower:
         self.reached = revision
         try:
             self._sink(events, revision)
-        except Exception:
+        except Exception as error:
             # A failing subscriber must neither fail the writer nor delay the other subscribers.
-            _log.exception("a subscriber failed at revision %d, its subscription ends", revision)
+            report_failure("watch-cache", error, f"revision {revision}")
             self.end(StoreError("the follower failed on an event"))
 
     def end(self, why: StoreError) -> None:

@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from instar.base.fast_dataclass import dataclass
+from instar.base.supervision import report_failure
 from instar.base.taskless_wait import Waiter, waiter
 from instar.wire.storage.revision_index import Index
 from instar.wire.storage.store import Event, Stale, Unavailable, Write
@@ -25,6 +26,7 @@ _AT_ONCE_SECONDS = 0.002
 """Commits faster than this run in the event loop, because a thread switch takes longer. A disk that
 becomes slower blocks the event loop for one commit only."""
 _WEIGHT = 0.2
+_IN_DOUBT = "; it is not known whether the write will be there after a restart"
 _INSERT = "INSERT INTO log(revision, key, value) VALUES (?, ?, ?)"
 
 Publish = Callable[[Sequence[Event], int], None]
@@ -77,6 +79,8 @@ class GroupCommit:
         self._closing = False
         self._drained: asyncio.Future[None] | None = None
         self.commits = 0
+        self._committing = False
+        """Whether the current batch has reached its commit to the disk."""
         self._usual_seconds = _AT_ONCE_SECONDS / 2
 
     async def write(self, write: Write, later: Sequence[bytes] = ()) -> int:
@@ -163,17 +167,18 @@ class GroupCommit:
             self._connection.executemany(_INSERT, rows)
             for chore in batch.chores:
                 self._connection.executemany(chore.sql, chore.rows)
+            if self._usual_seconds >= _AT_ONCE_SECONDS:
+                self._thread.submit(self._commit_apart, loop, batch)
+                return
         except Exception as error:
+            self._committing = False
             self._finish(loop, batch, error)
         else:
-            if self._usual_seconds < _AT_ONCE_SECONDS:
-                self._finish(loop, batch, self._commit())
-            else:
-                self._thread.submit(self._commit_apart, loop, batch)
+            self._finish(loop, batch, self._commit())
 
     def _commit(self) -> Exception | None:
         """Commit the open transaction and update the average commit time."""
-        began = perf_counter()
+        began, self._committing = perf_counter(), True
         try:
             self._connection.commit()
         except Exception as error:
@@ -189,10 +194,16 @@ class GroupCommit:
     def _finish(
         self, loop: asyncio.AbstractEventLoop, batch: _Batch, failure: Exception | None
     ) -> None:
-        if failure is None:
-            self._succeed(batch)
-        else:
-            self._fail(batch, failure)
+        try:
+            if failure is None:
+                self._succeed(batch)
+            else:
+                self._fail(batch, failure, committing=self._committing)
+        except Exception as error:  # no writer may wait for ever
+            report_failure("group-commit", error)
+            for entry in batch.entries:
+                if not entry.done.done():
+                    entry.done.set_exception(Unavailable(f"{self._name}: {error}"))
         if self._waiting.entries or self._waiting.chores:
             loop.call_soon(self._begin, loop)
             return
@@ -214,13 +225,14 @@ class GroupCommit:
         for chore in batch.chores:
             chore.done.set_result(None)
 
-    def _fail(self, batch: _Batch, failure: Exception) -> None:
-        """Fail every write of the batch, and the waiting writes that build upon them."""
+    def _fail(self, batch: _Batch, failure: Exception, *, committing: bool) -> None:
+        """Fail every write of the batch, and the waiting writes that build upon them. If the disk
+        failed during a commit, the batch may be in the file after a restart."""
         # If the rollback fails too, the next BEGIN fails. No waiter may be left unresolved here.
         with contextlib.suppress(sqlite3.Error):
             if self._connection.in_transaction:
                 self._connection.rollback()
-        broken = set(batch.entries)
+        broken, unknown = set(batch.entries), set(batch.entries) if committing else set()
         for entry in self._waiting.entries:
             if entry.parent in broken:
                 broken.add(entry)
@@ -229,7 +241,8 @@ class GroupCommit:
         for entry in sorted(broken, key=lambda entry: entry.event.revision):
             self._decide(entry)
             if not entry.done.done():
-                entry.done.set_exception(Unavailable(error))
+                doubt = _IN_DOUBT if entry in unknown else ""
+                entry.done.set_exception(Unavailable(error + doubt))
         for chore in batch.chores:
             chore.done.set_exception(Unavailable(error))
 

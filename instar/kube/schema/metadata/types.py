@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from instar.base.field_errors import go_quote
+from instar.base.times import time_text
 from instar.kube.api.encoding.go_json_errors import go_type
 from instar.kube.schema.validation.numbers import INT64_MAX, INT64_MIN
 
@@ -96,7 +97,7 @@ def canonical_time(value: str) -> str:
         raise MetaError(f"parsing time {go_quote(value)}: {what} out of range") from None
     except OverflowError:
         raise MetaError(f"parsing time {go_quote(value)}: year out of range") from None
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time_text(moment)
 
 
 def _first_out_of_range(year: int, month: int, hour: int, minute: int, second: int) -> str:

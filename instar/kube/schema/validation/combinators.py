@@ -15,6 +15,7 @@ from instar.kube.schema.formats.named import string_format
 from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.structure.structural import Structural
+from instar.kube.schema.validation.findings import found_by
 from instar.kube.schema.validation.node import Check, ValidationNode
 
 Compile = Callable[[Structural], ValidationNode]
@@ -43,9 +44,7 @@ def _failure(path: str, text: str) -> FieldError:
 
 
 def _errors(node: ValidationNode, value: Any, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
-    node.run(value, ABSENT, path, found)
-    return found
+    return found_by(lambda out: node.run(value, ABSENT, path, out))
 
 
 def _any_of(nodes: list[ValidationNode]) -> Check:
@@ -80,12 +79,13 @@ def _one_of(nodes: list[ValidationNode]) -> Check:
 
 def _all_of(nodes: list[ValidationNode]) -> Check:
     def check(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
-        results = [_errors(node, value, path) for node in nodes]
-        failed = sum(bool(found) for found in results)
+        failed = 0
+        for node in nodes:
+            found = _errors(node, value, path)
+            failed += bool(found)
+            out.extend(found)
         if not failed:
             return
-        for found in results:
-            out.extend(found)
         none = ". None validated" if failed == len(nodes) else ""
         out.append(_failure(path, f"must validate all the schemas (allOf){none}"))
 

@@ -12,6 +12,7 @@ from typing import Any
 from instar.base.field_errors import FieldError
 from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.structure.structural import Structural
+from instar.kube.schema.validation.findings import EnoughFound, found_by
 from instar.kube.schema.validation.numbers import INT64_MAX, INT64_MIN
 from instar.kube.schema.validation.ratchet import unchanged
 
@@ -49,12 +50,14 @@ class ValidationNode:
         if kind is int and not INT64_MIN <= value <= INT64_MAX:
             # Upstream decodes an integer beyond int64 as a float.
             read, kind = float(value), float
-        for check in self.table[kind]:
-            check(read, old, path, out)
+        try:
+            for check in self.table[kind]:
+                check(read, old, path, out)
+        except EnoughFound:
+            if old is ABSENT or not unchanged(self.schema, value, old):
+                raise
         if len(out) > before and old is not ABSENT and unchanged(self.schema, value, old):
             del out[before:]
 
     def accepts(self, value: Any, path: str) -> bool:
-        found: list[FieldError] = []
-        self.run(value, ABSENT, path, found)
-        return not found
+        return not found_by(lambda out: self.run(value, ABSENT, path, out))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar.base.field_errors import go_quote
+from instar.base.supervision import KeptTask, Supervision
 from instar.server.identity import jwt
 from instar.server.identity.jwt import Jwt, seconds_of, text_of, texts_of
 from instar.server.identity.keys import KeyTrouble, VerifyingKey, keys_of_jwks
@@ -140,15 +141,14 @@ class OidcIssuer:
         self._issuer, self._claims, self.keys = issuer, claims, keys
         self._api_audiences = api_audiences
         self._now = now
-        self._task: asyncio.Task[None] | None = None
+        self._kept: KeptTask | None = None
 
-    def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self.keys.run())
+    def start(self, supervision: Supervision) -> None:
+        self._kept = supervision.keep("oidc-keys", self.keys.run)
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if self._kept is not None:
+            await self._kept.stop()
 
     async def identify(self, token: str, audiences: Audiences) -> Identified | None:
         shown = jwt.read(token)

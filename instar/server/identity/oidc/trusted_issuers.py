@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from instar.base.field_errors import messages
+from instar.base.supervision import KeptTask, Supervision
 from instar.server.identity.oidc.claims import Claims
 from instar.server.identity.oidc.config import (
     AnonymousRules,
@@ -47,7 +48,8 @@ class TrustedIssuers:
         self._load, self._look_seconds = load, look_seconds
         self._config = first
         self._issuers = self._made(first)
-        self._watching: asyncio.Task[None] | None = None
+        self._watching: KeptTask | None = None
+        self._supervision = Supervision()
         self.changed: Callable[[], None] = lambda: None
         """Called when the configuration has changed."""
 
@@ -55,16 +57,16 @@ class TrustedIssuers:
     def anonymous(self) -> AnonymousRules | None:
         return self._config.anonymous
 
-    def start(self) -> None:
+    def start(self, supervision: Supervision) -> None:
+        self._supervision = supervision
         for issuer in self._issuers:
-            issuer.start()
+            issuer.start(supervision)
         if self._load is not None:
-            self._watching = asyncio.get_running_loop().create_task(self._watch())
+            self._watching = supervision.keep("authentication-configuration", self._watch)
 
     async def stop(self) -> None:
         if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+            await self._watching.stop()
         for issuer in self._issuers:
             await issuer.stop()
 
@@ -108,7 +110,7 @@ class TrustedIssuers:
             raise ConfigTrouble("anonymous cannot change while the server runs")
         issuers = self._made(config)
         for issuer in issuers:
-            issuer.start()
+            issuer.start(self._supervision)
         try:
             async with asyncio.timeout(_PATIENCE):
                 for issuer in issuers:

@@ -15,6 +15,7 @@ from collections import defaultdict
 from functools import partial
 from itertools import islice
 
+from instar.base.supervision import Supervision
 from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.resource import Resource
@@ -32,14 +33,18 @@ MOST_WAITING = 10_000
 class ConversionPrefetch:
     """Queues changed objects per CRD and converts them in batches."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, supervision: Supervision | None = None) -> None:
         self._catalog = catalog
         self._waiting: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._attended: set[str] = set()
         """CRDs with a running worker, which sees new changes by itself. ``Queue.holds`` cannot
         tell, because it is true for a moment after the work has ended."""
         self._queue: Queue[str] = Queue(
-            "converting ahead", self._attend, Delays(1.0, 60.0), at_once=1
+            "converting ahead",
+            self._attend,
+            Delays(1.0, 60.0),
+            at_once=1,
+            supervision=supervision,
         )
 
     def start(self) -> None:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from instar.base import offload
 from instar.base.errors import ApiError
 from instar.base.json_values import Object
+from instar.base.supervision import KeptTask
 from instar.kube.api.crd import CLEANUP_FINALIZER, read_names
 from instar.kube.crds.conditions import (
     TERMINATING,
@@ -62,8 +63,12 @@ class CrdController:
         self._context = context
         self._catalog = catalog
         self._crds = crds
-        self._arrivals: Queue[str] = Queue("CRD", self._attend, _DELAYS, at_once=1)
-        self._departures: Queue[str] = Queue("deleted CRD", self._leave, _DELAYS)
+        self._arrivals: Queue[str] = Queue(
+            "CRD", self._attend, _DELAYS, at_once=1, supervision=context.supervision
+        )
+        self._departures: Queue[str] = Queue(
+            "deleted CRD", self._leave, _DELAYS, supervision=context.supervision
+        )
         """A separate queue: deleting many objects takes long and must not delay other CRDs."""
         self._deciding = asyncio.Lock()
         """Serialises name decisions until they are written."""
@@ -73,13 +78,13 @@ class CrdController:
         """Number of CRD changes seen so far."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._restless = PendingCrds(catalog, crds)
-        self._warming: asyncio.Task[None] | None = None
+        self._warming: KeptTask | None = None
 
     def start(self) -> None:
-        self._crds.objects.listeners.append(self._changed)
+        self._crds.objects.observers.append(self._changed)
         self._context.backend.cache.on_reset(self._add_all)
         self._add_all()
-        self._warming = asyncio.get_running_loop().create_task(self._warm_up())
+        self._warming = self._context.supervision.keep("crd-warm-up", self._warm_up)
 
     async def _warm_up(self) -> None:
         await asyncio.sleep(IDLE_SECONDS)
@@ -87,8 +92,7 @@ class CrdController:
 
     async def stop(self) -> None:
         if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.gather(self._warming, return_exceptions=True)
+            await self._warming.stop()
         await self._arrivals.stop()
         await self._departures.stop()
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from instar.base.errors import ApiError
+from instar.base.supervision import KeptTask
 from instar.server.registry.controllers.leadership import Leadership
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Resource
@@ -42,20 +43,19 @@ class EventExpiry:
         self._seconds, self._clock = seconds, clock
         self._written: deque[tuple[float, str, int]] = deque()
         """(expiry time, key suffix, revision), next to expire first."""
-        self._task: asyncio.Task[None] | None = None
+        self._kept: KeptTask | None = None
         self._more = asyncio.Event()
 
     def start(self) -> None:
         for entry in self._events.objects.entries.values():
             self._note(entry)
-        self._events.objects.listeners.append(self._changed)
+        self._events.objects.observers.append(self._changed)
         self._context.backend.cache.on_reset(self._start_over)
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._kept = self._context.supervision.keep("event-expiry", self._run)
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if self._kept is not None:
+            await self._kept.stop()
 
     def _start_over(self) -> None:
         self._written.clear()

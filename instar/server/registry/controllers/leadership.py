@@ -15,6 +15,8 @@ from enum import Enum, auto
 
 from instar.base import errors
 from instar.base.json_values import Object
+from instar.base.supervision import KeptTask
+from instar.base.times import micro_time_text
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
 from instar.server.registry.stored.entry import CacheEntry
@@ -55,7 +57,7 @@ class Leadership:
         self._elected: list[Elected] = []
         self._seen: tuple[int, float] = (0, 0.0)
         """The lease's last revision, and the local time at which it was seen."""
-        self._task: asyncio.Task[None] | None = None
+        self._kept: KeptTask | None = None
 
     @property
     def leads(self) -> bool:
@@ -70,13 +72,12 @@ class Leadership:
             await self._lead()
         if self.company is not Company.EQUALS:
             return
-        self._task = asyncio.get_running_loop().create_task(self._compete())
+        self._kept = self._context.supervision.keep("leadership", self._compete)
 
     async def stop(self) -> None:
         self._leads = False
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if self._kept is not None:
+            await self._kept.stop()
 
     async def _compete(self) -> None:
         while True:
@@ -88,6 +89,9 @@ class Leadership:
             except (errors.ApiError, StoreError) as error:
                 log.debug("this server does not lead by %s/%s: %s", NAMESPACE, NAME, error)
                 holds = False
+            except Exception:
+                self._leads = False  # its lease is not renewed until it competes again
+                raise
             self._leads = holds
             await asyncio.sleep(_RENEW_SECONDS)
 
@@ -145,4 +149,4 @@ class Leadership:
 
 def micro_time(moment: datetime) -> str:
     """Format a MicroTime as Leases and Events have it: UTC, six decimals."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return micro_time_text(moment)

@@ -61,7 +61,9 @@ class MigrationController:
         self._catalog = catalog
         self._census = census
         self._migrations = migrations
-        self._work: Queue[GroupResource] = Queue("migration of", self._next_one, _DELAYS)
+        self._work: Queue[GroupResource] = Queue(
+            "migration of", self._next_one, _DELAYS, supervision=context.supervision
+        )
         self._under_way: dict[str, _UnderWay] = {}
 
     def document(self) -> Object:
@@ -70,7 +72,7 @@ class MigrationController:
         return {name: found.document(now) for name, found in self._under_way.items()}
 
     def start(self) -> None:
-        self._migrations.objects.listeners.append(self._changed)
+        self._migrations.objects.observers.append(self._changed)
         self._context.backend.cache.on_reset(self._look_at_all)
         self._look_at_all()
 

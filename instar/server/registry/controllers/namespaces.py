@@ -75,14 +75,16 @@ class NamespaceController:
         self._context = context
         self._catalog = catalog
         self._namespaces = namespaces
-        self._leaving: Queue[str] = Queue("terminating namespace", self._empty, _DELAYS)
+        self._leaving: Queue[str] = Queue(
+            "terminating namespace", self._empty, _DELAYS, supervision=context.supervision
+        )
 
     @property
     def _objects(self) -> Objects:
         return self._namespaces.objects
 
     def start(self) -> None:
-        self._objects.listeners.append(self._changed)
+        self._objects.observers.append(self._changed)
         self._context.backend.cache.on_reset(self._look_at_all)
         self._look_at_all()
 

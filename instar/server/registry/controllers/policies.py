@@ -32,11 +32,13 @@ class PolicyController:
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
         self._context, self._catalog, self._leadership = context, catalog, leadership
         self._policies = catalog.builtin("admissionregistration.k8s.io", _PLURAL)
-        self._changed: Queue[str] = Queue("policy", self._check, _DELAYS, at_once=1)
+        self._changed: Queue[str] = Queue(
+            "policy", self._check, _DELAYS, at_once=1, supervision=context.supervision
+        )
         self._types: PolicyTypes | None = None
 
     def start(self) -> None:
-        self._policies.objects.listeners.append(self._noticed)
+        self._policies.objects.observers.append(self._noticed)
         self._context.backend.cache.on_reset(self._look_at_all)
         self._leadership.on_elected(self._elected)
         self._look_at_all()

@@ -10,12 +10,17 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
+from time import monotonic
 from typing import Generic, TypeVar
 
 from instar.base.errors import ApiError
+from instar.base.supervision import Supervision, report_failure
 from instar.wire.storage.store import Stale
 
 log = logging.getLogger(__name__)
+_STALLED_SECONDS = 300.0
+_LONG_SECONDS = 1.0
+"""A key that took longer is processed again only after as long as it took."""
 K = TypeVar("K", bound=Hashable)
 
 
@@ -32,8 +37,8 @@ class Delays:
 class Queue(Generic[K]):
     """Calls ``attend`` for each key; a returned number of seconds requeues the key after them.
 
-    Exceptions are logged (an ``ApiError`` or ``Stale`` in one line, others with a traceback), and
-    the key is retried after a delay.
+    Exceptions are logged (an ``ApiError`` or ``Stale`` in one line, others with a traceback, and
+    counted), and the key is retried after a delay.
     """
 
     def __init__(
@@ -43,8 +48,10 @@ class Queue(Generic[K]):
         delays: Delays,
         *,
         at_once: int = 0,
+        supervision: Supervision | None = None,
     ) -> None:
-        """``at_once`` limits the keys processed concurrently; 0 is no limit."""
+        """``at_once`` limits the keys processed concurrently; 0 is no limit. With a limit, the
+        supervision shows when all keys in process take very long."""
         self._what = what
         self._attend = attend
         self._delays = delays
@@ -55,6 +62,9 @@ class Queue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._stopping = False
+        self._began: dict[K, float] = {}
+        if supervision is not None:
+            supervision.watch(f"queue {what.rstrip(':')}", self._stalled)
 
     def add(self, key: K) -> None:
         """Queue the key for immediate processing."""
@@ -101,13 +111,18 @@ class Queue(Generic[K]):
             del self._waiting[key]
             task = asyncio.get_running_loop().create_task(self._work(key))
             self._running[key] = task
+            self._began[key] = monotonic()
             task.add_done_callback(partial(self._left, key))
 
     def _left(self, key: K, task: asyncio.Task[None]) -> None:
         del self._running[key]
+        took = monotonic() - self._began.pop(key)
         if key in self._again:
             self._again.discard(key)
-            self.add(key)
+            if took > _LONG_SECONDS:  # as long again is left to others
+                self.add_later(key, took)
+            else:
+                self.add(key)
         if not self._stopping:
             self._start()
 
@@ -117,13 +132,21 @@ class Queue(Generic[K]):
         except (ApiError, Stale) as error:
             log.info("reconciling %s %s failed, will retry: %s", self._what, key, error)
             delay = self._failed(key)
-        except Exception:
-            log.exception("%s %s ran into trouble", self._what, key)
+        except Exception as error:
+            report_failure(self._what, error, str(key))
             delay = self._failed(key)
         else:
             self._failures.pop(key, None)
         if delay is not None and not self._stopping:
             self._timers[key] = asyncio.get_running_loop().call_later(delay, self._due, key)
+
+    def _stalled(self) -> str | None:
+        """Return the trouble if all places have been taken for very long."""
+        if not self._at_once or len(self._running) < self._at_once:
+            return None
+        youngest = max(self._began.values())
+        stalled = monotonic() - youngest > _STALLED_SECONDS
+        return f"the queue of {self._what} has stalled" if stalled else None
 
     def _failed(self, key: K) -> float:
         failures = self._failures[key] = self._failures.get(key, 0) + 1

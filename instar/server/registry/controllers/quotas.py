@@ -35,10 +35,12 @@ class QuotaController:
         self._quotas = catalog.builtin("", "resourcequotas")
         self._held: dict[str, int] = {}
         """Number of quotas per namespace."""
-        self._changed: Queue[str] = Queue("quotas of namespace", self._count, _DELAYS, at_once=1)
+        self._changed: Queue[str] = Queue(
+            "quotas of namespace", self._count, _DELAYS, at_once=1, supervision=context.supervision
+        )
 
     def start(self) -> None:
-        self._quotas.objects.listeners.append(self._quota_changed)
+        self._quotas.objects.observers.append(self._quota_changed)
         for resource in self._catalog.resources():
             self._follow(resource)
         self._catalog.on_opened(self._follow)

@@ -130,7 +130,7 @@ class _Counter:
         self.counts: Counter[str] = Counter()
         self._uncounted = iter(list(objects.entries.values()))
         """Entries at the beginning; later changes are added and subtracted."""
-        objects.listeners.append(self._changed)
+        objects.observers.append(self._changed)
 
     def goes_on(self) -> bool:
         """Count some more entries; return whether there may be others."""
@@ -149,7 +149,7 @@ class _Counter:
         return False
 
     def close(self) -> None:
-        self._objects.listeners.remove(self._changed)
+        self._objects.observers.remove(self._changed)
 
     def _changed(self, change: Change[CacheEntry]) -> None:
         if change.old is not None:

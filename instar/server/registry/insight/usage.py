@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from instar.base.supervision import KeptTask, Supervision
 from instar.kube.access.attributes import Attributes
 from instar.kube.api.user_agents import is_ours
 from instar.server.registry.insight.daily_requests import DailyRequests, VersionKey
@@ -133,11 +134,17 @@ class UsageRecorder:
 class UsageKeeper:
     """Writes the counts to the store periodically and at the end."""
 
-    def __init__(self, usage: UsageRecorder, store: Store, every: float = _FLUSH_SECONDS) -> None:
-        self._usage = usage
+    def __init__(
+        self,
+        usage: UsageRecorder,
+        store: Store,
+        supervision: Supervision,
+        every: float = _FLUSH_SECONDS,
+    ) -> None:
+        self._usage, self._supervision = usage, supervision
         self._store = store
         self._every = every
-        self._task: asyncio.Task[None] | None = None
+        self._kept: KeptTask | None = None
 
     async def load(self) -> None:
         try:
@@ -148,13 +155,12 @@ class UsageKeeper:
 
     async def start(self) -> None:
         await self.load()
-        self._task = asyncio.get_running_loop().create_task(self._work())
+        self._kept = self._supervision.keep("usage-counts", self._work)
 
     async def stop(self) -> None:
-        if self._task is None:
+        if self._kept is None:
             return
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await self._kept.stop()
         await self._flush()
 
     async def _work(self) -> None:

@@ -17,6 +17,7 @@ from time import time
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
+from instar.base.supervision import Supervision
 from instar.kube.access.attributes import OURSELVES, Attributes
 from instar.kube.access.authorizers import AlwaysAllow, Authorizer
 from instar.kube.admission.admission_request import options_document
@@ -81,6 +82,8 @@ class Context:
     admission: AdmissionChain = field(default_factory=AdmissionChain)
     rescue_deletes: bool = False
     """Whether an object that cannot be converted may be deleted."""
+    supervision: Supervision = field(default_factory=Supervision)
+    """Restarts background tasks that fail."""
     now: Callable[[], datetime] = utc_now
     new_uid: Callable[[], str] = field(default_factory=Uids)
     _clock: _Clock = field(default_factory=_Clock, init=False, repr=False)

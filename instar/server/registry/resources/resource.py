@@ -39,7 +39,7 @@ class Resource:
         """Have ``listener`` called with every change of an object until the resource is closed: its
         collection outlives the CRD, and a CRD created again must not find the old listeners."""
         self._followers.append(listener)
-        self.objects.listeners.append(listener)
+        self.objects.observers.append(listener)
 
     async def labels(self) -> LabelIndex:
         """Return the label index, built if necessary."""
@@ -76,7 +76,7 @@ class Resource:
         self.codec.close()
         self.hub.close()
         for listener in self._followers:
-            self.objects.listeners.remove(listener)
+            self.objects.observers.remove(listener)
         self._followers.clear()
         if self._labels is not None:
             self._labels.close()

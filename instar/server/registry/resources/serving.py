@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
+from instar.base import limits
 from instar.base.fast_dataclass import dataclass
 from instar.kube.api.crd import Crd, CrdVersion, Selectable
 from instar.kube.apply.managers import ignored_fields
@@ -67,6 +68,9 @@ class VersionServing:
         self._compile_rules = compile_rules
         self._make_printer = make_printer
         self._parked: dict[str, Any] = {}
+        self.judging_weight: int | None = None
+        """How often validation looks at each value, about; None until an object was validated,
+        because the schema may have to be compiled first."""
 
     @cached_property
     def compiled(self) -> CompiledSchema:
@@ -109,6 +113,7 @@ class VersionServing:
         """Park the compiled parts. Return whether there were any."""
         found = {name: self.__dict__.pop(name) for name in _COMPILED_PARTS if name in self.__dict__}
         self._parked = {**self._parked, **found}
+        self.judging_weight = None
         return bool(found)
 
     def drop_parked(self) -> None:
@@ -119,9 +124,22 @@ class VersionServing:
         return self.pipeline.rules
 
     def check_cost(self, size: int) -> int:
-        """Return the cost of validating an object of ``size`` bytes, for ``offload.run``: CEL rules
-        are more work than the size tells."""
-        return size if self.rules is None else size * _RULES_WEIGHT
+        """Return the cost of validating an object of ``size`` bytes, for ``offload.run``: CEL
+        rules, and schemas that look at each value many times, are more work than the size tells.
+        The first object has the schema compiled, which is costly in any case."""
+        weight = 1 if self.builtin else self.judging_weight
+        if weight is None:
+            return max(size, limits.LOOP_BYTES + 1)
+        return size * weight * (1 if self.rules is None else _RULES_WEIGHT)
+
+    def read_cost(self, size: int) -> int:
+        """Return the cost of decoding an object of ``size`` bytes, for ``offload.run``."""
+        known = self.builtin or self.judging_weight is not None
+        return size if known else max(size, limits.LOOP_BYTES + 1)
+
+    def learn_judging_weight(self) -> None:
+        """Compute ``judging_weight``, as part of the segment that validates."""
+        self.judging_weight = 1 if self.builtin else self.compiled.learn_judging_weight()
 
     @cached_property
     def printer(self) -> TablePrinter:

@@ -8,6 +8,7 @@ to try again. How a store works is ``wire/storage``'s.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from time import monotonic
 from typing import NamedTuple
 
 from instar.base.errors import ApiError, ServiceUnavailable, Timeout
@@ -39,6 +40,7 @@ from instar.wire.storage.workers.arena_reclaim import Borrowing, Elsewhere, Loan
 
 Objects = Collection[CacheEntry]
 
+_REFUSED_SECONDS = 10.0
 _PATIENCE = 10.0
 """Seconds that a request waits for the cache. A store member that hangs is abandoned much
 sooner."""
@@ -84,6 +86,9 @@ class Backend:
         self.pages = PageCache()
         self._drafts: dict[str, WriteDraft] = {}
         self._write_failure: StoreError | None = None
+        self._refused_until = 0.0
+        """A full disk accepts a small write now and then: until this time after a failed write, a
+        successful probe does not clear the failure."""
         self._seen = _seen_elsewhere(store)
         self._sealing = store if isinstance(store, Sealing) else None
         self._checkable = store if isinstance(store, Checkable) else None
@@ -113,7 +118,8 @@ class Backend:
                 await self._checkable.check()
             else:
                 await self.store.barrier()
-            self._write_failure = None
+            if monotonic() >= self._refused_until:
+                self._write_failure = None
         except StoreError as error:
             self._write_failure = error
 
@@ -274,7 +280,7 @@ class Backend:
         """Return the API error of a failed write, and report the store as unavailable until a probe
         succeeds."""
         if isinstance(error, Unavailable):
-            self._write_failure = error
+            self._write_failure, self._refused_until = error, monotonic() + _REFUSED_SECONDS
         return as_api_error(error)
 
     async def _wait_for(self, revision: int) -> None:

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
+from instar.base.supervision import report_failure
+
 SLICE_SECONDS = 0.01
 """Longest time per turn of the event loop."""
 SHORT_SECONDS = 0.0005
@@ -34,6 +36,10 @@ class PendingDelivery(Protocol):
 
     def send_pending(self, in_time: Callable[[], bool]) -> bool:
         """Send until all is sent or ``in_time`` returns false. Return whether all is sent."""
+        ...
+
+    def end(self) -> None:
+        """End it after a failure; it is not called again."""
         ...
 
 
@@ -87,7 +93,7 @@ class WatchDispatcher:
             return self._clock() < until
 
         for bundle in list(self._waiting):
-            if bundle in self._waiting and bundle.send_pending(in_time):
+            if bundle in self._waiting and _is_done(bundle, in_time):
                 self._waiting.pop(bundle, None)
             if not in_time():
                 break
@@ -100,3 +106,13 @@ class WatchDispatcher:
         self._ended = now if burden else 0.0
         self._not_before = now + min(self._taken * LEFT_TO_OTHERS, LONGEST_PAUSE) if burden else 0.0
         self._taken = 0.0
+
+
+def _is_done(bundle: PendingDelivery, in_time: Callable[[], bool]) -> bool:
+    """Send what is pending; one that fails is ended, and the others are sent."""
+    try:
+        return bundle.send_pending(in_time)
+    except Exception as error:
+        report_failure("watches", error)
+        bundle.end()
+        return True

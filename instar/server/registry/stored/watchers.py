@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
 from typing import Any, Protocol
 
+from instar.base.supervision import report_failure
 from instar.server.registry.stored.backend import Objects
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.timer_wheel import TimerWheel
@@ -184,8 +185,8 @@ class WatchChannel:
                 waiting = list(self._queue)
                 self._queue.clear()
                 await self._deliver_all(waiting)
-        except Exception:
-            log.exception("cannot encode a watch event, ending its watches")
+        except Exception as error:
+            report_failure("watches", error, change.suffix)
             self.end()
         finally:
             self._busy = None
@@ -257,10 +258,14 @@ class _Round:
         data, revision, first = self._data, self._revision, self._first
         served = 0
         for watcher in self._watchers:
-            if watcher.last_revision < first:
-                watcher.push(data, revision)
-            else:  # it joined after some of these events
-                watcher.push(self._unseen(watcher.last_revision), revision)
+            try:
+                if watcher.last_revision < first:
+                    watcher.push(data, revision)
+                else:  # it joined after some of these events
+                    watcher.push(self._unseen(watcher.last_revision), revision)
+            except Exception as error:  # the other watchers go on
+                report_failure("watches", error)
+                watcher.end()
             served += 1
             if served == _LOOKS_AT_THE_CLOCK:
                 if not in_time():
@@ -352,7 +357,11 @@ class WatchHub:
                 concerned.update(self._by_key.get(key, ()))
         for channel in tuple(concerned):
             if not channel.ended:
-                channel.feed(change)
+                try:
+                    channel.feed(change)
+                except Exception as error:  # its watches end; the others go on
+                    report_failure("watches", error, change.suffix)
+                    channel.end()
 
 
 def _change_keys(change: Change[CacheEntry]) -> Iterator[ChangeKey]:

@@ -21,6 +21,7 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.conversions import WriteConversions
 from instar.server.registry.verbs.metadata import check_names
 from instar.server.registry.verbs.ownership import Ownership
+from instar.server.registry.verbs.weighing import work_on
 from instar.server.registry.verbs.write import create, may_create, update
 from instar.server.registry.verbs.write_request import Proposal, UpdateRules, Written
 
@@ -56,7 +57,8 @@ async def apply_configuration(
         applied = await merged(old, conversions, size)
         obj = applied.obj
         obj["metadata"].setdefault("resourceVersion", str(entry.revision))
-        await offload.run(size, target.serving.strategy.adopt, obj, target.version)
+        adopt = target.serving.strategy.adopt
+        await work_on(target, options, size, adopt, obj, target.version)
         check_names(obj, target)
         return Proposal(obj, applied.managed_fields or [], conversions)
 
@@ -93,7 +95,8 @@ async def _create(
             "found",
         )
     obj = applied.obj
-    await offload.run(options.size, target.serving.strategy.adopt, obj, target.version)
+    adopt = target.serving.strategy.adopt
+    await work_on(target, options, options.size, adopt, obj, target.version)
     obj["metadata"].setdefault("name", target.name)
     check_names(obj, target)
     await may_create(context, options)

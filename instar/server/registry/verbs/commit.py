@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from instar.base import errors
+from instar.base import errors, limits
+from instar.base.errors import RequestTooLarge
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.make_entry import new_entry
@@ -18,6 +19,7 @@ async def commit(
     """Store the object and return it at the writer's version. Nothing can fail once it is
     stored."""
     _check_timely(target)
+    check_size(prepared)
     draft = new_entry(prepared, target.suffix)
     stored = target.serving.storage
     draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
@@ -39,6 +41,15 @@ async def commit(
         return draft.view
     view = target.codec.view_now(entry, target.version)
     return view if view is not None else (await target.codec.views([entry], target.version))[0]
+
+
+def check_size(prepared: PreparedObject) -> None:
+    """Refuse an object that became too large since its body was read."""
+    if len(prepared.raw) > limits.MAX_STORED:
+        raise RequestTooLarge(
+            f"the object would take {len(prepared.raw)} bytes in the store, "
+            f"limit is {limits.MAX_STORED}"
+        )
 
 
 def _check_timely(target: Target) -> None:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from instar.base import offload
 from instar.base.errors import BadRequest, Invalid, Undecodable
 from instar.base.field_errors import invalid
 from instar.base.json_values import Object
@@ -24,6 +23,7 @@ from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.metadata import check_names
+from instar.server.registry.verbs.weighing import work_on
 from instar.server.registry.verbs.write import update
 from instar.server.registry.verbs.write_request import Proposal, UpdateRules, Written
 
@@ -51,7 +51,7 @@ async def patch(
 
     async def propose(old: Object, entry: CacheEntry) -> Proposal:
         size = max(options.size, entry.size)
-        return Proposal(await offload.run(size, patched, old, entry))
+        return Proposal(await work_on(target, options, size, patched, old, entry))
 
     rules = UpdateRules(
         subresource,

@@ -16,7 +16,7 @@ from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.prepared_object import encode_at_revision
-from instar.server.registry.verbs.commit import commit
+from instar.server.registry.verbs.commit import check_size, commit
 from instar.server.registry.verbs.conflicts import check_revision, check_uid
 from instar.server.registry.verbs.conversions import WriteConversions
 from instar.server.registry.verbs.metadata import dedupe_owners, keep_server_fields
@@ -138,6 +138,8 @@ class UpdateAttempt:
     def _validate(self) -> None:
         strategy, version = self._target.serving.strategy, self._target.version
         subresource, warn = self._rules.subresource, self._options.warn
+        if version.judging_weight is None:
+            version.learn_judging_weight()
         found = strategy.check_update(self._new, self._old, version, subresource, warn)
         if found:
             refuse_invalid(self._target, self._new, found)
@@ -174,6 +176,7 @@ class UpdateAttempt:
                 unchanged if unchanged is not None else encode_at_revision(old, entry.revision)
             )
         if self._options.dry_run:
+            check_size(prepared)
             await self._confirm()
             seen = await codec.preview(prepared, version)
             return Written(await offload.run(size, encode_at_revision, seen, entry.revision))

@@ -17,7 +17,7 @@ from instar.server.registry.resources.admission import Operation, Verb
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.verbs.commit import commit
+from instar.server.registry.verbs.commit import check_size, commit
 from instar.server.registry.verbs.conflicts import check_uid, exists, modified
 from instar.server.registry.verbs.metadata import (
     check_names,
@@ -110,6 +110,8 @@ def _prepare_new(
 
 
 def _check_new(target: Target, obj: Object, options: WriteOptions) -> None:
+    if target.version.judging_weight is None:
+        target.version.learn_judging_weight()
     found = target.serving.strategy.check_create(obj, target.version, options.warn)
     if found:
         refuse_invalid(target, obj, found)
@@ -133,6 +135,7 @@ async def _store_new(
     prepared = await target.codec.prepare(obj, target.version, size=size)
     await context.admission.validate(operation)
     if options.dry_run:
+        check_size(prepared)
         await context.backend.consistent()
         if target.entry() is not None:
             raise Stale(target.suffix, 0, 1)

@@ -9,6 +9,7 @@ import asyncio
 import logging
 
 from instar.base import limits
+from instar.base.supervision import report_failure
 from instar.server.http.messages import Outlet
 from instar.wire.client.http import OpenedResponse
 from instar.wire.client.transport import ConnectionLost
@@ -50,6 +51,10 @@ class PassedOn:
             log.info(
                 "the cluster's response ended early, aborting the browser's connection: %s", error
             )
+            outlet.abort()
+            return
+        except Exception as error:
+            report_failure("console", error)
             outlet.abort()
             return
         self._task = None

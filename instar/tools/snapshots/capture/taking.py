@@ -16,6 +16,7 @@ from itertools import islice
 from instar import __version__
 from instar.base.json_values import Object
 from instar.base.plurals import counted
+from instar.base.times import time_text
 from instar.kube.api.crd import Crd, read_crd
 from instar.kube.api.crd_codec import CrdDecodeError
 from instar.kube.crds.documents import read_definition
@@ -43,7 +44,7 @@ Clock = Callable[[], str]
 
 
 def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time_text(datetime.now(UTC))
 
 
 async def take(

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast, runtime_checkable
 
+from instar.base.supervision import report_failure
 from instar.wire.storage.encryption.providers import MissingKmsKey, Vault, default_place
 from instar.wire.storage.store import (
     Checkable,
@@ -335,11 +336,11 @@ class _Relay:
     async def _work(self) -> None:
         while self._waiting:
             events, revision = self._waiting[0]
-            opened = [await self._opened(event) for event in events]
             try:
+                opened = [await self._opened(event) for event in events]
                 self._sink(opened, revision)
-            except Exception:
-                log.exception("a follower failed at revision %d", revision)
+            except Exception as error:
+                report_failure("encryption-at-rest", error, f"revision {revision}")
                 self.end(StoreError("the follower failed on an event"))
                 return
             self._waiting.popleft()

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
+from instar.base.supervision import report_failure
 from instar.base.taskless_wait import within
 from instar.wire.rpc.channel import Conversation, Messages
 from instar.wire.rpc.status import GrpcCode, RpcError
@@ -107,6 +108,8 @@ class EtcdWatch:
                 if self._follower.closed:
                     return
                 _log.info("watch interrupted after revision %d: %s", reached, error)
+            except Exception as error:
+                report_failure("etcd-watch", error, f"revision {reached}")
             if self._endpoint is not None:
                 self._client.leave(self._endpoint)
                 self._endpoint = None
@@ -176,6 +179,8 @@ class EtcdWatch:
     async def _request_progress(self) -> None:
         try:
             await self._request_until_reached()
+        except Exception as error:  # the waiting read asks again, or times out
+            report_failure("etcd-watch", error)
         finally:
             self._prodding = None
 

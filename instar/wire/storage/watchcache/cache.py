@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Generic
 from weakref import WeakValueDictionary
 
+from instar.base.supervision import report_failure
 from instar.wire.storage.keys import collection_of, in_layout
 from instar.wire.storage.store import (
     Compacted,
@@ -234,18 +235,27 @@ class Cache(Generic[E]):
         self._reload = asyncio.get_running_loop().create_task(self._load_again())
 
     async def _load_again(self) -> None:
-        """Reload everything and notify reset listeners before the first event of the new stream."""
+        """Reload everything and notify reset listeners before the first event of the new stream. It
+        is retried until it succeeds; ``/readyz`` shows the failure meanwhile."""
         delay = 0.05
         while True:
             try:
                 page = await self._state()
                 self._load(page.records, page.revision)
                 for listener in tuple(self._reset_listeners):
-                    listener()
+                    self._tell_reset(listener)
                 self._subscribe()
                 break
-            except StoreError as error:
-                self.failure = error
+            except Exception as error:
+                if not isinstance(error, StoreError):
+                    report_failure("watch-cache", error)
+                self.failure = StoreError(str(error))
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, 2.0)
         self.failure = None
+
+    def _tell_reset(self, listener: Callable[[], None]) -> None:
+        try:
+            listener()
+        except Exception as error:
+            report_failure("watch-cache", error, "a reset")

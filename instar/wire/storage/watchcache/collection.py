@@ -17,6 +17,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from sortedcontainers import SortedList
 
 from instar.base.fast_dataclass import dataclass
+from instar.base.supervision import report_failure
 from instar.wire.storage.store import Compacted, Record, Unavailable
 
 
@@ -80,6 +81,10 @@ class Collection(Generic[E]):
         self.complete_since = complete_since
         """All changes above this revision are in the window."""
         self.listeners: list[Listener[E]] = []
+        """Called with every change; if one raises, the cache is reloaded."""
+        self.observers: list[Listener[E]] = []
+        """Controllers and the like, called after the listeners; if one raises, that is counted
+        and the others are called."""
         self.state = object()
         """Identity of the current content; replaced on every change."""
         self._limits = limits
@@ -113,6 +118,11 @@ class Collection(Generic[E]):
             self._forget_oldest()
         for listener in tuple(self.listeners):
             listener(change)
+        for observer in tuple(self.observers):
+            try:
+                observer(change)
+            except Exception as error:
+                report_failure("controller-events", error, self.prefix + suffix)
 
     def forget_until(self, revision: int) -> None:
         """Drop changes at and below ``revision`` (compaction)."""

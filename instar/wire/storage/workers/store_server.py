@@ -12,9 +12,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from instar.base.supervision import KeptTask, Supervision
 from instar.wire.storage.store import (
     Event,
     Expecting,
@@ -60,15 +62,17 @@ class StoreServer:
         store: Store,
         folder: Path,
         lent: LentStore | None = None,
+        supervision: Supervision | None = None,
     ) -> None:
         self._store = store
+        self._supervision = supervision or Supervision()
         self._folder = folder
         self._lent = lent
         self._revision = SharedRevision(folder / REVISION, writing=True)
         self._peers: set[_Peer] = set()
         self._following: Subscription | None = None
         self._server: asyncio.Server | None = None
-        self._settling: asyncio.Task[None] | None = None
+        self._settling: KeptTask | None = None
 
     async def start(self) -> None:
         if isinstance(self._store, Local):  # a remote store reports its own revision
@@ -82,7 +86,7 @@ class StoreServer:
         if self._lent is not None:
             # Workers inherit the file under the same descriptor number.
             (self._folder / ARENA).write_text(str(self._lent.loans.arena.file))
-            self._settling = loop.create_task(self._settle(self._lent))
+            self._settling = self._supervision.keep("lending", partial(self._settle, self._lent))
         self._server = await loop.create_unix_server(
             lambda: _Peer(self._store, self._peers, self._lent).frames,
             str(self._folder / SOCKET),
@@ -92,8 +96,7 @@ class StoreServer:
         if self._server is not None:
             self._server.close()
         if self._settling is not None:
-            self._settling.cancel()
-            await asyncio.gather(self._settling, return_exceptions=True)
+            await self._settling.stop()
         for peer in tuple(self._peers):
             peer.close()
         if self._following is not None:

@@ -31,13 +31,17 @@ class CustomApiServices:
         """CRD → the group versions it serves."""
         self._serving: Counter[tuple[str, str]] = Counter()
         self._names: Queue[tuple[str, str]] = Queue(
-            "the API service of", self._attend, _DELAYS, at_once=_AT_ONCE
+            "the API service of",
+            self._attend,
+            _DELAYS,
+            at_once=_AT_ONCE,
+            supervision=maker.supervision,
         )
 
     def start(self) -> None:
         crds = self._catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
-        crds.objects.listeners.append(lambda change: self._look_at(change.suffix))
-        self._services.objects.listeners.append(self._changed)
+        crds.objects.observers.append(lambda change: self._look_at(change.suffix))
+        self._services.objects.observers.append(self._changed)
 
     async def stop(self) -> None:
         await self._names.stop()

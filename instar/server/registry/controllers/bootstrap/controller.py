@@ -76,7 +76,13 @@ class BootstrapController:
         self._apis = CustomApiServices(catalog, self._maker, lambda: leadership.leads)
         self._addresses = ServiceIpAddresses(catalog, self._maker, lambda: leadership.leads)
         self._identity = ServerLease(context, self._maker)
-        self._places: Queue[str] = Queue("furniture of", self._create_missing, _DELAYS, at_once=1)
+        self._places: Queue[str] = Queue(
+            "furniture of",
+            self._create_missing,
+            _DELAYS,
+            at_once=1,
+            supervision=context.supervision,
+        )
 
     def start(self, house: BootstrapFacts) -> None:
         """Start once the server can be reached."""
@@ -91,7 +97,7 @@ class BootstrapController:
             self._watch("serviceaccounts", f"/{ACCOUNT}")
         if self._accounts or self._authorities:
             namespaces = self._catalog.builtin("", "namespaces").objects
-            namespaces.listeners.append(lambda change: self._places.add(change.suffix))
+            namespaces.observers.append(lambda change: self._places.add(change.suffix))
         self._context.backend.cache.on_reset(self._look_at_all)
         self._leadership.on_elected(self._elected)
         if self._leadership.leads:
@@ -111,7 +117,7 @@ class BootstrapController:
             if change.old is not None and change.suffix.endswith(ending):
                 self._places.add(change.suffix.removesuffix(ending))
 
-        self._catalog.builtin("", plural).objects.listeners.append(changed)
+        self._catalog.builtin("", plural).objects.observers.append(changed)
 
     def _look_at_all(self) -> None:
         for name in self._catalog.builtin("", "namespaces").objects.entries:

@@ -32,10 +32,12 @@ class ServiceIpAddresses:
         self._addresses = catalog.builtin("networking.k8s.io", "ipaddresses").objects
         self._holders: dict[str, str] = {}
         """Address → the Service (``namespace/name``) that uses it."""
-        self._queue: Queue[str] = Queue("the address", self._attend, _DELAYS)
+        self._queue: Queue[str] = Queue(
+            "the address", self._attend, _DELAYS, supervision=maker.supervision
+        )
 
     def start(self) -> None:
-        self._services.listeners.append(self._changed)
+        self._services.observers.append(self._changed)
 
     async def stop(self) -> None:
         await self._queue.stop()

@@ -13,6 +13,7 @@ from socket import gethostname
 
 from instar.base.errors import ApiError
 from instar.base.json_values import Object
+from instar.base.supervision import KeptTask
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.leadership import micro_time
 from instar.server.registry.resources.context import Context
@@ -34,15 +35,14 @@ class ServerLease:
         digest = base64.b32encode(hashlib.sha256(self._host.encode()).digest()).decode().lower()
         self._name = f"apiserver-{digest[:_NAME_LENGTH]}"
         self._holder = f"{self._name}_{context.new_uid()}"
-        self._task: asyncio.Task[None] | None = None
+        self._kept: KeptTask | None = None
 
     def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._kept = self._context.supervision.keep("identity-lease", self._run)
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if self._kept is not None:
+            await self._kept.stop()
 
     async def _run(self) -> None:
         while True:

@@ -22,6 +22,7 @@ class BootstrapWriter:
 
     def __init__(self, context: Context, catalog: Catalog) -> None:
         self._context, self._catalog = context, catalog
+        self.supervision = context.supervision
 
     def found(self, piece: Object) -> tuple[Resource, str, CacheEntry | None]:
         """Return the resource of an object, its key suffix, and the stored entry if any."""

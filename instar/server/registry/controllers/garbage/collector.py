@@ -1,30 +1,26 @@
-"""Garbage collector: follows every collection and acts on the verdicts of ``owner_graph.py``.
+"""Garbage collector: acts on the verdicts of ``owner_graph.py`` about the objects of ``graph.py``.
 
-Created by ``server/lifecycle/composition.py``. Writes are guarded by uid or revision, so a second
-collector would do no harm; on a shared store only the leader works. Follows upstream's controller,
-without its delay.
+Created by ``server/lifecycle/controller_setup.py``. Writes are guarded by uid or revision, so a
+second collector would do no harm; on a shared store only the leader works. Follows upstream's
+controller, without its delay. Loops over many references or dependents take breaks.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from functools import partial
+from collections.abc import Iterable
 
-from instar.base.errors import ApiError
-from instar.base.json_values import Object
+from instar.base import offload
 from instar.kube.api.names import parse_group_version
-from instar.server.registry.controllers.garbage.events import tell_of_stray
+from instar.server.registry.controllers.garbage.graph import OwnerGraph
+from instar.server.registry.controllers.garbage.object_facts import ObjectFacts
 from instar.server.registry.controllers.garbage.owner_graph import (
     FOREGROUND,
     ORPHAN,
     OwnerGraphNode,
-    OwnerIndex,
     OwnerReference,
     OwnerStanding,
     OwnerVerdict,
     judge,
-    references,
 )
 from instar.server.registry.controllers.garbage.writer import (
     drop_finalizer,
@@ -37,244 +33,128 @@ from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Resource
-from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
-from instar.server.registry.stored.lazy_entry import load_entries
-from instar.wire.storage.store import StoreError
-from instar.wire.storage.watchcache.collection import Change, CollectionReloaded
+from instar.server.registry.stored.entry import CacheEntry
 
-log = logging.getLogger(__name__)
-_MENTION = b'"ownerReferences":[{'
-_DELETED = b'"deletionTimestamp":"'
 _DELAYS = Delays(0.1, 30.0)
 _AT_ONCE = 50
 """Objects deleted concurrently: they share transactions and leave time for requests."""
-_SLICE = 2_000
-_READ = 500
-"""Objects examined per loop iteration, which may have to be read from disk."""
 _UNKNOWN_SECONDS = 30.0
-_ABSENT_KEPT = 10_000
-_AGAIN_SECONDS = 1.0
 
 
 class GarbageCollector:
     """Maintains the owner graph and deletes or releases dependents."""
 
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
-        self._context = context
-        self._catalog = catalog
-        self._leadership = leadership
-        self._owners = OwnerIndex()
-        self._followed: dict[str, Resource] = {}
-        self._absent: dict[str, None] = {}
-        """The latest uids known not to exist; a uid never comes back."""
-        self._told: set[tuple[OwnerGraphNode, str]] = set()
-        """References across namespaces that an Event was written for."""
-        self._looking: asyncio.Task[None] | None = None
-        self._work: Queue[OwnerGraphNode] = Queue("object", self._attend, _DELAYS, at_once=_AT_ONCE)
+        self._context, self._catalog, self._leadership = context, catalog, leadership
+        self._work: Queue[OwnerGraphNode] = Queue(
+            "object", self._attend, _DELAYS, at_once=_AT_ONCE, supervision=context.supervision
+        )
+        self._graph = OwnerGraph(context, catalog, self._work.add)
+        self._owners = self._graph.owners
 
     def start(self) -> None:
         """Start before leader election begins, because being elected starts the work."""
-        for resource in self._catalog.resources():
-            self._follow(resource)
-        self._catalog.on_opened(self._opened)
-        self._catalog.on_closed(self._leave)
-        self._context.backend.cache.on_reset(self._start_over)
-        self._leadership.on_elected(self._look_at_all)
+        self._graph.start()
+        self._leadership.on_elected(self._graph.look_at_all)
 
     async def stop(self) -> None:
-        self._stop_looking()
+        await self._graph.stop()
         await self._work.stop()
 
-    # What changed -----------------------------------------------------------------------------
-
-    def _follow(self, resource: Resource) -> None:
-        serving, prefix = resource.serving, resource.objects.prefix
-        if serving.plural == "events" or serving.verbs == ("create",):
-            return
-        if prefix not in self._followed:
-            resource.follow(partial(self._changed, prefix))
-        self._followed[prefix] = resource
-
-    def _opened(self, resource: Resource) -> None:
-        self._follow(resource)
-        if resource.objects.entries:
-            asyncio.get_running_loop().create_task(self._look_at(resource))
-
-    def _leave(self, resource: Resource) -> None:
-        """Forget a closed collection; it is examined again if it is served again."""
-        prefix = resource.objects.prefix
-        self._followed.pop(prefix, None)
-        for suffix in resource.objects.entries:
-            self._owners.remove(OwnerGraphNode(prefix, suffix))
-
-    def _changed(self, prefix: str, change: Change[CacheEntry]) -> None:
-        new = change.new
-        if new is not None and not self._owners and not _is_concerned(new):
-            return  # most writes, and all of them where no object has owners
-        node = OwnerGraphNode(prefix, change.suffix)
-        before = self._owners.references(node)
-        if new is None:
-            self._owners.remove(node)
-            self._told = {one for one in self._told if one[0] != node} if self._told else self._told
-            if self._owners or before:
-                self._gone(change, before)
-            return
-        if before or _MENTION in new.json():
-            metadata = _metadata(new)
-            self._owners.put(node, references(metadata))
-            self._wake_owners(node.suffix, set(before) - set(self._owners.references(node)))
-            self._work.add(node)
-        elif _DELETED in new.json():
-            self._work.add(node)
-
-    def _gone(self, change: Change[CacheEntry], before: tuple[OwnerReference, ...]) -> None:
-        uid = _metadata(change.old).get("uid") if change.old is not None else None
-        dependents = self._owners.dependents(str(uid)) if uid else ()
-        if dependents:
-            self._note_absent(str(uid))
-        for dependent in dependents:
-            self._work.add(dependent)
-        self._wake_owners(change.suffix, set(before))
-
-    def _wake_owners(self, suffix: str, lost: set[OwnerReference]) -> None:
-        """Queue owners in foreground deletion, which may have waited for this object."""
-        namespace = suffix.rpartition("/")[0]
-        for reference in lost:
-            owner = self._resource_of(reference)
-            if owner is not None:
-                self._work.add(
-                    OwnerGraphNode(owner.objects.prefix, _place(owner, reference, namespace))
-                )
-
-    def _start_over(self) -> None:
-        self._owners.clear()
-        self._stop_looking()
-        self._looking = asyncio.get_running_loop().create_task(self._look_until_seen())
-
-    def _stop_looking(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-
-    async def _look_until_seen(self) -> None:
-        while True:
-            try:
-                await self._look_at_all()
-                return
-            except (ApiError, StoreError) as error:
-                log.warning("garbage collector cannot read the objects yet, will retry: %s", error)
-                await asyncio.sleep(_AGAIN_SECONDS)
-
-    async def _look_at_all(self) -> None:
-        """Examine all objects once at the start, by their bytes, so that few must be parsed."""
-        for resource in list(self._followed.values()):
-            await self._look_at(resource)
-
-    async def _look_at(self, resource: Resource) -> None:
-        try:
-            await self._look_at_objects(resource)
-        except CollectionReloaded:
-            return  # then everything is started over
-
-    async def _look_at_objects(self, resource: Resource) -> None:
-        objects = resource.objects
-        async for part in objects.slices():
-            for start in range(0, len(part), _READ):
-                some = part[start : start + _READ]
-                # Later changes arrive as change events.
-                current = [each for name, each in some if objects.entries.get(name) is each]
-                for entry in load_entries(current):
-                    self._look_into(objects.prefix, entry)
-                await asyncio.sleep(0)
-
-    def _look_into(self, prefix: str, entry: CacheEntry) -> None:
-        raw = entry.json()
-        node = OwnerGraphNode(prefix, entry.suffix)
-        if _MENTION in raw:
-            self._owners.put(node, references(_metadata(entry)))
-            self._work.add(node)
-        elif _DELETED in raw:
-            self._work.add(node)
-
-    # What follows -----------------------------------------------------------------------------
-
     async def _attend(self, node: OwnerGraphNode) -> float | None:
-        resource = self._followed.get(node.prefix)
-        entry = None if resource is None else resource.objects.entries.get(node.suffix)
-        if resource is None or entry is None or resource.closed or not self._leadership.leads:
+        found = self._graph.found(node)
+        if found is None or found[0].closed or not self._leadership.leads:
             return None
-        try:
-            metadata = entry.decode()["metadata"]
-        except UnreadableEntry:
-            return None
-        if "deletionTimestamp" in metadata:
-            await self._let_go(resource, entry, metadata)
+        resource, entry = found
+        await self._graph.read(node)
+        facts = await self._graph.facts.of(node, entry)
+        if not facts.involved.name:
+            return None  # it cannot be read
+        if facts.deleted:
+            await self._let_go(resource, node, facts)
             return None
         if not self._owners.references(node):
             return None
-        return await self._judge(resource, node, entry, metadata)
+        return await self._judge(resource, node, entry, facts)
 
-    async def _let_go(self, resource: Resource, entry: CacheEntry, metadata: Object) -> None:
+    async def _let_go(self, resource: Resource, node: OwnerGraphNode, facts: ObjectFacts) -> None:
         """Finish an owner's deletion: release its dependents (orphan), or wait for them
         (foreground)."""
-        finalizers, uid = metadata.get("finalizers") or (), metadata.get("uid", "")
-        if ORPHAN in finalizers:
+        uid, breaks = facts.uid, offload.Breaks()
+        if ORPHAN in facts.finalizers:
+            await self._graph.read_all()
             for dependent in self._owners.dependents(uid):
                 await self._release(dependent, {uid})
-            await drop_finalizer(self._context, resource, entry.suffix, ORPHAN)
-        elif FOREGROUND in finalizers:
-            for dependent in self._owners.dependents(uid):
-                self._work.add(dependent)
+                await breaks.between()
+            await drop_finalizer(self._context, resource, node.suffix, ORPHAN)
+        elif FOREGROUND in facts.finalizers:
+            self._graph.wait_for_dependents(node, uid)
+            await self._graph.read_all()
+            await self._enqueue_dependents(uid)
             await self._context.backend.consistent()
-            if next(self._owners.blocking(uid), None) is None:
-                await drop_finalizer(self._context, resource, entry.suffix, FOREGROUND)
+            if not self._owners.is_blocked(uid):
+                self._graph.waits_no_longer(node)
+                await drop_finalizer(self._context, resource, node.suffix, FOREGROUND)
+
+    async def _enqueue_dependents(self, uid: str) -> None:
+        """Queue the dependents, except those that wait for dependents themselves, as upstream: in
+        a circle they would queue each other for ever."""
+        breaks = offload.Breaks()
+        for dependent in self._owners.dependents(uid):
+            if not await self._graph.is_waiting(dependent):
+                self._work.add(dependent)
+            await breaks.between()
 
     async def _judge(
-        self, resource: Resource, node: OwnerGraphNode, entry: CacheEntry, metadata: Object
+        self, resource: Resource, node: OwnerGraphNode, entry: CacheEntry, facts: ObjectFacts
     ) -> float | None:
-        namespace = metadata.get("namespace", "")
-        found = {one: self._standing(one, namespace) for one in self._owners.references(node)}
+        namespace, uid = facts.involved.namespace, facts.uid
+        references = self._owners.references(node)
+        found = await self._standings(references, namespace)
         if OwnerStanding.DANGLING in found.values():
             # The cache may be behind, so confirm that an owner does not exist.
             await self._context.backend.consistent()
-            found = {one: self._standing(one, namespace) for one in found}
-        for reference, standing in found.items():
-            if standing in (OwnerStanding.DANGLING, OwnerStanding.STRAY):
-                await self._tell_if_elsewhere(node, entry, reference)
+            found = await self._standings(references, namespace)
+        await self._ask_for_strays(node, facts, found)
         if resource.objects.entries.get(node.suffix) is not entry:
             return 0.0
-        uid = str(metadata.get("uid", ""))
-        dependents = self._owners.dependents(uid)
-        match judge(found.values(), has_dependents=bool(dependents)):
+        match judge(found.values(), has_dependents=self._owners.has_dependents(uid)):
             case OwnerVerdict.UNDECIDED:
                 return _UNKNOWN_SECONDS
             case OwnerVerdict.RELEASE:
                 lost = {one.uid for one, is_ in found.items() if is_ is not OwnerStanding.SOLID}
                 await self._release(node, lost)
             case OwnerVerdict.DELETE_IN_FOREGROUND:
-                if any(self._in_foreground(dependent) for dependent in dependents):
+                if await self._has_waiting_dependents(uid):
                     await unblock(self._context, resource, node.suffix)
                 await remove(self._context, resource, node.suffix, uid, "Foreground")
             case OwnerVerdict.DELETE:
-                await remove(self._context, resource, node.suffix, uid, _own_policy(metadata))
+                await remove(self._context, resource, node.suffix, uid, _own_policy(facts))
         return None
 
-    def _standing(self, reference: OwnerReference, namespace: str) -> OwnerStanding:
+    async def _standings(
+        self, references: Iterable[OwnerReference], namespace: str
+    ) -> dict[OwnerReference, OwnerStanding]:
+        breaks = offload.Breaks()
+        found: dict[OwnerReference, OwnerStanding] = {}
+        for reference in references:
+            found[reference] = await self._standing(reference, namespace)
+            await breaks.between()
+        return found
+
+    async def _standing(self, reference: OwnerReference, namespace: str) -> OwnerStanding:
         resource = self._resource_of(reference)
         if resource is None:
             return OwnerStanding.UNKNOWN
-        entry = resource.objects.entries.get(_place(resource, reference, namespace))
+        place = _place(resource, reference, namespace)
+        entry = resource.objects.entries.get(place)
         if entry is None:
             stray = resource.serving.namespaced and not namespace
             return OwnerStanding.STRAY if stray else OwnerStanding.DANGLING
-        metadata = _metadata(entry)
-        if metadata.get("uid") != reference.uid:
+        owner = await self._graph.facts.of(OwnerGraphNode(resource.objects.prefix, place), entry)
+        if owner.uid != reference.uid:
             return OwnerStanding.DANGLING
-        waits = FOREGROUND in (metadata.get("finalizers") or ())
-        return (
-            OwnerStanding.WAITING
-            if waits and "deletionTimestamp" in metadata
-            else OwnerStanding.SOLID
-        )
+        return OwnerStanding.WAITING if owner.waits else OwnerStanding.SOLID
 
     def _resource_of(self, reference: OwnerReference) -> Resource | None:
         try:
@@ -283,46 +163,29 @@ class GarbageCollector:
             return None
         return self._catalog.of_kind(group, reference.kind)
 
-    async def _tell_if_elsewhere(
-        self, node: OwnerGraphNode, entry: CacheEntry, reference: OwnerReference
+    async def _ask_for_strays(
+        self, node: OwnerGraphNode, facts: ObjectFacts, found: dict[OwnerReference, OwnerStanding]
     ) -> None:
-        """Write an Event about an owner in another namespace, which cannot own the object."""
-        owners = self._resource_of(reference)
-        if owners is None or not owners.serving.namespaced:
-            return
-        if reference.uid in self._absent or (node, reference.uid) in self._told:
-            return
-        mark = f'"uid":"{reference.uid}"'.encode()
-        for position, other in enumerate(list(owners.objects.entries.values())):
-            if mark in other.json() and _metadata(other).get("uid") == reference.uid:
-                self._told.add((node, reference.uid))
-                events = self._catalog.builtin("", "events")
-                await tell_of_stray(self._context, events, entry, reference)
-                return
-            if position % _SLICE == _SLICE - 1:
-                await asyncio.sleep(0)
-        self._note_absent(reference.uid)
-
-    def _note_absent(self, uid: str) -> None:
-        self._absent[uid] = None
-        if len(self._absent) > _ABSENT_KEPT:
-            del self._absent[next(iter(self._absent))]
+        breaks = offload.Breaks()
+        for reference, standing in found.items():
+            if standing in (OwnerStanding.DANGLING, OwnerStanding.STRAY):
+                owners = self._resource_of(reference)
+                if owners is not None:
+                    self._graph.strays.ask(owners, node, facts.involved, reference)
+            await breaks.between()
 
     async def _release(self, node: OwnerGraphNode, uids: set[str]) -> None:
-        resource = self._followed.get(node.prefix)
-        if resource is not None and any(one.uid in uids for one in self._owners.references(node)):
-            await drop_references(self._context, resource, node.suffix, uids)
+        found = self._graph.found(node)
+        if found is not None and any(one.uid in uids for one in self._owners.references(node)):
+            await drop_references(self._context, found[0], node.suffix, uids)
 
-    def _in_foreground(self, node: OwnerGraphNode) -> bool:
-        resource = self._followed.get(node.prefix)
-        entry = None if resource is None else resource.objects.entries.get(node.suffix)
-        metadata = {} if entry is None else _metadata(entry)
-        return "deletionTimestamp" in metadata and FOREGROUND in (metadata.get("finalizers") or ())
-
-
-def _is_concerned(entry: CacheEntry) -> bool:
-    raw = entry.json()
-    return _MENTION in raw or _DELETED in raw
+    async def _has_waiting_dependents(self, uid: str) -> bool:
+        breaks = offload.Breaks()
+        for dependent in self._owners.dependents(uid):
+            if await self._graph.is_waiting(dependent):
+                return True
+            await breaks.between()
+        return False
 
 
 def _place(resource: Resource, reference: OwnerReference, namespace: str) -> str:
@@ -331,16 +194,7 @@ def _place(resource: Resource, reference: OwnerReference, namespace: str) -> str
     return f"{inside}/{reference.name}" if inside else reference.name
 
 
-def _own_policy(metadata: Object) -> str:
-    finalizers = metadata.get("finalizers") or ()
-    if ORPHAN in finalizers:
+def _own_policy(facts: ObjectFacts) -> str:
+    if ORPHAN in facts.finalizers:
         return "Orphan"
-    return "Foreground" if FOREGROUND in finalizers else "Background"
-
-
-def _metadata(entry: CacheEntry) -> Object:
-    try:
-        metadata = entry.decode().get("metadata")
-    except UnreadableEntry:
-        return {}
-    return metadata if isinstance(metadata, dict) else {}
+    return "Foreground" if FOREGROUND in facts.finalizers else "Background"

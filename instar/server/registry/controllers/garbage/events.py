@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from instar.base.errors import ApiError
 from instar.base.json_values import Object
+from instar.server.registry.controllers.garbage.object_facts import Involved
 from instar.server.registry.controllers.garbage.owner_graph import OwnerReference
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
-from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.write import create
 
 _COMPONENT = "garbage-collector-controller"
@@ -18,35 +18,34 @@ _OPTIONS = WriteOptions(manager="instar-garbage-collector", field_validation="Ig
 
 
 async def tell_of_stray(
-    context: Context, events: Resource, entry: CacheEntry, reference: OwnerReference
+    context: Context, events: Resource, involved: Involved, reference: OwnerReference
 ) -> None:
     """Write the Event, best effort: the object is collected even if this fails."""
-    obj = entry.decode()
-    namespace = obj["metadata"].get("namespace", "")
+    namespace = involved.namespace
     serving = events.serving
     target = Target(events, serving, events.codec, serving.storage, namespace or "default")
     try:
-        await create(context, target, _event(context, obj, namespace, reference), _OPTIONS)
+        await create(context, target, _event(context, involved, reference), _OPTIONS)
     except ApiError:
         return
 
 
-def _event(context: Context, obj: Object, namespace: str, reference: OwnerReference) -> Object:
-    metadata, now = obj["metadata"], context.timestamp()
+def _event(context: Context, involved: Involved, reference: OwnerReference) -> Object:
+    namespace, now = involved.namespace, context.timestamp()
     owner = f"{reference.api_version}/{reference.kind}, namespace: {namespace}"
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {
-            "generateName": f"{metadata['name']}.",
+            "generateName": f"{involved.name}.",
             "namespace": namespace or "default",
         },
         "involvedObject": {
-            "apiVersion": obj.get("apiVersion", ""),
-            "kind": obj.get("kind", ""),
+            "apiVersion": involved.api_version,
+            "kind": involved.kind,
             "namespace": namespace,
-            "name": metadata["name"],
-            "uid": metadata.get("uid", ""),
+            "name": involved.name,
+            "uid": involved.uid,
         },
         "type": "Warning",
         "reason": "OwnerRefInvalidNamespace",

@@ -6,7 +6,7 @@ searched while nothing is deleted. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -96,7 +96,9 @@ class OwnerIndex:
 
     def __init__(self) -> None:
         self._references: dict[OwnerGraphNode, tuple[OwnerReference, ...]] = {}
-        self._dependents: dict[str, set[OwnerGraphNode]] = {}
+        self._dependents: dict[str, dict[OwnerGraphNode, None]] = {}
+        self._blocking: dict[str, int] = {}
+        """Number of dependents that the foreground deletion of each uid waits for."""
 
     def __bool__(self) -> bool:
         return bool(self._references)
@@ -106,18 +108,23 @@ class OwnerIndex:
         if not references:
             return
         self._references[node] = references
-        for reference in references:
-            self._dependents.setdefault(reference.uid, set()).add(node)
+        for uid in {reference.uid for reference in references}:
+            self._dependents.setdefault(uid, {})[node] = None
+        for uid in _blocked_by(references):
+            self._blocking[uid] = self._blocking.get(uid, 0) + 1
 
     def remove(self, node: OwnerGraphNode) -> tuple[OwnerReference, ...]:
         """Remove the node and return its references."""
         gone = self._references.pop(node, ())
-        for reference in gone:
-            dependents = self._dependents.get(reference.uid)
-            if dependents is not None:
-                dependents.discard(node)
-                if not dependents:
-                    del self._dependents[reference.uid]
+        for uid in {reference.uid for reference in gone}:
+            dependents = self._dependents[uid]
+            del dependents[node]
+            if not dependents:
+                del self._dependents[uid]
+        for uid in _blocked_by(gone):
+            self._blocking[uid] -= 1
+            if not self._blocking[uid]:
+                del self._blocking[uid]
         return gone
 
     def references(self, node: OwnerGraphNode) -> tuple[OwnerReference, ...]:
@@ -126,11 +133,16 @@ class OwnerIndex:
     def dependents(self, uid: str) -> tuple[OwnerGraphNode, ...]:
         return tuple(self._dependents.get(uid, ()))
 
-    def blocking(self, uid: str) -> Iterator[OwnerGraphNode]:
-        """Yield the dependents that the foreground deletion of ``uid`` waits for."""
-        for node in self.dependents(uid):
-            if any(one.uid == uid and one.blocks for one in self._references[node]):
-                yield node
+    def has_dependents(self, uid: str) -> bool:
+        return uid in self._dependents
+
+    def is_blocked(self, uid: str) -> bool:
+        """Return whether the foreground deletion of ``uid`` waits for any dependent."""
+        return uid in self._blocking
+
+    def blocks(self, node: OwnerGraphNode, uid: str) -> bool:
+        """Return whether the foreground deletion of ``uid`` waits for this dependent."""
+        return any(one.uid == uid and one.blocks for one in self.references(node))
 
     def nodes(self) -> list[OwnerGraphNode]:
         return list(self._references)
@@ -138,3 +150,8 @@ class OwnerIndex:
     def clear(self) -> None:
         self._references.clear()
         self._dependents.clear()
+        self._blocking.clear()
+
+
+def _blocked_by(references: tuple[OwnerReference, ...]) -> set[str]:
+    return {reference.uid for reference in references if reference.blocks}

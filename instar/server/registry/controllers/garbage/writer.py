@@ -75,7 +75,13 @@ async def _change(
 
     target = _target(resource, suffix)
     asked = _asked(target, "patch")
-    options = WriteOptions(manager=_MANAGER, field_validation="Ignore", asked=asked)
+    entry = resource.objects.entries.get(suffix)
+    options = WriteOptions(
+        manager=_MANAGER,
+        field_validation="Ignore",
+        asked=asked,
+        size=0 if entry is None else entry.size,
+    )
     try:
         await update(context, target, propose, options, _RULES)
     except errors.NotFound:

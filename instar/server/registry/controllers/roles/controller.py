@@ -58,13 +58,15 @@ class RoleController:
         self._context, self._catalog, self._leadership = context, catalog, leadership
         self._aggregates = aggregates
         self._roles = catalog.builtin(GROUP, "clusterroles")
-        self._work: Queue[str] = Queue("roles:", self._attend, _DELAYS, at_once=1)
+        self._work: Queue[str] = Queue(
+            "roles:", self._attend, _DELAYS, at_once=1, supervision=context.supervision
+        )
 
     async def start(self) -> None:
         """Start; the server waits for the default roles, because every user but admins needs
         them."""
         if self._aggregates:
-            self._roles.objects.listeners.append(self._role_changed)
+            self._roles.objects.observers.append(self._role_changed)
             self._context.backend.cache.on_reset(lambda: self._work.add(_AGGREGATION))
             self._leadership.on_elected(self._elected)
         try:

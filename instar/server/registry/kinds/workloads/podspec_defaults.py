@@ -8,6 +8,7 @@ from typing import Any
 
 from instar.base.json_values import Object
 from instar.kube.quantities import round_up_to_milli, sum_quantities
+from instar.kube.schema.growth import Growth
 
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 _FILE_MODE = 0o644
@@ -18,6 +19,8 @@ _IMAGE = re.compile(
     re.ASCII,
 )
 """Roughly valid image references; for others no pull policy default by tag is possible."""
+_A_CONTAINER, _A_VOLUME, _A_PORT = 400, 60, 20
+"""About the largest number of JSON bytes that defaults add to each."""
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 
 
@@ -32,9 +35,12 @@ def default_pod_spec(spec: Object) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
+    growth = Growth()
     for volume in spec.get("volumes") or ():
+        growth.take(_A_VOLUME)
         default_volume(volume)
     for container in containers_of(spec):
+        growth.take(_A_CONTAINER + len(container.get("ports") or ()) * _A_PORT)
         _default_container(container)
 
 

@@ -1,0 +1,24 @@
+"""Formats times: the only place that writes a time into an object, a response or a file.
+
+RFC 3339 in UTC, as Go writes it: four digits of a year, also before the year 1000, where
+``strftime`` leaves zeros out, so that other programs cannot read the result.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def time_text(moment: datetime) -> str:
+    """Format to the second. A time without a zone is in UTC."""
+    return _in_utc(moment).isoformat(timespec="seconds")[:19] + "Z"
+
+
+def micro_time_text(moment: datetime) -> str:
+    """Format with six decimals, as Leases and Events have it."""
+    return _in_utc(moment).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def _in_utc(moment: datetime) -> datetime:
+    """Raises ``OverflowError`` if the time is out of range in UTC."""
+    return moment if moment.tzinfo in (None, UTC) else moment.astimezone(UTC)

@@ -1,0 +1,43 @@
+"""Limits how much defaults add to an object: their bytes are counted while they are applied.
+
+A schema whose defaults contain lists of nulls that have defaults makes gigabytes of a few bytes.
+``defaulting.py`` and the defaults of pods call it. A step in the event loop may add little and is
+done again in a thread (``offload.Outgrown``); no step may add more than can be stored.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from instar.base import limits, offload
+from instar.base.errors import RequestTooLarge
+
+_AROUND = 4
+"""A name's quotes, colon and comma."""
+
+
+class Growth:
+    """The bytes that defaults may still add to one object."""
+
+    __slots__ = ("_is_brief", "left")
+
+    def __init__(self) -> None:
+        self._is_brief = offload.STEP.brief
+        self.left = limits.LOOP_BYTES if self._is_brief else limits.MAX_STORED
+
+    def take(self, size: int) -> None:
+        """Count ``size`` bytes of JSON before they are added. Raises ``Outgrown`` or
+        ``RequestTooLarge``."""
+        self.left -= size
+        if self.left < 0:
+            if self._is_brief:
+                raise offload.Outgrown
+            raise RequestTooLarge(
+                f"with its defaults the object has more than {limits.MAX_STORED} bytes"
+            )
+
+
+def weight_of(name: str, default: Any) -> int:
+    """Return the bytes that a member with this default adds."""
+    return len(json.dumps(default)) + len(name) + _AROUND

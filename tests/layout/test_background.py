@@ -1,0 +1,118 @@
+"""Every task and thread the project starts, and why it cannot end unnoticed.
+
+What works without being asked by a request runs under ``supervision.py``: it is restarted, counted
+and told by ``/readyz``. Any other place that makes a task or a thread is listed with how many it
+makes and what happens to a failure in it; one more is noticed here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MAKERS = {
+    "create_task",
+    "ensure_future",
+    "Thread",
+    "ThreadPoolExecutor",
+    "ProcessPoolExecutor",
+    "run_in_executor",
+    "start_new_thread",
+}
+
+LISTED = {
+    "instar/base/supervision.py": (2, "what keeps all the others"),
+    # The rest of a server's background: each catches per item, and says so here.
+    "instar/server/registry/controllers/queue.py": (
+        1,
+        "one task for each key; any failure is counted",
+    ),
+    "instar/server/registry/stored/watchers.py": (
+        1,
+        "framing; any failure is counted, ends the watch",
+    ),
+    "instar/server/audit/sinks.py": (3, "a call for each batch, counted; two waits of one turn"),
+    "instar/server/http/connection_balancer.py": (
+        1,
+        "one connection; any failure is counted, closes it",
+    ),
+    "instar/server/lifecycle/metrics_merge.py": (
+        1,
+        "one answer; who asked waits a second and no more",
+    ),
+    "instar/wire/storage/watchcache/cache.py": (
+        1,
+        "reads again until it succeeds; /readyz is red meanwhile",
+    ),
+    "instar/wire/storage/encryption/store.py": (
+        1,
+        "any failure ends the relay; the cache reads again",
+    ),
+    "instar/wire/storage/etcd/watch.py": (2, "any failure is counted, and the watch begun again"),
+    "instar/wire/storage/group_commit.py": (1, "one commit; any failure fails its writers"),
+    "instar/wire/storage/workers/store_server.py": (
+        1,
+        "one answer to a worker, whatever goes wrong",
+    ),
+    "instar/cli/serving/workers.py": (1, "reads what a worker prints; kept with the worker"),
+    # Somebody waits for it, and is told of its failure.
+    "instar/cli/commands/serve.py": (2, "the command waits for it, or ends with it"),
+    "instar/cli/commands/webhook.py": (1, "the command waits for it"),
+    "instar/tools/console/hosts/proxy_stream.py": (1, "an answer; a failure breaks it off"),
+    "instar/tools/console/lazy_future.py": (1, "who asked waits for it"),
+    "instar/tools/console/local_migrations.py": (1, "a migration; a failure is shown on its page"),
+    "instar/wire/conversion/in_process.py": (3, "who converts waits for it"),
+    "instar/wire/conversion/caching.py": (1, "who converts waits for it"),
+    "instar/wire/conversion/batching.py": (2, "who converts waits for it, and is told any failure"),
+    "instar/wire/conversion/webhook.py": (1, "a task group"),
+    "instar/base/eager_tasks.py": (2, "the rest of a request"),
+    "instar/tools/migrator/rewrite_pass.py": (3, "the run waits for it"),
+    "instar/base/offload.py": (1, "who asked waits for it"),
+    "instar/base/taskless_wait.py": (1, "who asked waits for it"),
+    "instar/server/registry/admission/webhooks/call.py": (1, "the request waits for it"),
+    "instar/server/registry/admission/webhooks/in_process_call.py": (2, "the request waits for it"),
+    "instar/server/registry/admission/webhooks/validating.py": (1, "the request waits for it"),
+    "instar/server/registry/stored/codec.py": (1, "who converts waits for it"),
+    "instar/server/registry/stored/label_index.py": (
+        1,
+        "who lists waits for it; the next begins anew",
+    ),
+    "instar/tools/rehearsal/migrating.py": (2, "the rehearsal waits for both"),
+    "instar/tools/rehearsal/run.py": (1, "the rehearsal waits for it"),
+    "instar/tools/rehearsal/sandbox.py": (1, "a task group"),
+    "instar/wire/rpc/channel.py": (1, "who calls waits for the connection"),
+    "instar/tools/sdk/asgi.py": (3, "the webhook's request waits for it"),
+    "instar/tools/sdk/serving.py": (2, "the webhook's server waits for it"),
+    "instar/server/access/webhook_authorizer.py": (1, "the request waits for it"),
+    "instar/server/http/http1.py": (1, "writes an answer; a failure ends its connection"),
+    "instar/server/endpoints/single_flight.py": (1, "who asked waits for it"),
+    "instar/server/rest/list_stream.py": (1, "a list; a failure breaks it off"),
+    "instar/tools/testing/api_server.py": (1, "the test waits for it"),
+    "instar/tools/testing/webhooks.py": (1, "the test's own server"),
+    "instar/tools/validator/run.py": (1, "the command waits for it"),
+    "instar/wire/webhooks/dialer.py": (1, "who connects waits for it"),
+    "instar/wire/webhooks/transport.py": (1, "closes a connection nobody uses"),
+}
+
+
+def test_every_task_and_thread_is_supervised_or_listed() -> None:
+    found = Counter[str]()
+    for file in ROOT.glob("instar/**/*.py"):
+        number = sum(map(_makes_one, ast.walk(ast.parse(file.read_text()))))
+        if number:
+            found[str(file.relative_to(ROOT))] = number
+
+    expected = {name: number for name, (number, _) in LISTED.items()}
+    unlisted = {name: number for name, number in found.items() if number > expected.get(name, 0)}
+    assert not unlisted, "keep it by a Supervision, or say here what happens to a failure in it"
+    assert found == expected, "listed in vain"
+
+
+def _makes_one(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    called = node.func
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name in MAKERS
