@@ -124,9 +124,9 @@ class Style(ABC):
             written = self.field(named, place)
             body += [*written, *doc_lines(place.doc)] if written else []
         body += self.tail(named)
-        lines = [*self._own_aliases(), *self.head(named), *doc_lines(named.doc)]
-        if named.doc:
-            return [*lines, "", *body] if body else lines
+        lines, described = [*self._own_aliases(), *self.head(named)], doc_lines(named.doc)
+        if described:  # a blank description makes no docstring
+            return [*lines, *described, "", *body] if body else [*lines, *described]
         return [*lines, *(body or ["    pass"])]
 
     def _own_aliases(self) -> list[str]:
