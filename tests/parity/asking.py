@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from instar.base.json_values import Object
 from instar.kube.schema.cel_rules.evaluate import compile_rules
-from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.server_model import CrdSimulator
 from instar.tools.sdk.checking.case import VersionSchema, schema_of
 from instar.tools.sdk.checking.definition import parse_crd
@@ -42,7 +42,9 @@ class Court:
 
     def _take(self, crd: Object) -> None:
         self.crd = crd
-        self.judge = CrdSimulator(read_side(crd), version=self.version, compile_rules=compile_rules)
+        self.judge = CrdSimulator(
+            read_reviewed_crd(crd), version=self.version, compile_rules=compile_rules
+        )
         parsed = parse_crd(crd)
         wanted = parsed.version(self.version)
         assert wanted is not None

@@ -16,7 +16,7 @@ from instar.tools.reviewer.documents import crd_name, documents
 from instar.tools.reviewer.engine import ReviewOptions
 from instar.tools.reviewer.render.json import finding_dict
 from instar.tools.reviewer.report import Report
-from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.reviewing import located, review_crd
 from instar.tools.reviewer.stored import Convert, Unconvertible
 from instar.tools.sdk.errors import ConversionError
@@ -41,8 +41,8 @@ def review_folder(name: str) -> Report:
         before, after = ({crd_name(side.value): side} for side in (old, new))
         return decide(with_presence(apart, before, after, options), config, (), TODAY)
     crd = review_crd(
-        read_side(old.value),
-        read_side(new.value),
+        read_reviewed_crd(old.value),
+        read_reviewed_crd(new.value),
         options,
         convert=_convert(folder),
         objects=_objects(folder),

@@ -11,7 +11,7 @@ from instar.kube.schema.compiled import CompiledSchema, compile_schema
 from instar.tools.reviewer.report import Effect, Finding, Witness
 
 
-class Side:
+class ReviewedCrd:
     """One CRD, compiled from its raw form."""
 
     def __init__(self, crd: Object) -> None:
@@ -62,7 +62,7 @@ def assert_real(finding: Finding, old: Object, new: Object) -> None:
     """The witness does under both CRDs what the finding says it does."""
     witness = finding.witness
     assert witness is not None
-    sides = Side(old), Side(new)
+    sides = ReviewedCrd(old), ReviewedCrd(new)
     if witness.new_version:
         _assert_crossing(witness, sides[1])
         return
@@ -88,7 +88,7 @@ def assert_real(finding: Finding, old: Object, new: Object) -> None:
         assert refused != [] or before != after
 
 
-def _assert_crossing(witness: Witness, side: Side) -> None:
+def _assert_crossing(witness: Witness, side: ReviewedCrd) -> None:
     errors, kept = side.write(witness.object, witness.version)
     assert errors == []
     sent = {**kept, "apiVersion": f"{side.crd.group}/{witness.new_version}"}

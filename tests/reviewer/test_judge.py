@@ -8,7 +8,7 @@ import pytest
 
 from instar.base.json_values import Object
 from instar.kube.schema.cel_rules.evaluate import compile_rules
-from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.server_model import CrdSimulator
 from tests.reviewer.widget import Change, changed, each_version, names, put, widget
 
@@ -17,7 +17,7 @@ NEGATIVE = {"low": -1}
 
 def judge(change: Change | None = None, version: str = "v1") -> CrdSimulator:
     crd = widget() if change is None else changed(change)
-    return CrdSimulator(read_side(crd), version, compile_rules)
+    return CrdSimulator(read_reviewed_crd(crd), version, compile_rules)
 
 
 def obj(status: Object | None = None, **spec: Any) -> Object:

@@ -7,7 +7,7 @@ from typing import Any
 from instar.base.json_values import Object
 from instar.kube.schema.cel_rules.evaluate import compile_rules
 from instar.tools.reviewer.report import StoredObject
-from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.stored import Trial, Unconvertible
 from tests.reviewer.widget import changed, drop, put, widget
 
@@ -22,7 +22,9 @@ def _object(version: str = "v1", **spec: Any) -> Object:
 
 
 def _try(new: Object, *objects: Object, old: Object | None = None) -> list[StoredObject]:
-    return Trial(read_side(old or widget()), read_side(new), compile_rules).run(objects)
+    return Trial(read_reviewed_crd(old or widget()), read_reviewed_crd(new), compile_rules).run(
+        objects
+    )
 
 
 def test_object_nothing_happens_to_is_not_listed() -> None:
@@ -63,7 +65,7 @@ def test_name_left_to_the_server_is_no_reason() -> None:
     unnamed = {**_object(), "metadata": {"generateName": "a-"}}
 
     assert _try(widget(), unnamed) == []
-    assert Trial(None, read_side(widget()), compile_rules).run([unnamed]) == []
+    assert Trial(None, read_reviewed_crd(widget()), compile_rules).run([unnamed]) == []
 
 
 def test_embedded_resource_is_never_forgiven() -> None:
@@ -102,7 +104,7 @@ def test_failing_conversion_makes_objects_unreadable() -> None:
     def refuse(objects: list[Object], api_version: str) -> list[Object]:
         raise Unconvertible("no way")
 
-    trial = Trial(read_side(widget()), read_side(widget()), compile_rules, refuse)
+    trial = Trial(read_reviewed_crd(widget()), read_reviewed_crd(widget()), compile_rules, refuse)
 
     [found] = trial.run([_object()])
     assert found.damage == "unreadable"
@@ -110,7 +112,7 @@ def test_failing_conversion_makes_objects_unreadable() -> None:
 
 
 def test_objects_of_other_kinds_do_not_belong() -> None:
-    trial = Trial(None, read_side(widget()))
+    trial = Trial(None, read_reviewed_crd(widget()))
 
     assert trial.belongs(_object())
     assert not trial.belongs({**_object(), "kind": "Gadget"})

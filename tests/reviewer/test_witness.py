@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from instar.kube.schema.formats.named import FORMATS
 from instar.review import review
 from instar.tools.reviewer.engine import ReviewOptions, find
-from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.witnesses.samples import Samples
 from instar.tools.reviewer.witnesses.search import Search
 from instar.tools.reviewer.witnesses.texts import FORMAT_TEXTS, matching
@@ -129,7 +129,7 @@ def test_rule_about_a_new_field_only_is_no_error() -> None:
 
 
 def test_search_gives_up_when_its_time_is_over() -> None:
-    old, new = read_side(widget()), read_side(changed(drop("spec", "note")))
+    old, new = read_reviewed_crd(widget()), read_reviewed_crd(changed(drop("spec", "note")))
 
     found = find(old, new, ReviewOptions(), Search(old, new, seconds=0))
 

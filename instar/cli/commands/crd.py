@@ -18,7 +18,7 @@ from instar.kube.api.encoding.yaml_text import write_yaml
 from instar.kube.models.crd_frame import Defaults, crd_of
 from instar.kube.models.errors import ModelError
 from instar.kube.models.reading.roots import root_of
-from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.rules.lints import refused
 
 _HELP = """\
@@ -81,7 +81,7 @@ def _model(spec: str) -> object:
 def _check_crd(crd: Object) -> None:
     """Reject a CRD that a server would reject."""
     try:
-        drafts = list(refused(None, read_side(crd)))
+        drafts = list(refused(None, read_reviewed_crd(crd)))
     except CrdDecodeError as error:
         raise CliFailure(f"invalid CRD: {error}") from None
     if drafts:

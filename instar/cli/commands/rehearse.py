@@ -36,7 +36,7 @@ from instar.tools.rehearsal.render import FORMS, MACHINE
 from instar.tools.rehearsal.render.text import to_text
 from instar.tools.rehearsal.run import BATCH, Progress, RehearsalOptions, RehearsalRelease, rehearse
 from instar.tools.reviewer.render.outputs import ReportOutput
-from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.sources import ReviewedCluster, load_crds
 from instar.tools.snapshots.errors import SnapshotError
 from instar.tools.snapshots.sources import open_world
@@ -161,7 +161,7 @@ async def _releases(
                 raise CliFailure(str(loaded.problems[0]), EXIT_UNUSABLE)
             for name, document in loaded.crds.items():
                 try:
-                    crds[name] = read_side(document.value).raw
+                    crds[name] = read_reviewed_crd(document.value).raw
                 except CrdDecodeError as error:
                     text = f"{document.file}: {name} is not a usable CRD: {error}"
                     raise CliFailure(text, EXIT_UNUSABLE) from None

@@ -29,7 +29,7 @@ from instar.tools.migrator.census.version_census import exact_census
 from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.reviewer.config import Config, decide, fail_on
 from instar.tools.reviewer.engine import severity_map
-from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.sources import load_config, load_crds
 from instar.tools.upgrader.job_manifest import UpgradeJob, smallest_rules
 from instar.tools.upgrader.report import UpgradeReport
@@ -137,7 +137,7 @@ async def _crds(sources: list[str]) -> list[Object]:
             try:
                 given = dict(document.value)
                 if str(given.get("apiVersion", "")).endswith("/v1beta1"):
-                    given = read_side(given).raw
+                    given = read_reviewed_crd(given).raw
                 found[name] = given
             except CrdDecodeError as error:
                 raise CliFailure(f"{name} is not a usable CRD: {error}", EXIT_UNUSABLE) from None

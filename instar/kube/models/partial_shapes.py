@@ -1,7 +1,7 @@
-"""Relaxed shapes for converters (``instar types --partial``): no field is required, no value is
-checked.
+"""Relaxes generated Python models for converters (``instar types --partial``): no field is
+required and no value is checked.
 
-Called by ``modules.py``. Server-side apply converts partial objects, and old objects may violate
+``modules.py`` calls it. Server-side apply converts partial objects, and old objects may violate
 newer bounds; validation is left to the server.
 """
 

@@ -60,7 +60,7 @@ class _Item(NamedTuple):
     stored: Callable[[bool], None] | None
 
 
-class Complaints:
+class LossReporter:
     """Counts lost events, and logs them now and then instead of each time."""
 
     def __init__(self, plugin: str, errors: Counter) -> None:
@@ -84,9 +84,9 @@ class LogSink:
     ) -> None:
         self._output = output
         self._legacy, self._room, self._longest = legacy, room, longest
-        self._complaints = Complaints("log", errors)
-        self._overflow = Complaints("buffered", errors)
-        self._truncation = Complaints("truncate", errors)
+        self._complaints = LossReporter("log", errors)
+        self._overflow = LossReporter("buffered", errors)
+        self._truncation = LossReporter("truncate", errors)
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._thread: KeptThread | None = None
         self._writing_since = 0.0
@@ -233,9 +233,9 @@ class WebhookSink:
     ) -> None:
         self._caller, self._batching, self._backoff = caller, batching, backoff
         self._longest = longest
-        self._complaints = Complaints("webhook", errors)
-        self._truncation = Complaints("truncate", errors)
-        self._overflow = Complaints("buffered", errors)
+        self._complaints = LossReporter("webhook", errors)
+        self._truncation = LossReporter("truncate", errors)
+        self._overflow = LossReporter("buffered", errors)
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._calls: set[asyncio.Task[None]] = set()
         self._kept: KeptTask | None = None

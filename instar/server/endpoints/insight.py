@@ -1,7 +1,9 @@
-"""Endpoints ``/instar/census``, ``usage``, ``access``, ``webhooks``, ``migrations``: JSON.
+"""Endpoints ``/instar/census`` (objects by stored version), ``usage`` (requests by client and
+version), ``access`` (permissions used), ``webhooks`` (calls) and ``migrations``, as JSON.
 
 ``server/app.py`` calls it for authorized users. ``instar census`` and ``instar versions`` read
-these paths, and treat a cluster without them as another server. ``registry/insight`` counts.
+these paths, and treat a cluster without them as another server. ``registry/insight`` collects the
+numbers.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from instar.server.settings import Settings
 from instar.wire.storage.compactor import Compactor, HistoryLimits
 from instar.wire.storage.open import open_store
 from instar.wire.storage.store import Checkable, Local, Store, StoreLost, Unavailable
-from instar.wire.storage.value_reader import NoShelf, RecentValues, ValueReader, Values
+from instar.wire.storage.value_reader import RecentValues, ValueReader, Values, ValuesNotReadable
 
 if TYPE_CHECKING:
     from instar.server.lifecycle.encryption_setup import EncryptionAtRest
@@ -50,7 +50,7 @@ def values_of(settings: Settings, store: Store) -> Values | None:
     if settings.values == "memory":
         return None
     if not isinstance(store, ValueReader):
-        raise NoShelf
+        raise ValuesNotReadable
     return RecentValues(store.values())
 
 

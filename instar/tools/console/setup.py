@@ -1,4 +1,7 @@
-"""Composes the console of a server for ``instar serve``; parts are imported on demand."""
+"""Puts the web console (the browser UI under ``/console``) in front of a server's API handler.
+
+``instar serve`` calls it. The console's modules are imported when a browser asks for it first.
+"""
 
 from __future__ import annotations
 

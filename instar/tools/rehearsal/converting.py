@@ -1,7 +1,8 @@
-"""Converter of a rehearsal: none, one in this process, a webhook, or unknown.
+"""Which converter a rehearsal uses for a CRD: none, one in this process, a webhook, or unknown.
 
 ``batch.py`` and ``sandbox.py`` use it. A captured CRD names the webhook of the real cluster. The
-copy never calls that one: it would see objects of a rehearsal, and may not be the new release's.
+sandbox never calls that one, because it may be the old release's and must not see rehearsal
+traffic.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Probes one version: reads every object, writes it back unchanged, creates it anew.
+"""Probes one version on the sandbox: reads every object, writes it back unchanged, creates it
+again.
 
-``version_checks.py`` calls it. Failures that the state before the release has too are left out.
+``version_checks.py`` calls it after each step. A failure that also happens in the state before the
+release is left out.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from instar.kube.api.encoding.manifests import Document
 from instar.tools.reviewer.documents import line_of
 from instar.tools.reviewer.engine import ReviewOptions, find
 from instar.tools.reviewer.report import CrdReview, Finding, Problem, Report, Severity
-from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.rules import BY_ID
 
 REMOVED, REFUSED = "crd-removed", "crd-refused"
@@ -75,7 +75,7 @@ def _refused(name: str, document: Document, options: ReviewOptions) -> CrdReview
     """Return findings about a new CRD; only what the server says of it counts."""
     found = [
         replace(item, file=document.file, line=line_of(document, item.pointer))
-        for item in find(None, read_side(document.value), options)
+        for item in find(None, read_reviewed_crd(document.value), options)
         if item.rule == REFUSED
     ]
     return CrdReview(name=name, findings=tuple(found))

@@ -17,14 +17,14 @@ from instar.tools.reviewer.report import (
     Severity,
     StoredObject,
 )
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_groups import FIELDS_LEAVE, VERSIONS_LEAVE
 from instar.tools.reviewer.rules import converting, lints
 
 
 def checklist(
-    old: Side | None,
-    new: Side,
+    old: ReviewedCrd | None,
+    new: ReviewedCrd,
     findings: Sequence[Finding],
     steps: Sequence[PlanStep],
     stored: Sequence[StoredObject] = (),
@@ -34,8 +34,8 @@ def checklist(
 
 
 def _answers(
-    old: Side | None,
-    new: Side,
+    old: ReviewedCrd | None,
+    new: ReviewedCrd,
     findings: Sequence[Finding],
     steps: Sequence[PlanStep],
     stored: Sequence[StoredObject],
@@ -76,7 +76,7 @@ def _planned(safe: bool, steps: Sequence[PlanStep]) -> ChecklistAnswer:
     return ChecklistAnswer(question, bool(steps), text)
 
 
-def _announced(old: Side, findings: Sequence[Finding]) -> ChecklistAnswer:
+def _announced(old: ReviewedCrd, findings: Sequence[Finding]) -> ChecklistAnswer:
     """Return whether everything that is removed was deprecated in the release before."""
     question = "Are rollout steps and communication/deprecation steps defined?"
     silent = []
@@ -93,7 +93,7 @@ def _announced(old: Side, findings: Sequence[Finding]) -> ChecklistAnswer:
     return ChecklistAnswer(question, False, "; ".join(silent[:3]) + more)
 
 
-def _says_deprecated(old: Side, finding: Finding) -> bool:
+def _says_deprecated(old: ReviewedCrd, finding: Finding) -> bool:
     steps = tuple(str(token) for token in finding.pointer[5:])
     node: object = old.schemas.get(finding.version)
     for step in steps:
@@ -113,7 +113,7 @@ def _storage(findings: Sequence[Finding], steps: Sequence[PlanStep]) -> Checklis
     )
 
 
-def _convertible(new: Side) -> ChecklistAnswer:
+def _convertible(new: ReviewedCrd) -> ChecklistAnswer:
     question = "Is conversion correct in both directions for all served versions?"
     served = new.crd.served()
     if len(new.crd.versions) == 1:
@@ -130,7 +130,7 @@ def _convertible(new: Side) -> ChecklistAnswer:
     )
 
 
-def _pruned(new: Side) -> ChecklistAnswer:
+def _pruned(new: ReviewedCrd) -> ChecklistAnswer:
     question = "Is every field described, so that unknown ones are pruned?"
     open_places = [
         draft.path or "the root"

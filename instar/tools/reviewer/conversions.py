@@ -16,7 +16,7 @@ from instar.kube.schema.json_types import ABSENT, same_json
 from instar.kube.schema.rule_engine import RuleCompiler
 from instar.tools.reviewer.changes import Steps, children, value_path
 from instar.tools.reviewer.report import Effect, Finding, ObjectVerdict, Severity, Witness
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rules import BY_ID
 from instar.tools.reviewer.server_model import CrdSimulator
 from instar.tools.reviewer.stored import Convert, Unconvertible
@@ -27,7 +27,7 @@ _MOST_FIELDS = 150
 
 
 def converted_findings(
-    new: Side,
+    new: ReviewedCrd,
     convert: Convert,
     compile_rules: RuleCompiler | None,
     severities: Mapping[str, Severity],
@@ -48,7 +48,7 @@ def converted_findings(
 
 
 def _probes(
-    samples: Samples, judge: CrdSimulator, new: Side, version: str
+    samples: Samples, judge: CrdSimulator, new: ReviewedCrd, version: str
 ) -> Iterator[tuple[Steps, Object]]:
     schema = new.schemas[version]
     fields = [item for item in _fields((), schema) if item[0][1:2] not in (("metadata",),)]

@@ -25,7 +25,7 @@ from instar.tools.reviewer.report import (
     Witness,
     in_order,
 )
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import FindingDraft, Probe
 from instar.tools.reviewer.rules import BY_ID, CRD_CHECKS, LINTS, NODE_CHECKS
 from instar.tools.reviewer.rules.lints import refused
@@ -50,7 +50,10 @@ class ReviewOptions:
 
 
 def find(
-    old: Side | None, new: Side, options: ReviewOptions, evidence: Evidence | None = None
+    old: ReviewedCrd | None,
+    new: ReviewedCrd,
+    options: ReviewOptions,
+    evidence: Evidence | None = None,
 ) -> tuple[Finding, ...]:
     """Return every finding about one CRD, sorted, without rules that are off."""
     # CEL witnesses take longest, so all others are searched first
@@ -67,7 +70,9 @@ def _is_cel(draft: FindingDraft) -> bool:
     return draft.probe is not None and "x-kubernetes-validations" in draft.probe.keywords
 
 
-def _drafts(old: Side | None, new: Side, options: ReviewOptions) -> Iterator[FindingDraft]:
+def _drafts(
+    old: ReviewedCrd | None, new: ReviewedCrd, options: ReviewOptions
+) -> Iterator[FindingDraft]:
     align_metadata(old, new)
     if options.ask_server:
         yield from refused(old, new)
@@ -81,7 +86,9 @@ def _drafts(old: Side | None, new: Side, options: ReviewOptions) -> Iterator[Fin
     yield from _lints(old, new, options)
 
 
-def _lints(old: Side | None, new: Side, options: ReviewOptions) -> Iterator[FindingDraft]:
+def _lints(
+    old: ReviewedCrd | None, new: ReviewedCrd, options: ReviewOptions
+) -> Iterator[FindingDraft]:
     known: set[tuple[str, str, str, str]] = set()
     if old is not None and not options.all:
         known = {_identity(draft) for lint in LINTS for draft in lint(old)}
@@ -93,7 +100,7 @@ def _identity(draft: FindingDraft) -> tuple[str, str, str, str]:
     return draft.rule, draft.version, draft.path, draft.key
 
 
-def _same_version(old: Side, new: Side, version: str) -> Iterator[FindingDraft]:
+def _same_version(old: ReviewedCrd, new: ReviewedCrd, version: str) -> Iterator[FindingDraft]:
     found = changes(old.schemas[version], new.schemas[version])
     pairs = renames(found)
     consumed = {pair.gone.steps for pair in pairs} | {pair.came for pair in pairs}
@@ -106,7 +113,7 @@ def _same_version(old: Side, new: Side, version: str) -> Iterator[FindingDraft]:
             yield _placed(draft, change, old, new, version)
 
 
-def _renamed(old: Side, version: str, pair: Rename) -> FindingDraft:
+def _renamed(old: ReviewedCrd, version: str, pair: Rename) -> FindingDraft:
     name = pair.came[-1]
     said = f"moved to {new_place(pair)}" if pair.moved else f"renamed to {name}"
     return FindingDraft(
@@ -166,7 +173,7 @@ def _probe(draft: FindingDraft, change: NodeChange, touched: frozenset[str]) -> 
 
 
 def _placed(
-    draft: FindingDraft, change: NodeChange, old: Side, new: Side, version: str
+    draft: FindingDraft, change: NodeChange, old: ReviewedCrd, new: ReviewedCrd, version: str
 ) -> FindingDraft:
     side = old if draft.on_old else new
     after = new.crd.version(version)
@@ -198,7 +205,7 @@ def _unserved(draft: FindingDraft) -> FindingDraft:
 
 def _finding(
     draft: FindingDraft,
-    new: Side,
+    new: ReviewedCrd,
     options: ReviewOptions,
     evidence: Evidence | None,
 ) -> Finding | None:

@@ -13,12 +13,12 @@ from instar.base.json_values import Object
 from instar.kube.api.names import parse_group_version
 from instar.kube.apply.field_usage import FieldTally
 from instar.tools.reviewer.report import Finding
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_groups import VALUES_LEAVE
 
 
 def with_use(
-    findings: Iterable[Finding], old: Side | None, objects: Sequence[Object]
+    findings: Iterable[Finding], old: ReviewedCrd | None, objects: Sequence[Object]
 ) -> tuple[Finding, ...]:
     """Add texts like ``3 of 4120 objects set spec.legacy, all by helm``."""
     tallies: dict[str, FieldTally] = {}

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from instar.base.json_values import Object
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 
 _NAMES = ("name", "generateName")
 
 
-def align_metadata(old: Side | None, new: Side) -> None:
+def align_metadata(old: ReviewedCrd | None, new: ReviewedCrd) -> None:
     """Complete the normalised schemas of both sides, if one of them states metadata."""
     sides = [side for side in (old, new) if side is not None]
     schemas = [schema for side in sides for schema in side.schemas.values()]

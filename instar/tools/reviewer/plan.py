@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from instar.base.fast_dataclass import dataclass
 from instar.tools.reviewer.report import Finding, PlanRelease, PlanStep, Severity
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_groups import (
     BOUNDS_TIGHTEN,
     DEFAULTS_MOVE,
@@ -56,7 +56,9 @@ class _Ways:
         return bool(self.old_storage and self.new_storage) and self.old_storage != self.new_storage
 
 
-def plan(old: Side | None, new: Side, findings: Sequence[Finding]) -> tuple[PlanStep, ...]:
+def plan(
+    old: ReviewedCrd | None, new: ReviewedCrd, findings: Sequence[Finding]
+) -> tuple[PlanStep, ...]:
     """Return the plan; empty for a CRD alone and for cosmetic changes."""
     if old is None or all(item.severity is Severity.INFO for item in findings):
         return ()
@@ -72,7 +74,7 @@ def plan(old: Side | None, new: Side, findings: Sequence[Finding]) -> tuple[Plan
     return tuple(sorted(steps, key=lambda step: step.release.rank))
 
 
-def _ways(old: Side, new: Side) -> _Ways:
+def _ways(old: ReviewedCrd, new: ReviewedCrd) -> _Ways:
     before = {item.name: item for item in old.crd.versions}
     after = {item.name: item for item in new.crd.versions}
     return _Ways(

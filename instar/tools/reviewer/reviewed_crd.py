@@ -24,7 +24,7 @@ from instar.tools.reviewer.normal_form import normalise
 
 
 @dataclass(frozen=True)
-class Side:
+class ReviewedCrd:
     """A CRD under review."""
 
     given: Object
@@ -75,13 +75,13 @@ class Side:
         return self.version_pointer(version, "schema", "openAPIV3Schema", *steps)
 
 
-def read_side(given: Mapping[str, Any]) -> Side:
+def read_reviewed_crd(given: Mapping[str, Any]) -> ReviewedCrd:
     """Read a v1 or v1beta1 CRD as JSON, which is not changed. Raises ``CrdDecodeError`` where a
     server could not decode it.
     """
     found = read_definition(given)
     known = bool((found.given.get("status") or {}).get("storedVersions"))
-    return Side(
+    return ReviewedCrd(
         given=found.given,
         raw=found.raw,
         crd=found.crd,

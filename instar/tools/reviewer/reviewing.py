@@ -17,7 +17,7 @@ from instar.tools.reviewer.engine import ReviewOptions, find
 from instar.tools.reviewer.field_use import with_use
 from instar.tools.reviewer.plan import plan
 from instar.tools.reviewer.report import CrdReview, Finding, Problem, Report, Severity, in_order
-from instar.tools.reviewer.reviewed_crd import Side, read_side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd, read_reviewed_crd
 from instar.tools.reviewer.stored import Convert, Trial, stored_finding
 from instar.tools.reviewer.witnesses.search import Search
 
@@ -52,8 +52,8 @@ def review_documents(
         past, present = before.get(name), new[name]
         try:
             found = review_crd(
-                None if past is None else read_side(past.value),
-                read_side(present.value),
+                None if past is None else read_reviewed_crd(past.value),
+                read_reviewed_crd(present.value),
                 options,
                 witnesses=witnesses,
                 objects=() if objects is None else objects(past or present),
@@ -74,7 +74,7 @@ def _unusable(name: str, old: Document | None, new: Document, error: CrdDecodeEr
     """Return the problem that names which of the two CRDs could not be decoded."""
     bad = new
     try:
-        read_side(new.value)
+        read_reviewed_crd(new.value)
     except CrdDecodeError:
         pass
     else:
@@ -85,8 +85,8 @@ def _unusable(name: str, old: Document | None, new: Document, error: CrdDecodeEr
 
 
 def review_crd(
-    old: Side | None,
-    new: Side,
+    old: ReviewedCrd | None,
+    new: ReviewedCrd,
     options: ReviewOptions,
     *,
     witnesses: bool = True,
@@ -133,7 +133,7 @@ def breaking(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return one text per breaking change between two versions of a CRD, for ``Warning``
     headers.
     """
-    found = find(read_side(old), read_side(new), ReviewOptions(ask_server=False))
+    found = find(read_reviewed_crd(old), read_reviewed_crd(new), ReviewOptions(ask_server=False))
     return [
         f"{item.rule}: {' '.join(filter(None, (item.version, item.path)))}: {item.message}"
         for item in found

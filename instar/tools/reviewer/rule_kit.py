@@ -14,7 +14,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Pointer
 from instar.tools.reviewer.changes import NodeChange, Steps
 from instar.tools.reviewer.report import Effect, Hit, Severity
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 
 WRITERS, READERS, STORED, APPLIERS, CLIENTS = Hit
 ERROR, WARNING, INFO, OFF = Severity
@@ -85,10 +85,10 @@ class CrdCheck:
     """Check that compares two whole CRDs; ``claims`` are the parts of ``spec`` it covers."""
 
     claims: tuple[str, ...]
-    run: Callable[[Side, Side], Iterable[FindingDraft]]
+    run: Callable[[ReviewedCrd, ReviewedCrd], Iterable[FindingDraft]]
 
 
-Lint = Callable[[Side], Iterable[FindingDraft]]
+Lint = Callable[[ReviewedCrd], Iterable[FindingDraft]]
 """Check of one CRD alone; on a pair, what the old one already had is left out."""
 
 

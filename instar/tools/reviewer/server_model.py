@@ -12,7 +12,7 @@ from instar.kube.schema.metadata.embedded_resources import EmbeddedError
 from instar.kube.schema.offline_requests import SimulatedResponse, create, update
 from instar.kube.schema.rule_engine import RuleCompiler, no_rules
 from instar.tools.reviewer.report import ObjectVerdict
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 
 _NOT_SERVED = "404: the server could not find the requested resource"
 
@@ -20,7 +20,9 @@ _NOT_SERVED = "404: the server could not find the requested resource"
 class CrdSimulator:
     """Simulated server for one version of one CRD."""
 
-    def __init__(self, side: Side, version: str, compile_rules: RuleCompiler | None = None) -> None:
+    def __init__(
+        self, side: ReviewedCrd, version: str, compile_rules: RuleCompiler | None = None
+    ) -> None:
         self.side, self.version = side, version
         found = side.crd.version(version)
         self.served = found is not None and found.served

@@ -21,7 +21,7 @@ from instar.kube.schema.offline_requests import as_new
 from instar.kube.schema.pipeline import SchemaPipeline
 from instar.kube.schema.rule_engine import RuleCompiler, no_rules
 from instar.tools.reviewer.report import Damage, Finding, Severity, StoredObject
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rules import BY_ID
 
 Convert = Callable[[list[Object], str], list[Object]]
@@ -52,8 +52,8 @@ class Trial:
 
     def __init__(
         self,
-        old: Side | None,
-        new: Side,
+        old: ReviewedCrd | None,
+        new: ReviewedCrd,
         compile_rules: RuleCompiler | None = None,
         convert: Convert | None = None,
     ) -> None:
@@ -72,7 +72,7 @@ class Trial:
         found = [outcome for obj in objects if (outcome := self._one(obj)) is not None]
         return sorted(found, key=lambda item: (item.damage.rank, item.name))
 
-    def _pipeline(self, side: Side, version: str) -> SchemaPipeline:
+    def _pipeline(self, side: ReviewedCrd, version: str) -> SchemaPipeline:
         return side.pipeline(version, self._compile_rules)
 
     def _one(self, obj: Object) -> StoredObject | None:

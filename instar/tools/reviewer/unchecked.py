@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import CrdCheck, FindingDraft
 
 _OWN = ("versions[].schema", "group")
@@ -13,7 +13,9 @@ _OWN = ("versions[].schema", "group")
 _BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration",)
 
 
-def crd_changes(old: Side, new: Side, checks: Sequence[CrdCheck]) -> Iterator[FindingDraft]:
+def crd_changes(
+    old: ReviewedCrd, new: ReviewedCrd, checks: Sequence[CrdCheck]
+) -> Iterator[FindingDraft]:
     claims = (*_OWN, *(claim for check in checks for claim in check.claims))
     before, after = _flat(_by_version(old.raw["spec"])), _flat(_by_version(new.raw["spec"]))
     places = sorted({place for place in {*before, *after} if before.get(place) != after.get(place)})

@@ -1,4 +1,7 @@
-"""AdmissionReviews answered by handlers: bytes in, bytes out. No HTTP, no logging."""
+"""Answers AdmissionReview requests with the author's handlers: bytes in, bytes out.
+
+``asgi.py`` calls it for each HTTP request, ``instar serve --admission-module`` in process.
+"""
 
 from __future__ import annotations
 

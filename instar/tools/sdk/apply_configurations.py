@@ -1,5 +1,8 @@
-"""Writes webhook configurations into a cluster: by server-side apply, so that what others add to
-them stays theirs."""
+"""Applies webhook configurations to a cluster, by server-side apply, so that fields of other
+managers stay.
+
+``instar webhook --configure`` calls it.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The webhook as an ASGI app: to be served by ``instar webhook`` or mounted in another app.
+"""The webhook as an ASGI application, served by ``instar webhook`` or mounted in another app.
 
-HTTP only; what a ConversionReview means is in ``conversion_reviews.py``, an AdmissionReview in
-``admission_reviews.py``. Handlers of admission have paths of their own; any other takes a
-ConversionReview by POST, because the path is chosen in the CRD.
+It does HTTP only: ``conversion_reviews.py`` answers ConversionReviews, ``admission_reviews.py``
+AdmissionReviews. Admission handlers have paths of their own; every other path takes a
+ConversionReview by POST, because the CRD chooses the path.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A certificate for a webhook without cert-manager, from an authority made on the spot.
+"""Makes a serving certificate for a webhook without cert-manager, signed by a CA made for it.
 
-The authority's key is thrown away, so what it signed is all it will ever sign.
+``instar webhook --self-signed`` and ``instar.testing`` call it. The CA's key is thrown away, so
+the CA never signs anything else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""ConversionReview bytes in, ConversionReview bytes out. No HTTP, no metrics, no logging.
+"""Answers ConversionReview requests with a converter: bytes in, bytes out.
 
-One that can be read is always answered with one, success or failure; only what is none at all
-becomes an ``ApiError``, because there is no uid to answer to.
+``asgi.py`` calls it for each HTTP request. A readable ConversionReview is always answered with
+one, success or failure; a body that is not one raises ``ApiError``, because there is no uid to
+answer to.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where an author writes conversions down, and the frozen thing that runs them.
+"""``Converter``, which authors register conversions with, and ``BuiltConverter``, which runs
+them.
 
-``Converter`` collects steps between versions; ``build()`` finds the way between every two of
-them and refuses if there is none. ``BuiltConverter`` converts whole objects: an author's code
-sees one object at a time and never has to think about versions, kinds or metadata.
+Public through ``instar.sdk``. ``build()`` finds a path between every two versions and refuses if
+there is none. The author's code sees one object at a time, without versions, kinds or metadata.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Points a CRD on a cluster at a webhook: the conversion stanza and the authority it trusts."""
+"""Patches a CRD on a cluster to use a webhook: its conversion stanza and the CA bundle.
+
+``instar webhook --patch-crd`` calls it.
+"""
 
 from __future__ import annotations
 

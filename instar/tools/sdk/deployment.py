@@ -1,5 +1,8 @@
-"""Ready-to-edit manifests of a webhook: Deployment, Service, Certificate, and the configurations
-of what it admits."""
+"""Renders the manifests of a webhook: Deployment, Service, Certificate and webhook
+configurations.
+
+``instar webhook --manifests`` calls it; the user edits the result.
+"""
 
 from __future__ import annotations
 

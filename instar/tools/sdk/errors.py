@@ -1,4 +1,4 @@
-"""What can go wrong with a converter: while it is written down, and while it runs."""
+"""Errors of converters: in their definition, and while they convert."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which registered conversions lead from one version to another: shortest first, found once.
+"""Finds the shortest path of registered conversions between two versions. Pure.
 
-Pure: version names in, tuples of steps out. What a step does is not known here.
+``converter.py`` calls it once per pair of versions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What one version cannot hold, kept in an annotation while an object is seen through another.
+"""Keeps values that a version cannot hold in an annotation, while an object is at that version.
 
-A kept value remembers what the other version showed in its place. It is put back only while that
-is still so: an edit made through the other version always wins over what was kept before it.
+``ruleset.py`` and the rule ``keep`` use it. A kept value records what the other version showed in
+its place. It is put back only while that is unchanged: an edit made through the other version
+wins.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""From what a command line says (``package.module:name`` or a file) to a converter or admission."""
+"""Loads a converter or admission handlers from ``package.module:name`` or a file.
+
+The ``check``, ``convert``, ``webhook`` and ``serve`` commands call it.
+"""
 
 from __future__ import annotations
 

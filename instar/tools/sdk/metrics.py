@@ -1,4 +1,8 @@
-"""What a conversion webhook counts. One set per app, so two apps in one process do not mix."""
+"""Prometheus metrics of a conversion webhook. ``asgi.py`` counts requests and conversions in
+them.
+
+Each application has its own set, so that two in one process do not mix.
+"""
 
 from __future__ import annotations
 

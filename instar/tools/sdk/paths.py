@@ -1,7 +1,7 @@
-"""Places inside an object, as rules name them: ``spec.a["odd.key"].items[name=*].b``.
+"""Paths inside an object, as conversion rules name them: ``spec.a["odd.key"].items[name=*].b``.
 
-``[*]`` stands for every item of a list or every value of a map; ``[key=*]`` does the same for a
-list whose items are told apart by ``key``. Knows plain dicts and lists only.
+``rules.py`` reads and writes values through them. ``[*]`` stands for every item of a list or every
+value of a map; ``[key=*]`` does the same for a list whose items are identified by ``key``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Runs the rules of one pair of versions: in order on the way there, in reverse on the way back."""
+"""Applies the declarative rules of one pair of versions: in order forwards, in reverse order
+backwards.
+
+``converter.py`` calls it for pairs that are defined by rules.
+"""
 
 from __future__ import annotations
 

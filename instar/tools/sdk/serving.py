@@ -1,6 +1,7 @@
-"""Serves an ASGI app over TLS with uvicorn: certificates reload by themselves, stopping is gentle.
+"""Serves an ASGI application over TLS with uvicorn: reloads certificates, drains before it
+stops.
 
-Knows sockets, TLS and signals; not what the app does, except that it can be told to drain.
+``instar webhook`` calls it; public as ``instar.sdk.serving``.
 """
 
 from __future__ import annotations

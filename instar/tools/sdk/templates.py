@@ -1,4 +1,8 @@
-"""Strings made of parts: ``"{spec.host}:{spec.port:int}"`` read as a pattern and as a format."""
+"""String templates like ``"{spec.host}:{spec.port:int}"``, used to parse and to format a
+string.
+
+The rules ``split`` and ``join`` use them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Runs the cases of a suite on an embedded server, each with its own object.
+"""Runs the test cases of a CRD test suite (``instar test``) on an embedded server.
 
-Called by ``session.py``.
+``session.py`` calls it for each suite. Each case creates or updates an object of its own and
+compares the server's response with what the case expects.
 """
 
 from __future__ import annotations
@@ -246,12 +247,12 @@ _ACTS = {
 def _expect_refusal(result: Result, reply: EmbeddedReply, expected: str, what: str = "") -> None:
     if not reply.refused:
         result.failures.append(f"accepted; a refusal {what or 'was expected'} with: {expected}")
-    elif not told_alike(expected, _message(reply)):
+    elif not same_message(expected, _message(reply)):
         result.failures.append(f"refused in other words: {_message(reply)}")
         result.failures.append(f"expected were: {expected}")
 
 
-def told_alike(expected: str, message: str) -> bool:
+def same_message(expected: str, message: str) -> bool:
     """Return whether an error is the expected one. Servers before 1.35 showed a value's type where
     newer ones show the value, so values are ignored."""
     return expected in message or _without_values(expected) in _without_values(message)

@@ -11,7 +11,7 @@ from instar.tools.migrator.live_crd import read_live_crd
 from instar.tools.reviewer.config import Config
 from instar.tools.reviewer.engine import ReviewOptions
 from instar.tools.reviewer.report import CrdReview, Finding, Problem, Report, Severity, in_order
-from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.reviewing import review_crd
 from instar.tools.upgrader.transition_crds import bridge
 from instar.wire.client.client import Client
@@ -39,8 +39,8 @@ def judged(old: Object | None, new: Object, objects: list[Object], config: Confi
     # The server is asked itself, with a dry run.
     options = ReviewOptions(severities={**HANDLED, **config.severities}, ask_server=False)
     try:
-        past = None if old is None else read_side(old)
-        found = review_crd(past, read_side(new), options)
+        past = None if old is None else read_reviewed_crd(old)
+        found = review_crd(past, read_reviewed_crd(new), options)
         if old is not None and objects:
             found = replace(found, findings=_with_objects(found, old, new, objects, options))
     except CrdDecodeError as error:
@@ -53,7 +53,11 @@ def _with_objects(
 ) -> tuple[Finding, ...]:
     """Objects meet the bridge first: they are rewritten under it."""
     tried = review_crd(
-        read_side(old), read_side(bridge(new, old)), options, witnesses=False, objects=objects
+        read_reviewed_crd(old),
+        read_reviewed_crd(bridge(new, old)),
+        options,
+        witnesses=False,
+        objects=objects,
     )
     broken = [item for item in tried.findings if item.rule == _STORED]
     return in_order([*found.findings, *broken])

@@ -40,7 +40,7 @@ class Values(Protocol):
         ...
 
 
-class NoShelf(StoreError):
+class ValuesNotReadable(StoreError):
     """The store cannot read values by location."""
 
     def __init__(self) -> None:

@@ -1,7 +1,8 @@
-"""Job process: ``python -m instar.tools.console.jobs.worker SECONDS``.
+"""Child process of the web console that runs one long task: a review, or a check of a
+converter.
 
-Started by ``supervisor.py``. It has no credentials and opens no connection: it requests cluster
-data from the server over its pipe.
+``supervisor.py`` starts it as ``python -m instar.tools.console.jobs.worker SECONDS``. It has no
+credentials and opens no connection: it asks the server for cluster data over its pipe.
 """
 
 from __future__ import annotations

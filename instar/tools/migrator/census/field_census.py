@@ -1,4 +1,7 @@
-"""Fields counted over the objects of a cluster, a page at a time."""
+"""Counts which fields the objects of a cluster set, page by page.
+
+``instar census --fields``, ``instar fields`` and the console's fields view call it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Reads webhook configurations, policies and bindings from documents, for the reviewer."""
+"""Reads webhook configurations, policies and bindings from documents, for
+``admission/findings.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from instar.kube.admission.match_rules import RequestEndpoint
 from instar.kube.admission.matching import Criteria, read_criteria, read_match_resources
 from instar.kube.api.encoding.manifests import Document
 from instar.kube.api.names import GroupVersionKind
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 
 GROUP = "admissionregistration.k8s.io"
 _WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -112,13 +114,13 @@ def _name(obj: Object) -> str:
     return str((obj.get("metadata") or {}).get("name") or "")
 
 
-def endpoint(side: Side, version: str) -> RequestEndpoint:
+def endpoint(side: ReviewedCrd, version: str) -> RequestEndpoint:
     crd = side.crd
     kind = GroupVersionKind(crd.group, version, crd.names.kind)
     return RequestEndpoint(crd.group, version, crd.names.plural, kind)
 
 
-def named_versions(criteria: Criteria, side: Side) -> list[str]:
+def named_versions(criteria: Criteria, side: ReviewedCrd) -> list[str]:
     """Return the versions of a CRD that match rules name, in the CRD's order."""
     group, plural = side.crd.group, side.crd.names.plural
     rules = [

@@ -19,7 +19,7 @@ from instar.tools.reviewer.admission.reading import judged
 from instar.tools.reviewer.admission.refusing import refusals
 from instar.tools.reviewer.engine import ReviewOptions
 from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity, in_order
-from instar.tools.reviewer.reviewed_crd import Side, read_side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd, read_reviewed_crd
 from instar.tools.reviewer.rules import BY_ID
 
 MISSES, READS, REFUSES = (
@@ -44,8 +44,8 @@ def with_admission(
     for name, document in new.items():
         before = (old or {}).get(name)
         try:
-            past = None if before is None else read_side(before.value)
-            present = read_side(document.value)
+            past = None if before is None else read_reviewed_crd(before.value)
+            present = read_reviewed_crd(document.value)
         except CrdDecodeError:
             continue  # reported already
         found = [
@@ -60,7 +60,9 @@ def with_admission(
     return replace(report, crds=tuple(reviews[name] for name in sorted(reviews)))
 
 
-def _findings(old: Side | None, new: Side, known: Configurations) -> Iterator[Finding]:
+def _findings(
+    old: ReviewedCrd | None, new: ReviewedCrd, known: Configurations
+) -> Iterator[Finding]:
     for configured in known.all():
         yield from _missed(old, new, configured)
         if old is not None:
@@ -71,7 +73,7 @@ def _findings(old: Side | None, new: Side, known: Configurations) -> Iterator[Fi
             yield _finding(REFUSES, new, policy, text, key=f"{policy.shown} {message}")
 
 
-def _missed(old: Side | None, new: Side, configured: Configured) -> Iterator[Finding]:
+def _missed(old: ReviewedCrd | None, new: ReviewedCrd, configured: Configured) -> Iterator[Finding]:
     named = named_versions(configured.criteria, new)
     before = [] if old is None else named_versions(configured.criteria, old)
     if not named and before:
@@ -90,7 +92,7 @@ def _missed(old: Side | None, new: Side, configured: Configured) -> Iterator[Fin
             yield _finding(MISSES, new, configured, text, version=version.name)
 
 
-def _unreadable(old: Side, new: Side, configured: Configured) -> Iterator[Finding]:
+def _unreadable(old: ReviewedCrd, new: ReviewedCrd, configured: Configured) -> Iterator[Finding]:
     """Return expressions that compile under the old schema and not under the new one."""
     for version in named_versions(configured.criteria, new):
         if old.crd.version(version) is None:
@@ -109,7 +111,7 @@ def _unreadable(old: Side, new: Side, configured: Configured) -> Iterator[Findin
 
 def _finding(
     rule: str,
-    new: Side,
+    new: ReviewedCrd,
     configured: Configured,
     message: str,
     *,

@@ -19,7 +19,7 @@ from instar.kube.cel.library import KUBERNETES, MUTATION
 from instar.kube.cel.library.patches import OBJECT, type_named
 from instar.kube.cel.types import DYN, CelKind, Type
 from instar.kube.schema.structure.parse import structural
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 
 
 class ExpressionReading(NamedTuple):
@@ -29,7 +29,7 @@ class ExpressionReading(NamedTuple):
     problem: BadExpression | None
 
 
-def judged(spec: Object, side: Side, version: str) -> list[ExpressionReading]:
+def judged(spec: Object, side: ReviewedCrd, version: str) -> list[ExpressionReading]:
     """Return every expression of a policy under the schema of one version of a CRD."""
     found = side.crd.version(version)
     schema = None if found is None or found.schema is None else structural(found.schema)

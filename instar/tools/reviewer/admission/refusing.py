@@ -19,7 +19,7 @@ from instar.kube.admission.policies.validating import ValidatingProgram
 from instar.kube.api.crd import GROUP, PLURAL
 from instar.kube.api.names import GroupVersionKind
 from instar.tools.reviewer.admission.configurations import AdmissionPolicy, Configurations
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 
 _CRDS = RequestEndpoint(
     GROUP, "v1", PLURAL, GroupVersionKind(GROUP, "v1", "CustomResourceDefinition")
@@ -27,7 +27,7 @@ _CRDS = RequestEndpoint(
 
 
 def refusals(
-    policy: AdmissionPolicy, old: Side | None, new: Side, beside: Configurations
+    policy: AdmissionPolicy, old: ReviewedCrd | None, new: ReviewedCrd, beside: Configurations
 ) -> list[str]:
     """Return the messages with which a policy would deny it, each once."""
     asked = MatchedRequest(
@@ -53,11 +53,11 @@ def refusals(
     return list(found)
 
 
-def _labelled(criteria: Criteria, old: Side | None, new: Side) -> bool:
+def _labelled(criteria: Criteria, old: ReviewedCrd | None, new: ReviewedCrd) -> bool:
     return criteria.takes_object(*(_labels(side) for side in (new, old) if side is not None))
 
 
-def _labels(side: Side) -> dict[str, str]:
+def _labels(side: ReviewedCrd) -> dict[str, str]:
     found = (side.raw.get("metadata") or {}).get("labels")
     return found if isinstance(found, dict) else {}
 
@@ -65,8 +65,8 @@ def _labels(side: Side) -> dict[str, str]:
 def _params(
     policy: AdmissionPolicy,
     asked: MatchedRequest,
-    old: Side | None,
-    new: Side,
+    old: ReviewedCrd | None,
+    new: ReviewedCrd,
     beside: Configurations,
 ) -> Iterator[Object | None]:
     """Return the parameters of each denying binding; a parameter that was not given cannot be

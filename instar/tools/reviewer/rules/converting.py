@@ -12,7 +12,7 @@ from typing import Any
 from instar.kube.api.crd import WebhookClient
 from instar.tools.reviewer.changes import NodeChange, changes
 from instar.tools.reviewer.report import Effect
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import (
     CLIENTS,
     ERROR,
@@ -88,7 +88,7 @@ RULES = (
 )
 
 
-def strategy(old: Side, new: Side) -> Iterator[FindingDraft]:
+def strategy(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     before, after = old.crd.conversion, new.crd.conversion
     at = ("spec", "conversion")
     why = "it depends on what the converters do; give --converter to have them run"
@@ -135,7 +135,7 @@ def _place(client: WebhookClient | None) -> str:
     return f"{service.namespace}/{service.name}:{service.port}{service.path}{bundle}"
 
 
-def unneeded(side: Side) -> Iterator[FindingDraft]:
+def unneeded(side: ReviewedCrd) -> Iterator[FindingDraft]:
     if side.crd.conversion.strategy != "Webhook" or len(_schemas(side)) > 1:
         return
     one = len(side.crd.versions) == 1
@@ -148,7 +148,7 @@ def unneeded(side: Side) -> Iterator[FindingDraft]:
     )
 
 
-def _schemas(side: Side) -> set[str]:
+def _schemas(side: ReviewedCrd) -> set[str]:
     return {
         json.dumps(_plain(schema), sort_keys=True, default=str) for schema in side.schemas.values()
     }
@@ -165,7 +165,7 @@ def _plain(node: Any) -> Any:
     return [_plain(item) for item in node] if isinstance(node, list) else node
 
 
-def across(side: Side) -> Iterator[FindingDraft]:
+def across(side: ReviewedCrd) -> Iterator[FindingDraft]:
     """Yield every ordered pair of versions that requests or storage can bring together."""
     if side.crd.conversion.strategy == "Webhook" or len(_schemas(side)) < 2:
         return
@@ -178,7 +178,7 @@ def across(side: Side) -> Iterator[FindingDraft]:
                 yield from _pair(side, source, target)
 
 
-def flipped(old: Side, new: Side) -> Iterator[FindingDraft]:
+def flipped(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     """What stored objects lose when they are rewritten at another storage version.
 
     ``across`` says the same of two versions that were there before, so a review leaves it out as
@@ -202,7 +202,7 @@ def flipped(old: Side, new: Side) -> Iterator[FindingDraft]:
                 )
 
 
-def _pair(side: Side, source: str, target: str) -> Iterator[FindingDraft]:
+def _pair(side: ReviewedCrd, source: str, target: str) -> Iterator[FindingDraft]:
     for change in changes(side.schemas[source], side.schemas[target]):
         if change.new is None:
             kept = change.new_parent.get("x-kubernetes-preserve-unknown-fields")
@@ -212,7 +212,7 @@ def _pair(side: Side, source: str, target: str) -> Iterator[FindingDraft]:
             yield from _judged(side, change, source, target)
 
 
-def _lost(side: Side, change: NodeChange, source: str, target: str) -> FindingDraft:
+def _lost(side: ReviewedCrd, change: NodeChange, source: str, target: str) -> FindingDraft:
     storage = side.crd.storage_version()
     when = " when it is stored" if target == storage else f" when read at {target}"
     return FindingDraft(
@@ -238,7 +238,9 @@ _CHECKS = (
 )
 
 
-def _judged(side: Side, change: NodeChange, source: str, target: str) -> Iterator[FindingDraft]:
+def _judged(
+    side: ReviewedCrd, change: NodeChange, source: str, target: str
+) -> Iterator[FindingDraft]:
     for check in _CHECKS:
         if not check.keywords & change.keywords:
             continue

@@ -12,7 +12,7 @@ from instar.kube.crds.validation.update import validate_update
 from instar.kube.schema.cel_rules.check import check_rules
 from instar.tools.reviewer.changes import Steps, children, value_path
 from instar.tools.reviewer.report import Hit, pointer_of
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import (
     ERROR,
     INFO,
@@ -75,7 +75,7 @@ _PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-emb
 _CLAIMED_ELSEWHERE = ("spec.scope", "spec.names.kind", "status.storedVersions")
 
 
-def refused(old: Side | None, new: Side) -> Iterator[FindingDraft]:
+def refused(old: ReviewedCrd | None, new: ReviewedCrd) -> Iterator[FindingDraft]:
     """Return what the server's own validation refuses, with the ratcheting it grants to an
     update.
     """
@@ -101,7 +101,7 @@ def refused(old: Side | None, new: Side) -> Iterator[FindingDraft]:
         )
 
 
-def unknown(side: Side) -> Iterator[FindingDraft]:
+def unknown(side: ReviewedCrd) -> Iterator[FindingDraft]:
     for path in side.unknown:
         yield FindingDraft(
             rule="unknown-crd-field",
@@ -111,7 +111,7 @@ def unknown(side: Side) -> Iterator[FindingDraft]:
         )
 
 
-def unpruned(side: Side) -> Iterator[FindingDraft]:
+def unpruned(side: ReviewedCrd) -> Iterator[FindingDraft]:
     if side.crd.preserve_unknown:
         yield FindingDraft(
             rule="unpruned-crd",
@@ -122,7 +122,7 @@ def unpruned(side: Side) -> Iterator[FindingDraft]:
         )
 
 
-def nodes(side: Side) -> Iterator[FindingDraft]:
+def nodes(side: ReviewedCrd) -> Iterator[FindingDraft]:
     for version in side.crd.versions:
         schema = side.schemas[version.name]
         if "status" in (schema.get("properties") or {}) and not version.has_status:

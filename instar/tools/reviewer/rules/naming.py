@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import (
     CLIENTS,
     ERROR,
@@ -42,7 +42,7 @@ RULES = (
 )
 
 
-def scope(old: Side, new: Side) -> Iterator[FindingDraft]:
+def scope(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     before, after = (_scope(side) for side in (old, new))
     if before != after:
         yield FindingDraft(
@@ -54,11 +54,11 @@ def scope(old: Side, new: Side) -> Iterator[FindingDraft]:
         )
 
 
-def _scope(side: Side) -> str:
+def _scope(side: ReviewedCrd) -> str:
     return "Namespaced" if side.crd.namespaced else "Cluster"
 
 
-def single_names(old: Side, new: Side) -> Iterator[FindingDraft]:
+def single_names(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     before, after = old.crd.names, new.crd.names
     for rule, keyword, was, now in (
         ("kind-changed", "kind", before.kind, after.kind),
@@ -75,7 +75,7 @@ def single_names(old: Side, new: Side) -> Iterator[FindingDraft]:
             )
 
 
-def many_names(old: Side, new: Side) -> Iterator[FindingDraft]:
+def many_names(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     before, after = old.crd.names, new.crd.names
     for word, keyword, was, now in (
         ("short-name", "shortNames", before.short_names, after.short_names),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from instar.kube.api.crd import CrdVersion, PrinterColumn
 from instar.tools.reviewer.report import Effect
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import (
     CLIENTS,
     ERROR,
@@ -24,7 +24,7 @@ from instar.tools.reviewer.rule_kit import (
     ReviewRule,
 )
 
-Comparison = Callable[[Side, Side], Iterator[FindingDraft]]
+Comparison = Callable[[ReviewedCrd, ReviewedCrd], Iterator[FindingDraft]]
 
 RULES = (
     ReviewRule(
@@ -79,14 +79,14 @@ RULES = (
 )
 
 
-def _shared(old: Side, new: Side) -> Iterator[tuple[CrdVersion, CrdVersion]]:
+def _shared(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[tuple[CrdVersion, CrdVersion]]:
     for after in new.crd.versions:
         before = old.crd.version(after.name)
         if before is not None:
             yield before, after
 
 
-def subresources(old: Side, new: Side) -> Iterator[FindingDraft]:
+def subresources(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     for before, after in _shared(old, new):
         at = new.version_pointer(after.name, "subresources")
         if before.has_status != after.has_status:
@@ -115,7 +115,7 @@ def subresources(old: Side, new: Side) -> Iterator[FindingDraft]:
         )
 
 
-def columns(old: Side, new: Side) -> Iterator[FindingDraft]:
+def columns(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     for before, after in _shared(old, new):
         was, now = _by_name(before.columns), _by_name(after.columns)
         at = new.version_pointer(after.name, "additionalPrinterColumns")
@@ -136,7 +136,7 @@ def _by_name(columns: tuple[PrinterColumn, ...]) -> dict[str, PrinterColumn]:
     return {column.name: column for column in columns}
 
 
-def selectable(old: Side, new: Side) -> Iterator[FindingDraft]:
+def selectable(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     for before, after in _shared(old, new):
         was, now = set(before.selectable_fields), set(after.selectable_fields)
         at = new.version_pointer(after.name, "selectableFields")
@@ -152,7 +152,7 @@ def selectable(old: Side, new: Side) -> Iterator[FindingDraft]:
             )
 
 
-def pruning(old: Side, new: Side) -> Iterator[FindingDraft]:
+def pruning(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     was, now = old.crd.preserve_unknown, new.crd.preserve_unknown
     if was == now:
         return
@@ -175,7 +175,7 @@ def pruning(old: Side, new: Side) -> Iterator[FindingDraft]:
 def _quiet_where_unserved(run: Comparison) -> Comparison:
     """Wrap a check so that it skips versions that are not served."""
 
-    def compare(old: Side, new: Side) -> Iterator[FindingDraft]:
+    def compare(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
         served = new.crd.served()
         for draft in run(old, new):
             if draft.version in served:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from instar.tools.reviewer.report import Effect
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import (
     CLIENTS,
     ERROR,
@@ -56,7 +56,7 @@ RULES = (
 )
 
 
-def versions(old: Side, new: Side) -> Iterator[FindingDraft]:
+def versions(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     for before in old.crd.versions:
         if new.crd.version(before.name) is None:
             yield from _removed(old, new, before.name)
@@ -73,7 +73,7 @@ def versions(old: Side, new: Side) -> Iterator[FindingDraft]:
             yield from _flags(old, new, after.name)
 
 
-def _removed(old: Side, new: Side, name: str) -> Iterator[FindingDraft]:
+def _removed(old: ReviewedCrd, new: ReviewedCrd, name: str) -> Iterator[FindingDraft]:
     version = old.crd.version(name)
     assert version is not None
     pointer = old.version_pointer(name)
@@ -112,7 +112,7 @@ def _removed(old: Side, new: Side, name: str) -> Iterator[FindingDraft]:
         )
 
 
-def _flags(old: Side, new: Side, name: str) -> Iterator[FindingDraft]:
+def _flags(old: ReviewedCrd, new: ReviewedCrd, name: str) -> Iterator[FindingDraft]:
     before, after = old.crd.version(name), new.crd.version(name)
     assert before is not None
     assert after is not None
@@ -155,7 +155,7 @@ def _flags(old: Side, new: Side, name: str) -> Iterator[FindingDraft]:
         )
 
 
-def storage(old: Side, new: Side) -> Iterator[FindingDraft]:
+def storage(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     before, after = old.crd.storage_version(), new.crd.storage_version()
     if before == after or not before or not after:
         return

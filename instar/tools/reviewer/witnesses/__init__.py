@@ -1,1 +1,4 @@
-"""The search for witnesses: objects made from schemas that prove a finding, checked by running."""
+"""Search for witnesses: example objects, made from schemas, that prove a finding of a review.
+
+Each witness is confirmed by simulating a server with the old and with the new CRD.
+"""

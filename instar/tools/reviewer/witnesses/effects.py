@@ -1,6 +1,7 @@
-"""What a second side does to an object that the first one took, and whether that shows a finding.
+"""Compares what the old and the new CRD do to an object, and tells whether that proves a
+finding. Pure.
 
-Pure: two verdicts and a place in, an effect out.
+``search.py`` calls it with the two verdicts.
 """
 
 from __future__ import annotations

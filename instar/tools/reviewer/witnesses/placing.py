@@ -1,7 +1,7 @@
-"""Builds whole objects around one value, with everything else as small as the schema allows.
+"""Builds example objects around one value, with everything else as small as the schema allows.
 
-`search.py` places candidate values with it. It also finds the part of an object and of a schema
-that the field of an error names.
+``search.py`` puts candidate values into objects with it. It also finds the part of an object and
+of a schema that the field of a validation error names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from instar.base.json_values import copy_json
 from instar.kube.schema.json_types import ABSENT
 from instar.tools.reviewer.changes import Steps
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.witnesses.samples import Samples
 
 Node = Mapping[str, Any]
@@ -48,7 +48,7 @@ def concrete_path(steps: Steps) -> str:
 
 
 def whole_object(
-    samples: Samples, side: Side, version: str, schema: Node, steps: Steps, value: Any
+    samples: Samples, side: ReviewedCrd, version: str, schema: Node, steps: Steps, value: Any
 ) -> Any:
     """An object of this version with ``value`` at ``steps``; ABSENT leaves the member out."""
     body = _place(samples, schema, steps, value)

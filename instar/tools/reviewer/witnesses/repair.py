@@ -1,8 +1,8 @@
-"""Make an almost valid object valid by small changes elsewhere than at its point.
+"""Repairs an example object that is almost valid, by small changes away from the tested value.
 
-A witness has to be accepted by one side. What a rule demands of its surroundings (give one of
-two fields, another value of an enum) is found by trying: each error names a place, each place
-offers a few changes, and a change stays if fewer errors are left.
+``search.py`` calls it, because a witness must be accepted by one of the two CRDs. What a rule
+demands elsewhere is found by trying: each validation error names a place, each place offers a few
+changes, and a change stays if fewer errors are left.
 """
 
 from __future__ import annotations

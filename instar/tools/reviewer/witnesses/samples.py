@@ -1,7 +1,7 @@
-"""Values made from a schema: the smallest one that fits, and its neighbours.
+"""Makes values from a schema: the smallest valid one and its neighbours. Deterministic.
 
-Deterministic, no random search: a reviewer reads these. What comes out is meant to fit, and the
-caller checks it with the real validator before it says so.
+``placing.py``, ``candidates.py`` and ``instar test --write`` call it. Callers confirm the values
+with the real validator.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Find an object that shows a finding to be true, and check it by running both sides.
+"""Searches an object that proves a finding and confirms it with both CRDs.
 
-The value at the changed place comes from ``candidates.py``; a node made of one side with only the
-changed keywords of the other decides whether it is about *this* finding; the whole object is
-then judged by both CRDs. No witness leaves here that the two judges did not confirm.
+``reviewing.py`` passes it to the engine, which calls it for each finding. The value at the changed
+place comes from ``candidates.py``; a schema of one CRD with only the changed keywords of the other
+decides whether it is about this finding; both simulated servers then judge the whole object.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from instar.kube.schema.pipeline import take_in, value_errors
 from instar.kube.schema.rule_engine import Program, RuleCompiler
 from instar.kube.schema.structure.parse import structural
 from instar.tools.reviewer.report import Effect, NoWitness, Witness
-from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import Probe
 from instar.tools.reviewer.rules.validations import uses_old
 from instar.tools.reviewer.server_model import CrdSimulator
@@ -57,8 +57,8 @@ class Search:
 
     def __init__(
         self,
-        old: Side | None,
-        new: Side,
+        old: ReviewedCrd | None,
+        new: ReviewedCrd,
         compile_rules: RuleCompiler | None = None,
         *,
         seconds: float = 1.2,
@@ -86,7 +86,7 @@ class Search:
             return NoWitness.NOT_WRITABLE
         return self._search(probe, judges)
 
-    def judge(self, side: Side, version: str) -> CrdSimulator:
+    def judge(self, side: ReviewedCrd, version: str) -> CrdSimulator:
         key = (id(side), version)
         if key not in self._judges:
             self._judges[key] = CrdSimulator(side, version, self._compile_rules)

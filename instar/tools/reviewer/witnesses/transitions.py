@@ -1,6 +1,6 @@
-"""Witnesses of transition rules: two states of one object, of which the second is refused now.
+"""Makes witnesses of transition rules: an update of one object that the new CRD refuses.
 
-A rule that names ``oldSelf`` says nothing about an object alone, so the evidence is an update.
+``search.py`` calls it. A rule that names ``oldSelf`` says nothing about an object alone.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""The hunt for data loss: laws every conversion should keep, and objects that break them."""
+"""``instar check``: laws that every conversion must keep, and the search for objects that break
+them.
+"""

@@ -1,4 +1,7 @@
-"""Where two JSON values differ, and whether one is a part of the other."""
+"""Compares two JSON values: where they differ, and whether one is part of the other.
+
+``laws.py`` and ``minimise.py`` call it.
+"""
 
 from __future__ import annotations
 

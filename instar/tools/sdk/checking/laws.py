@@ -1,7 +1,7 @@
-"""The laws. Each is a plain function: objects in, silence or ``LawBroken`` out.
+"""The laws of conversion, each a function that takes objects and raises ``LawBroken``.
 
-They see an object as an API server would have it, through ``CheckCase``; where the objects come
-from (generated, live, a saved counterexample) they do not know.
+``search.py`` and ``live.py`` run them. They see objects as an API server has them, through
+``CheckCase``, whether generated, live or from a saved counterexample.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The same laws on the objects of a cluster instead of generated ones. Reads only."""
+"""Runs the laws of conversion on the objects of a cluster instead of generated ones. Read-only.
+
+``instar check --live`` calls it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Parts of objects, as server-side apply sends them: some fields left out, the rest untouched."""
+"""Makes partial objects, as server-side apply sends them: some fields left out, the rest
+unchanged.
+
+``search.py`` and ``live.py`` use them to check that a part converts to a part.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A report as text, JSON or JUnit, and a counterexample as a pytest case."""
+"""Renders the report of a check as text, JSON or JUnit, and a counterexample as a pytest case.
+
+``instar check``, ``instar.testing`` and the console call it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outcome of a check as values; how it looks is decided in ``render.py``."""
+"""Result of a check as plain values; ``search.py`` makes it, ``render.py`` prints it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What can be asked to convert: a converter in this process, or any webhook behind a URL."""
+"""Adapters that convert objects for a check: a converter in this process, or a webhook behind a
+URL.
+
+``CheckCase`` calls them; ``instar check`` and ``instar review`` choose one by their flags.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Can a controller start whose own process serves the conversion webhook? Pure.
+"""Tells whether a controller can start whose own process serves the conversion webhook. Pure.
 
-Its caches list objects before its webhook listens. If one of them must be converted for that,
-controller and API server wait for each other for ever (controller-runtime issue 1685).
+``instar check`` warns with it. The controller's caches list objects before its webhook listens. If
+one of them must be converted for that, controller and API server wait for each other
+(controller-runtime issue 1685).
 """
 
 from __future__ import annotations

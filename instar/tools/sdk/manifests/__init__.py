@@ -1,1 +1,1 @@
-"""Manifests in files: converted to another version, with everything else left as it was."""
+"""``instar convert``: converts manifests in files to another version and keeps everything else."""

@@ -1,4 +1,7 @@
-"""One file's text, document by document; only documents that change are written anew."""
+"""Converts the text of one file, document by document; unchanged documents keep their text.
+
+``files.py`` calls it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which objects of manifests change, and writing their files back safely."""
+"""Converts manifests of many files and writes the changed files back atomically.
+
+``instar convert`` calls it.
+"""
 
 from __future__ import annotations
 

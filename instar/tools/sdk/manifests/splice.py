@@ -1,7 +1,7 @@
-"""Carries a change of plain data over into a YAML tree that still has its comments.
+"""Merges changed data into a YAML tree (ruamel) and keeps its comments and style.
 
-Works on three values: the tree (ruamel's, with comments), the data it was read as, and the data
-it should become. Whatever is equal in the last two is not touched.
+``documents.py`` calls it with the tree, the data it was read as, and the data it should become.
+What is equal in the last two is not touched.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ def unshared(tree: Any) -> Any:
         fields = CommentedMap()
         for name in tree:
             fields[name] = unshared(tree[name])
-        return _with_manner(fields, tree)
+        return _with_style(fields, tree)
     if isinstance(tree, CommentedSeq):
         items = CommentedSeq(unshared(item) for item in tree)
-        return _with_manner(items, tree)
+        return _with_style(items, tree)
     return tree
 
 
-def _with_manner(copy: Any, original: Any) -> Any:
+def _with_style(copy: Any, original: Any) -> Any:
     if original.fa.flow_style():
         copy.fa.set_flow_style()
     if hasattr(original, Comment.attrib):

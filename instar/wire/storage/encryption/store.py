@@ -37,7 +37,7 @@ from instar.wire.storage.store import (
     Unavailable,
     Write,
 )
-from instar.wire.storage.value_reader import NoShelf, ValueReader, Values
+from instar.wire.storage.value_reader import ValueReader, Values, ValuesNotReadable
 
 log = logging.getLogger(__name__)
 _CHUNK = 500
@@ -224,7 +224,7 @@ class SealedLocal(SealedStore):
         """Return a decrypting reader. Raises ``StoreError`` if the inner store has none."""
         inner = self.inner.values() if isinstance(self.inner, ValueReader) else None
         if not isinstance(inner, Rows):
-            raise NoShelf
+            raise ValuesNotReadable
         return SealedValues(inner, self)
 
     def _opened_past(self, event: Event) -> Event:
