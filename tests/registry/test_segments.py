@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -89,14 +90,17 @@ def test_no_segment_of_a_small_write_runs_in_a_thread(in_threads: set[str]) -> N
 
     asyncio.run(_requests("x", seen, in_threads))
 
-    assert seen == {name: set() for name in SEGMENTS}
+    # The first object of a version is decoded and judged in a thread, because compiling its schema
+    # may take long; every later one stays in the loop.
+    assert seen.pop("create") <= {"<lambda>", "_check_new", "_decoded"}
+    assert seen == {name: set() for name in SEGMENTS if name != "create"}
 
 
 def test_only_offload_compares_a_cost_with_the_limit() -> None:
     users = {
         str(file.relative_to(ROOT))
         for file in (ROOT / "instar").rglob("*.py")
-        if "LOOP_BYTES" in file.read_text()
+        if re.search(r"[<>]=? limits\.LOOP_BYTES|LOOP_BYTES [<>]", file.read_text())
     }
 
-    assert users == {"instar/base/limits.py", "instar/base/offload.py"}
+    assert users == {"instar/base/offload.py"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import aiohttp
@@ -11,9 +12,17 @@ import pytest
 
 from tests.rest.support import Collection, foo_crd
 from tests.support.server import LiveServer, live_server
+from tests.support.storages import Storages, chosen_engine
 from tests.support.waiting import eventually
 
 MAPS = {"group": "", "plural": "configmaps", "kind": "ConfigMap"}
+
+
+@pytest.fixture(scope="module")
+def server(storages: Storages) -> Iterator[LiveServer]:
+    """A server of these tests' own: what other tests leave to be collected must not delay them."""
+    with live_server(storage=storages.empty(chosen_engine())) as running:
+        yield running
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,12 @@ def _authentication(folder: Path) -> Path:
     return _write(folder / "authentication.json", document)
 
 
+def _wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 5
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.05)
+
+
 @pytest.fixture(autouse=True)
 def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Compares what the process holds before and after a test."""
@@ -157,6 +164,7 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     yield
     gc.collect()
     assert _threads() <= threads
+    _wait_until(lambda: _open_files() == files)  # other servers of this process open files, too
     assert _open_files() == files
     assert list(folder.iterdir()) == []
 
