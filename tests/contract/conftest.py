@@ -9,19 +9,22 @@ from pathlib import Path
 import pytest
 
 from instar.wire.storage.encryption.config import EncryptionRule, GroupPlural, Key, Keyed
-from instar.wire.storage.encryption.providers import Vault
+from instar.wire.storage.encryption.providers import EncryptionProviders
 from instar.wire.storage.encryption.store import sealed
 from instar.wire.storage.etcd.client import EtcdOptions
 from instar.wire.storage.etcd.store import EtcdStore
 from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.postgres.store import PostgresStore
+from instar.wire.storage.postgres.url import parse_url
 from instar.wire.storage.sqlite.store import SqliteStore
 from instar.wire.storage.store import Store
 from instar.wire.storage.workers.store_server import StoreServer
 from instar.wire.storage.workers.worker_store import PeerStore
 from tests.storage.etcd_server import EtcdCluster
+from tests.storage.postgres_server import PostgresNode
 
 EVERYTHING = EncryptionRule((GroupPlural("*", "*"),), (Keyed("aesgcm", (Key("k", bytes(32)),)),))
-BACKENDS = ["memory", "sqlite", "etcd", "peer", "sealed"]
+BACKENDS = ["memory", "sqlite", "etcd", "postgres", "peer", "sealed", "sealed-postgres"]
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,10 @@ async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
 def etcd_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
     with EtcdCluster(tmp_path_factory.mktemp("etcd"), members=1) as cluster:
         yield cluster
+
+
+def _on_postgres(node: PostgresNode) -> PostgresStore:
+    return PostgresStore(parse_url(node.url(f"s{uuid.uuid4().hex}"), timeout=10))
 
 
 @asynccontextmanager
@@ -63,7 +70,12 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     if request.param == "memory":
         opened = MemoryStore()
     elif request.param == "sealed":
-        opened = sealed(SqliteStore(str(tmp_path / "s.db")), Vault([EVERYTHING]))
+        opened = sealed(SqliteStore(str(tmp_path / "s.db")), EncryptionProviders([EVERYTHING]))
+    elif request.param == "postgres":
+        opened = _on_postgres(request.getfixturevalue("postgres"))
+    elif request.param == "sealed-postgres":
+        on_database = _on_postgres(request.getfixturevalue("postgres"))
+        opened = sealed(on_database, EncryptionProviders([EVERYTHING]))
     elif request.param == "sqlite":
         opened = SqliteStore(str(tmp_path / "s.db"))
     else:

@@ -76,7 +76,7 @@ async def test_a_closed_subscription_is_silent(store: Store) -> None:
     assert recorder.failure is None
 
 
-async def test_a_failing_subscriber_is_ended_and_harms_nobody(store: Store) -> None:
+async def test_a_failing_subscriber_is_ended_and_others_continue(store: Store) -> None:
     ended: asyncio.Future[StoreError] = asyncio.get_running_loop().create_future()
 
     def fail(events: object, revision: int) -> None:

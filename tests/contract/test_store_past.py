@@ -51,7 +51,7 @@ async def test_a_key_that_is_gone_still_tells_and_one_that_never_was_tells_nothi
     assert await _past(store, "b") == Past([], more=False)
 
 
-async def test_the_newest_come_first_to_whoever_wants_few(store: Store) -> None:
+async def test_a_limited_history_has_the_newest_events(store: Store) -> None:
     revisions = [await put(store, "a", b"0")]
     for number in range(1, 5):
         revisions.append(await put(store, "a", b"%d" % number, revisions[-1]))

@@ -33,7 +33,11 @@ class Proxy:
         target.write(data)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there_reader, there_writer = await asyncio.open_connection(self._host, self._port)
+        try:
+            there_reader, there_writer = await asyncio.open_connection(self._host, self._port)
+        except OSError:  # the target is gone
+            writer.close()
+            return
         for work in (self._up(reader, there_writer), self._down(there_reader, writer)):
             task = asyncio.ensure_future(work)
             self._tasks.add(task)

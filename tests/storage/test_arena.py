@@ -13,11 +13,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from instar.wire.storage.value_reader import Gone
+from instar.wire.storage.value_reader import ValueGone
 from instar.wire.storage.workers import arena as module
 from instar.wire.storage.workers import arena_reclaim
 from instar.wire.storage.workers.arena import Arena, ArenaView, make_file
-from instar.wire.storage.workers.arena_reclaim import Loans, Move
+from instar.wire.storage.workers.arena_reclaim import Move, Reclaimer
 
 SMALL = 4096
 KEYS = [f"k{number}" for number in range(12)]
@@ -60,7 +60,7 @@ class Sharing(RuleBasedStateMachine):
         self.patch.setattr(module, "LARGEST", SMALL // 2)
         self.patch.setattr(arena_reclaim, "MOVED_AT_ONCE", 3)
         self.file = make_file()
-        self.loans = Loans(Arena(self.file))
+        self.loans = Reclaimer(Arena(self.file))
         self.revision = 0
         self.current: dict[str, tuple[int, int]] = {}
         self.written: dict[int, bytes] = {}
@@ -220,8 +220,8 @@ def test_a_value_too_large_finds_no_room(arena: Arena) -> None:
     assert arena.put(b"k", bytes(module.LARGEST)) is not None
 
 
-def test_who_was_not_waited_for_reads_nothing_rather_than_anothers_bytes(arena: Arena) -> None:
-    view, loans = ArenaView(arena.file), Loans(arena)
+def test_an_unconfirmed_worker_reads_an_error_instead_of_foreign_bytes(arena: Arena) -> None:
+    view, loans = ArenaView(arena.file), Reclaimer(arena)
     place = loans.put("k", b"mine")
     assert place is not None
     assert view.read(place, view.fence) == b"mine"
@@ -234,14 +234,14 @@ def test_who_was_not_waited_for_reads_nothing_rather_than_anothers_bytes(arena: 
     loans.settle([])
     loans.put("k", b"else")
 
-    with pytest.raises(Gone):
+    with pytest.raises(ValueGone):
         view.read(place, view.fence)
-    with pytest.raises(Gone):
+    with pytest.raises(ValueGone):
         view.read_many([place], view.fence)
 
 
 def test_memory_of_values_that_are_gone_goes_back_to_the_system(arena: Arena) -> None:
-    loans = Loans(arena)
+    loans = Reclaimer(arena)
     places = {f"k{at}": loans.put(f"k{at}", bytes([at % 251]) * 100_000) for at in range(1000)}
     full = os.fstat(arena.file).st_blocks * 512
 

@@ -15,11 +15,11 @@ from instar.server.registry.stored.entry import InMemoryEntry
 from instar.server.registry.stored.shared_entry import BorrowedEntry
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Event, StoreLost, Unavailable, Write
-from instar.wire.storage.workers import worker_etcd as module
+from instar.wire.storage.workers import worker_remote as module
 from instar.wire.storage.workers.arena import Arena, make_file
-from instar.wire.storage.workers.arena_reclaim import Loans
-from instar.wire.storage.workers.store_server import LentStore, StoreServer
-from instar.wire.storage.workers.worker_etcd import WorkerEtcdStore
+from instar.wire.storage.workers.arena_reclaim import Reclaimer
+from instar.wire.storage.workers.store_server import SharedMemoryStore, StoreServer
+from instar.wire.storage.workers.worker_remote import WorkerRemoteStore
 from instar.wire.storage.workers.worker_store import borrowed
 
 PREFIX = "example.com/things/"
@@ -45,15 +45,15 @@ class Cluster(MemoryStore):
 @contextlib.asynccontextmanager
 async def beside(cluster: Cluster, folder: Path) -> AsyncIterator[tuple[StoreServer, Backend]]:
     file = make_file()
-    loans = Loans(Arena(file))
+    loans = Reclaimer(Arena(file))
     owner = Backend(cluster, loans=loans)
     await owner.start()
     assert owner.worker_feed is not None
-    server = StoreServer(cluster, folder, LentStore(loans, owner.worker_feed))
+    server = StoreServer(cluster, folder, SharedMemoryStore(loans, owner.worker_feed))
     await server.start()
     lender = await borrowed(folder)
     assert lender is not None
-    worker = Backend(WorkerEtcdStore(cluster, lender))
+    worker = Backend(WorkerRemoteStore(cluster, lender))
     await worker.start()
     yield server, worker
     await worker.stop()
@@ -117,7 +117,7 @@ def test_nothing_is_asked_of_a_lender_that_keeps_up(
     assert cluster.expected == []
 
 
-def test_who_loads_anew_may_compare_with_what_was_there(tmp_path: Path) -> None:
+def test_a_reload_may_be_compared_with_the_state_before(tmp_path: Path) -> None:
     """As those do who serve by an object, and serve by the next: a CRD."""
     cluster, told = Cluster(), list[bytes]()
 
@@ -140,7 +140,7 @@ def test_who_loads_anew_may_compare_with_what_was_there(tmp_path: Path) -> None:
     assert asyncio.run(scenario()) == told[0]
 
 
-def test_a_key_that_is_no_text_is_everybodys_all_the_same(tmp_path: Path) -> None:
+def test_a_key_that_is_not_utf8_reaches_all_workers(tmp_path: Path) -> None:
     cluster = Cluster()
     strange = b"\xff".decode(errors="surrogateescape")
 
@@ -179,7 +179,7 @@ def test_without_the_lender_it_is_lost(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with beside(Cluster(), tmp_path) as (server, worker):
             store = worker.store
-            assert isinstance(store, WorkerEtcdStore)
+            assert isinstance(store, WorkerRemoteStore)
             await server.close()
             with pytest.raises(StoreLost):
                 await asyncio.wait_for(store.lost(), 30)

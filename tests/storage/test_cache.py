@@ -124,7 +124,7 @@ def test_a_store_that_went_back_is_followed_from_where_it_is_now() -> None:
     asyncio.run(run())
 
 
-def test_a_collection_that_nobody_holds_goes_when_it_has_nothing_to_tell() -> None:
+def test_an_unreferenced_empty_collection_is_dropped() -> None:
     async def run() -> None:
         store = MemoryStore()
         cache: Cache[Thing] = Cache(store, ingest, WindowLimits(events=1))
@@ -141,7 +141,7 @@ def test_a_collection_that_nobody_holds_goes_when_it_has_nothing_to_tell() -> No
     asyncio.run(run())
 
 
-def test_an_empty_collection_that_somebody_holds_sees_what_comes_next() -> None:
+def test_a_referenced_empty_collection_receives_changes() -> None:
     async def run() -> None:
         store = MemoryStore()
         cache: Cache[Thing] = Cache(store, ingest)

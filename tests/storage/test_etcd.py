@@ -248,7 +248,7 @@ async def test_an_unanswered_change_that_may_be_ours_stays_in_doubt(
     assert (found.value if found else None) == value
 
 
-async def test_a_lost_change_that_somebody_else_beat_is_stale(
+async def test_an_unanswered_update_overtaken_by_another_writer_is_stale(
     behind_proxy: EtcdStore, proxy: Proxy, direct: EtcdStore
 ) -> None:
     expected = await direct.commit(Write("a", b"0", 0))
@@ -262,7 +262,7 @@ async def test_a_lost_change_that_somebody_else_beat_is_stale(
     assert caught.value.actual == latest
 
 
-async def test_a_creation_that_somebody_else_beat_may_still_come_and_stays_in_doubt(
+async def test_an_unanswered_creation_overtaken_by_another_writer_stays_unknown(
     behind_proxy: EtcdStore, proxy: Proxy, direct: EtcdStore
 ) -> None:
     proxy.swallow_requests = True

@@ -93,9 +93,9 @@ class Etcd:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "_PATIENCE", 0.5)
+    monkeypatch.setattr(history, "_TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr(history, "_SILENCE", 0.02)
-    monkeypatch.setattr(history, "_PROD_SECONDS", 0.02)
+    monkeypatch.setattr(history, "_PROGRESS_SECONDS", 0.02)
 
 
 @pytest.mark.parametrize("version", [RELIABLE, UNRELIABLE, UNKNOWN])

@@ -24,7 +24,7 @@ from instar.wire.storage.workers.worker_store import PeerStore
 from tests.replicas.resources import CRDS, crd
 
 
-def test_whoever_borrows_learns_that_the_lender_has_hung_up(tmp_path: Path) -> None:
+def test_a_worker_notices_that_the_owner_disconnected(tmp_path: Path) -> None:
     async def scenario() -> None:
         lender = StoreServer(MemoryStore(), tmp_path)
         await lender.start()

@@ -17,7 +17,7 @@ async def waiting(
     return tasks
 
 
-async def test_who_waits_is_told_when_his_revision_is_there_and_not_before() -> None:
+async def test_a_waiter_resumes_when_its_revision_is_reached() -> None:
     reaching = RevisionWaiters()
     five, three, nine = await waiting(reaching, (5, 10.0), (3, 10.0), (9, 10.0))
     reaching.advance(4)
@@ -27,7 +27,7 @@ async def test_who_waits_is_told_when_his_revision_is_there_and_not_before() -> 
     assert [await five, await nine] == [True, True]
 
 
-async def test_who_waits_in_vain_is_told_when_his_time_is_over() -> None:
+async def test_a_waiter_times_out_when_its_revision_is_not_reached() -> None:
     reaching = RevisionWaiters()
     patient, hasty, hastier = await waiting(reaching, (5, 30.0), (5, 0.04), (6, 0.02))
     assert [await hasty, await hastier] == [False, False]
@@ -35,7 +35,7 @@ async def test_who_waits_in_vain_is_told_when_his_time_is_over() -> None:
     assert await patient
 
 
-async def test_who_gives_up_hurts_nobody() -> None:
+async def test_a_cancelled_waiter_does_not_disturb_others() -> None:
     reaching = RevisionWaiters()
     gone, stays = await waiting(reaching, (5, 10.0), (5, 10.0))
     gone.cancel()

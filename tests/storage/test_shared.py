@@ -38,7 +38,7 @@ async def test_callers_of_one_moment_share_a_call() -> None:
     assert await asyncio.gather(*callers) == [1] * 10
 
 
-async def test_a_caller_never_gets_an_answer_that_was_asked_for_before_he_came() -> None:
+async def test_a_caller_never_gets_the_answer_to_an_earlier_call() -> None:
     slow = Slow()
     shared = CoalescedCall(slow)
     first = asyncio.ensure_future(shared.get())
@@ -77,7 +77,7 @@ async def test_a_caller_that_gives_up_leaves_the_others_their_answer() -> None:
     assert await stays == 1
 
 
-async def test_who_asks_without_a_task_goes_on_without_one() -> None:
+async def test_a_caller_without_a_task_resumes_without_one() -> None:
     async def answer() -> int:
         return 7
 
@@ -95,7 +95,7 @@ async def test_who_asks_without_a_task_goes_on_without_one() -> None:
     assert found == [7, 7, 7]
 
 
-async def test_who_comes_while_two_calls_are_under_way_shares_the_third() -> None:
+async def test_callers_during_two_calls_share_the_third() -> None:
     slow = Slow()
     shared = CoalescedCall(slow)
     callers = []
@@ -109,7 +109,7 @@ async def test_who_comes_while_two_calls_are_under_way_shares_the_third() -> Non
     assert await asyncio.gather(*callers) == [1, 2, 3, 3]
 
 
-async def test_the_next_call_is_made_before_those_who_were_told_go_on() -> None:
+async def test_the_next_call_is_sent_before_answered_callers_resume() -> None:
     happened: list[str] = []
     answers: list[Waiter[int]] = []
 

@@ -41,7 +41,7 @@ async def test_everything_is_there_after_opening_again(path: str) -> None:
     await store.close()
 
 
-async def test_nobody_but_the_owner_may_read_the_files(path: str) -> None:
+async def test_only_the_owner_may_read_the_files(path: str) -> None:
     store = SqliteStore(path)
     await store.commit(Write("secret", b"1", 0))
     modes = {file.name: file.stat().st_mode & 0o777 for file in Path(path).parent.iterdir()}

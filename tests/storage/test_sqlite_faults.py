@@ -257,11 +257,11 @@ async def test_a_file_size_limit_is_a_full_disk(tmp_path: Path) -> None:
     await check_recovery(tmp_path / "s.db", store, acknowledged)
 
 
-async def test_a_failed_transaction_fails_its_writers_and_those_who_build_upon_them(
+async def test_a_failed_transaction_fails_its_writers_and_the_writes_based_on_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A slow disk: only there do writes wait behind a transaction that is on its way.
-    monkeypatch.setattr("instar.wire.storage.group_commit._AT_ONCE_SECONDS", 0.0)
+    monkeypatch.setattr("instar.wire.storage.group_commit._FAST_COMMIT_SECONDS", 0.0)
     store = SqliteStore(str(tmp_path / "s.db"))
     old = await store.commit(Write("old", b"1", 0))
     recorder = Recorder(store, after=old)
@@ -286,7 +286,7 @@ async def test_a_failed_transaction_fails_its_writers_and_those_who_build_upon_t
     await store.close()
 
 
-async def test_a_connection_that_cannot_even_roll_back_leaves_nobody_waiting(
+async def test_a_connection_that_cannot_roll_back_fails_all_waiting_writers(
     tmp_path: Path,
 ) -> None:
     store = SqliteStore(str(tmp_path / "s.db"))

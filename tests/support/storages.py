@@ -9,8 +9,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.storage.etcd_server import EtcdCluster
+from tests.storage.postgres_server import PostgresNode, postgres_node
 
-ENGINES = ("memory", "sqlite", "etcd")
+ENGINES = ("memory", "sqlite", "etcd", "postgres")
 
 
 def chosen_engine() -> str:
@@ -20,11 +21,12 @@ def chosen_engine() -> str:
 
 
 class Storages:
-    """Hands out storage URLs; the one etcd all etcd ones share starts with the first."""
+    """Hands out storage URLs; the etcd or PostgreSQL that they share starts with the first."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder, self._stack = folder, stack
         self._cluster: EtcdCluster | None = None
+        self._node: PostgresNode | None = None
 
     def empty(self, engine: str) -> str:
         name = uuid.uuid4().hex
@@ -32,6 +34,10 @@ class Storages:
             return "memory:"
         if engine == "sqlite":
             return f"sqlite:{self._folder / name}.db"
+        if engine == "postgres":
+            if self._node is None:
+                self._node = self._stack.enter_context(postgres_node())
+            return self._node.url(f"s{name}")
         if self._cluster is None:
             self._cluster = self._stack.enter_context(EtcdCluster(self._folder, members=1))
         return f"etcd://{self._cluster.addresses[0]}/{name}"

@@ -1,7 +1,7 @@
 """Coalesced call: concurrent callers share the next call instead of making one each.
 
-Used by ``etcd/store.py`` for its current-revision read. A caller only gets an answer to a call that
-was sent after the caller asked, because an older answer may be stale.
+Used by ``etcd/store.py`` and ``postgres/store.py`` for the current revision. A caller only gets an
+answer to a call that was sent after the caller asked, because an older answer may be stale.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from instar.base.eager_tasks import Parked, start
+from instar.base.eager_tasks import TasklessCoroutine, start
 from instar.base.taskless_wait import Waiter, waiter
 
 T = TypeVar("T")
 
-_AT_ONCE = 2
+_CONCURRENT_CALLS = 2
 """Maximum number of calls in flight. With one, a caller that just missed it would wait for two
 calls. More than two did not help in measurements."""
 
@@ -31,13 +31,13 @@ class CoalescedCall(Generic[T]):
         self._call = call
         self._waiting: list[Waiter[T]] = []
         self._due = False  # whether a call is scheduled for the end of this loop iteration
-        self._running: dict[int, asyncio.Task[None] | Parked | None] = {}
+        self._running: dict[int, asyncio.Task[None] | TasklessCoroutine | None] = {}
         self._made = 0
 
     async def get(self) -> T:
         mine: Waiter[T] = waiter(prompt=True)
         self._waiting.append(mine)
-        if not self._due and len(self._running) < _AT_ONCE:
+        if not self._due and len(self._running) < _CONCURRENT_CALLS:
             self._due = True
             asyncio.get_running_loop().call_soon(self._begin)
         return await mine

@@ -1,13 +1,12 @@
 """Compactor: compacts the store's history by age and by size.
 
-Run as a task by ``server/lifecycle/lifetime.py``. It samples the store's revision over time and
-compacts to the sample that is old enough. Several replicas on one store may each run one, because
-compacting twice is harmless.
+Run as a task by ``server/lifecycle/storage_start.py``. The compactor samples the store's revision
+over time and compacts to the sample that is old enough. Several replicas on one store may each run
+a compactor, because compacting twice is harmless.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections import deque
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from instar.base import limits
+from instar.base.supervision import rest
 from instar.wire.storage.store import HistorySizedStore, Store, StoreError
 
 _log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Compactor:
                 await self.tick()
             except StoreError as error:
                 _log.warning("cannot compact the store, will retry: %s", error)
-            await asyncio.sleep(self._interval)
+            await rest(self._interval)
 
     async def tick(self) -> int:
         """Note the current revision and compact to the newest one that is old enough, if any."""

@@ -17,6 +17,8 @@ _PAGE = 500
 
 
 class Copied(NamedTuple):
+    """Numbers of copied records and bytes."""
+
     records: int
     bytes: int
 
@@ -59,9 +61,9 @@ async def _count(source: Store, revision: int, progress: Progress) -> Copied:
 async def _verify(
     source: Store, revision: int, target: Store, total: Copied, progress: Progress
 ) -> None:
-    there = _records(target, (await target.range("", limit=1)).revision)
+    there = all_records(target, (await target.range("", limit=1)).revision)
     done = size = 0
-    async for record in _records(source, revision):
+    async for record in all_records(source, revision):
         found = await anext(there, None)
         if found is None or (found.key, found.value) != (record.key, record.value):
             raise StoreError(f"the copy differs from its source at {record.key}")
@@ -76,7 +78,7 @@ async def _verify(
         raise StoreError(f"{counted(total.records, 'record')} counted and {done} copied")
 
 
-async def _records(store: Store, revision: int) -> AsyncIterator[Record]:
+async def all_records(store: Store, revision: int) -> AsyncIterator[Record]:
     async for page in _pages(store, revision):
         for record in page:
             yield record

@@ -2,8 +2,8 @@
 
 Used by ``sqlite/store.py``. Compare-and-swap is decided in the event loop against the committed and
 the pending writes, and rows are inserted there too, which touches no disk. COMMIT waits for the
-disk and runs in a thread as a single call. On a fast disk, or for a single writer, it runs in the
-event loop, because the thread switch would take longer.
+disk and runs in a thread as a single call. On a fast disk, or for a single writer, COMMIT runs in
+the event loop, because the thread switch would take longer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.supervision import report_failure
@@ -22,7 +22,7 @@ from instar.base.taskless_wait import Waiter, waiter
 from instar.wire.storage.revision_index import Index
 from instar.wire.storage.store import Event, Stale, Unavailable, Write
 
-_AT_ONCE_SECONDS = 0.002
+_FAST_COMMIT_SECONDS = 0.002
 """Commits faster than this run in the event loop, because a thread switch takes longer. A disk that
 becomes slower blocks the event loop for one commit only."""
 _WEIGHT = 0.2
@@ -62,13 +62,29 @@ class _Batch:
     chores: list[_Chore]
 
 
+class WatchedFiles(Protocol):
+    """The files behind a connection, which no other program may cut short."""
+
+    def check_sizes(self) -> None:
+        """Raise if a file became shorter since the last commit."""
+        ...
+
+    def note_sizes(self) -> None: ...
+
+
 class GroupCommit:
     """Collects concurrent writes of one SQLite connection into transactions."""
 
     def __init__(
-        self, name: str, connection: sqlite3.Connection, index: Index, publish: Publish
+        self,
+        name: str,
+        connection: sqlite3.Connection,
+        index: Index,
+        publish: Publish,
+        files: WatchedFiles,
     ) -> None:
         self._name, self._connection, self._index, self._publish = name, connection, index, publish
+        self._files = files
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         self._next = index.revision
         self._latest: dict[str, _Entry] = {}
@@ -81,7 +97,7 @@ class GroupCommit:
         self.commits = 0
         self._committing = False
         """Whether the current batch has reached its commit to the disk."""
-        self._usual_seconds = _AT_ONCE_SECONDS / 2
+        self._usual_seconds = _FAST_COMMIT_SECONDS / 2
 
     async def write(self, write: Write, later: Sequence[bytes] = ()) -> int:
         """Write, and store the values ``later`` under the same key in the same transaction."""
@@ -147,7 +163,7 @@ class GroupCommit:
         if not self._this_turn:
             loop.call_soon(self._next_turn)
         self._this_turn += 1
-        first, quick = self._this_turn == 1, self._usual_seconds < _AT_ONCE_SECONDS
+        first, quick = self._this_turn == 1, self._usual_seconds < _FAST_COMMIT_SECONDS
         return self._alone and first and quick and not self._busy
 
     def _next_turn(self) -> None:
@@ -162,12 +178,13 @@ class GroupCommit:
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         batch, self._waiting = self._waiting, _Batch([], [])
         try:
+            self._files.check_sizes()
             self._connection.execute("BEGIN IMMEDIATE")
             rows = [(entry.event[2], entry.event[0], entry.event[1]) for entry in batch.entries]
             self._connection.executemany(_INSERT, rows)
             for chore in batch.chores:
                 self._connection.executemany(chore.sql, chore.rows)
-            if self._usual_seconds >= _AT_ONCE_SECONDS:
+            if self._usual_seconds >= _FAST_COMMIT_SECONDS:
                 self._thread.submit(self._commit_apart, loop, batch)
                 return
         except Exception as error:
@@ -181,6 +198,7 @@ class GroupCommit:
         began, self._committing = perf_counter(), True
         try:
             self._connection.commit()
+            self._files.note_sizes()
         except Exception as error:
             return error
         self._usual_seconds += (perf_counter() - began - self._usual_seconds) * _WEIGHT

@@ -21,7 +21,7 @@ def collection_of(key: str) -> str:
     return key[: plural_end + 1] if plural_end > 0 else key
 
 
-_WITHOUT_A_DOT = (CORE, "apps", "autoscaling", "batch", "policy")
+_GROUPS_WITHOUT_DOT = (CORE, "apps", "autoscaling", "batch", "policy")
 """Built-in groups without a dot in their name; every other group has one."""
 
 
@@ -31,7 +31,7 @@ def in_layout(key: str) -> bool:
     In a real cluster's etcd, its own objects (``pods/…``, binary, and many) lie beside ours.
     """
     group = key.partition("/")[0]
-    return "." in group or group in _WITHOUT_A_DOT
+    return "." in group or group in _GROUPS_WITHOUT_DOT
 
 
 _OF_BUILT_IN_KINDS = ".k8s.io"
@@ -40,4 +40,4 @@ _OF_BUILT_IN_KINDS = ".k8s.io"
 def in_built_in_group(key: str) -> bool:
     """Return whether the key belongs to a group that every cluster has."""
     group = key.partition("/")[0]
-    return group in _WITHOUT_A_DOT or group.endswith(_OF_BUILT_IN_KINDS)
+    return group in _GROUPS_WITHOUT_DOT or group.endswith(_OF_BUILT_IN_KINDS)

@@ -1,7 +1,7 @@
 """In-memory store (``memory:``): the reference implementation of the ``Store`` contract.
 
-Opened by ``open.py`` and by the embedded server (``server/lifecycle/embedded.py``). Its content is
-lost when the process ends.
+Opened by ``open.py`` and by the embedded server (``server/lifecycle/embedded.py``). The store's
+content is lost when the process ends.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from instar.kube.protobuf.wire import read_varint, varint
 
 _VARINT, _I64, _BYTES, _I32 = 0, 1, 2, 5
 _ONE_BYTE, _TWO_BYTES, _SHORT_NUMBER = 0x80, 0x4000, 16
-"""Lengths below these take one byte and two; a field number below the last takes one."""
+"""Lengths below the first two take one byte and two bytes; a field number below the last takes
+one."""
 Field = tuple[int, "int | bytes"]
 
 UNREADABLE = (ValueError, IndexError, ProtobufError)

@@ -1,7 +1,7 @@
 """Revision index of a local store: maps each key to its current and earlier revisions.
 
-Shared by the memory and the SQLite store. It holds keys and revision numbers; values stay in the
-store. Keys are kept per collection, each once, and ``names`` lets the watch cache share the
+Shared by the memory and the SQLite store. The index holds keys and revision numbers; values stay in
+the store. Keys are kept per collection, each once, and ``names`` lets the watch cache share the
 strings. Earlier revisions stay until compaction, so a range at an older revision costs only what it
 returns, and compaction finds the rows to delete without a scan.
 """

@@ -1,7 +1,7 @@
 """The ``Store`` contract: bytes under keys with one global revision, modelled on etcd.
 
-Implemented by memory, SQLite, etcd and worker stores, all of which pass ``tests/contract``. The
-protocols below ``Store`` are optional abilities that a backend may have. Values are opaque bytes;
+Implemented by memory, SQLite, etcd, PostgreSQL and worker stores, which pass ``tests/contract``.
+The protocols below ``Store`` are optional abilities of a backend. Values are opaque bytes;
 the server reads them through ``watchcache/cache.py``, which follows a store by ``subscribe``.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
+
+from instar.base.metrics import Metric
 
 
 class Seal(NamedTuple):
@@ -61,6 +63,10 @@ class Write(NamedTuple):
 
 class StoreError(Exception):
     """Base of the errors a backend may raise; ``str()`` is fit for an operator to read."""
+
+
+class UnusableStore(StoreError):
+    """What was named is not a store that this program can open; nothing was changed."""
 
 
 class Stale(StoreError):
@@ -279,6 +285,22 @@ class Checkable(Protocol):
 
     async def check(self) -> None:
         """Do a durable write that changes nothing. Raises ``StoreError``."""
+        ...
+
+
+@runtime_checkable
+class MeasuredStore(Protocol):
+    """A store with metrics of its own."""
+
+    def metrics(self) -> Sequence[Metric]: ...
+
+
+@runtime_checkable
+class SelfCheckingStore(Protocol):
+    """A store that can check what it keeps besides values."""
+
+    async def problems(self) -> list[str]:
+        """Return one line for each thing that is not as it must be. Raises ``StoreError``."""
         ...
 
 

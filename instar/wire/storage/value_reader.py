@@ -1,8 +1,8 @@
 """Reads a value by its storage location, so that caches can drop the bytes (``--values disk``).
 
 Called by lazily loaded cache entries (``server/registry/stored/lazy_entry.py``). A location
-("place") is a number that only the ``Values`` that returned it can resolve. Works on bytes; the
-registry decodes them.
+("place") is a number that only the ``Values`` that returned it can resolve. The module works on
+bytes, which the registry decodes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Protocol, runtime_checkable
 
 from instar.wire.storage.store import Record, StoreError
 
-_RECENT_BYTES = 8 << 20
+_CACHED_BYTES = 8 << 20
 
 
-class Gone(StoreError):
+class ValueGone(StoreError):
     """The value is no longer stored: its key has a newer value, and history was compacted."""
 
     def __init__(self, place: int) -> None:
@@ -32,7 +32,7 @@ class Values(Protocol):
         ...
 
     def read(self, place: int) -> bytes:
-        """Return the value as committed. Raises ``Gone`` or another ``StoreError``."""
+        """Return the value as committed. Raises ``ValueGone`` or another ``StoreError``."""
         ...
 
     def read_many(self, places: Sequence[int]) -> list[bytes]:
@@ -63,7 +63,7 @@ class RecentValues:
     """``Values`` with the latest ones cached, because watchers and the writer read what was just
     written."""
 
-    def __init__(self, values: Values, most_bytes: int = _RECENT_BYTES) -> None:
+    def __init__(self, values: Values, most_bytes: int = _CACHED_BYTES) -> None:
         self.values = values
         self._room = most_bytes
         self._kept: dict[int, bytes] = {}

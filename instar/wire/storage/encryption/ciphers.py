@@ -15,14 +15,14 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 _BLOCK, _GCM_NONCE, _SECRETBOX_LEAST = 16, 12, 24 + 16
-_SHORT = "the stored data was shorter than the required size"
+_TOO_SHORT_TEXT = "the stored data was shorter than the required size"
 
 
 class DecryptionFailed(Exception):
     """A value cannot be decrypted; ``str()`` is upstream's text."""
 
 
-class SealCipher(Protocol):
+class ValueCipher(Protocol):
     def seal(self, value: bytes, place: bytes) -> bytes: ...
 
     def open(self, data: bytes, place: bytes) -> bytes:
@@ -45,12 +45,12 @@ class AesCbc:
 
     def open(self, data: bytes, place: bytes) -> bytes:
         if len(data) < _BLOCK:
-            raise DecryptionFailed(_SHORT)
+            raise DecryptionFailed(_TOO_SHORT_TEXT)
         iv, blocks = data[:_BLOCK], data[_BLOCK:]
         if len(blocks) % _BLOCK:
             raise DecryptionFailed("the stored data is not a multiple of the block size")
         if not blocks:
-            raise DecryptionFailed(_SHORT)
+            raise DecryptionFailed(_TOO_SHORT_TEXT)
         decryptor = Cipher(self._algorithm, modes.CBC(iv)).decryptor()
         padded = decryptor.update(blocks) + decryptor.finalize()
         missing = padded[-1]
@@ -73,7 +73,7 @@ class AesGcm:
 
     def open(self, data: bytes, place: bytes) -> bytes:
         if len(data) < _GCM_NONCE:
-            raise DecryptionFailed(_SHORT)
+            raise DecryptionFailed(_TOO_SHORT_TEXT)
         try:
             return self._cipher.decrypt(data[:_GCM_NONCE], data[_GCM_NONCE:], place)
         except (InvalidTag, ValueError) as error:
@@ -97,7 +97,7 @@ class Secretbox:
         from nacl.exceptions import CryptoError
 
         if len(data) < _SECRETBOX_LEAST:
-            raise DecryptionFailed(_SHORT)
+            raise DecryptionFailed(_TOO_SHORT_TEXT)
         try:
             return bytes(self._box.decrypt(data))
         except CryptoError as error:

@@ -1,7 +1,7 @@
 """Parses and validates an ``EncryptionConfiguration`` document into ``EncryptionRule`` values.
 
-Called by ``server/lifecycle/encryption_setup.py``, which reads the file. Works on plain values,
-with upstream's error texts; ``providers.py`` makes ciphers of the rules.
+Called by ``server/lifecycle/encryption_setup.py``, which reads the file. The module works on plain
+values, with upstream's error texts; ``providers.py`` makes ciphers of the rules.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from instar.base.config_shapes import Misshapen, unknown_fields
+from instar.base.config_shapes import ShapeMismatch, unknown_fields
 from instar.base.field_errors import FieldError, child, index, invalid, required
 
 API_VERSION, KIND = "apiserver.config.k8s.io/v1", "EncryptionConfiguration"
 _AES_SIZES, _SECRETBOX_SIZES = (16, 24, 32), (32,)
-_KEYED = {"aesgcm": _AES_SIZES, "aescbc": _AES_SIZES, "secretbox": _SECRETBOX_SIZES}
+_KEY_SIZES = {"aesgcm": _AES_SIZES, "aescbc": _AES_SIZES, "secretbox": _SECRETBOX_SIZES}
 _PROVIDERS = ("kms", "aesgcm", "aescbc", "secretbox", "identity")
-_NO_API = ("apiserveripinfo", "serviceipallocations", "servicenodeportallocations")
-_ANY = ("*", "*")
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)")
+_RESOURCES_WITHOUT_API = ("apiserveripinfo", "serviceipallocations", "servicenodeportallocations")
+_ANY_RESOURCE = ("*", "*")
+_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _KMS_SECONDS = 3.0
 
@@ -127,7 +127,7 @@ _SHAPE: Any = {
 def _check_shape(document: Any) -> None:
     try:
         unknown = unknown_fields(document, _SHAPE)
-    except Misshapen as error:
+    except ShapeMismatch as error:
         raise EncryptionConfigError(str(error)) from error
     if unknown:
         told = ", ".join(f'unknown field "{path}"' for path in unknown)
@@ -170,7 +170,7 @@ def _overlaps(texts: Sequence[str], place: str) -> list[FieldError]:
     wide = {subject.group for subject in subjects if subject.plural == "*"}
     distinct = set(subjects)
     masked = len(distinct) > 1 and (
-        _ANY in distinct
+        _ANY_RESOURCE in distinct
         or any(subject.group in wide and subject.plural != "*" for subject in distinct)
     )
     if masked:
@@ -192,7 +192,7 @@ def _subject_errors(text: str, place: str) -> list[FieldError]:
             "use '*.' to encrypt all the resources from core API group or *.* to encrypt all "
             "resources"
         )
-    elif text in _NO_API:
+    elif text in _RESOURCES_WITHOUT_API:
         detail = "resources which do not have REST API/s cannot be encrypted"
     elif subject.group == "events.k8s.io":
         detail = (
@@ -231,7 +231,7 @@ def _provider_errors(provider: dict[str, Any], place: str, kms_names: set[str]) 
         return [required(place, "at least one keys is required")]
     found: list[FieldError] = []
     for number, one in enumerate(keys):
-        found += _key_errors(one or {}, index(place, number), _KEYED[kind])
+        found += _key_errors(one or {}, index(place, number), _KEY_SIZES[kind])
     return found
 
 
@@ -317,7 +317,7 @@ def _rule(rule: dict[str, Any]) -> EncryptionRule:
 
 
 def _provider(provider: dict[str, Any]) -> Provider:
-    for kind in _KEYED:
+    for kind in _KEY_SIZES:
         if provider.get(kind) is not None:
             keys = provider[kind]["keys"]
             return Keyed(
@@ -345,7 +345,7 @@ def _seconds(text: str | None) -> float | None:
         return _KMS_SECONDS
     total, at = 0.0, 0
     while at < len(text) or not text:
-        part = _PART.match(text, at)
+        part = _DURATION_PART.match(text, at)
         if part is None:
             return None
         total += float(part[1]) * _SECONDS[part[2]]

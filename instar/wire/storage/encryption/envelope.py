@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from instar.base.fast_dataclass import dataclass
-from instar.wire.storage.encryption.ciphers import AesGcm, DecryptionFailed, SealCipher
+from instar.wire.storage.encryption.ciphers import AesGcm, DecryptionFailed, ValueCipher
 from instar.wire.storage.protobuf_fields import (
     UNREADABLE,
     as_bytes,
@@ -80,7 +80,7 @@ class Seeded:
         return AesGcm(HKDFExpand(SHA256(), 32, info).derive(self._seed))
 
 
-def cipher(envelope: Envelope, secret: bytes) -> SealCipher:
+def cipher(envelope: Envelope, secret: bytes) -> ValueCipher:
     """Return the cipher that decrypts the envelope with the secret decrypted by the plugin."""
     if envelope.kind == SEED:
         return Seeded(secret)

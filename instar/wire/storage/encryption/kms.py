@@ -15,14 +15,14 @@ from time import monotonic
 from typing import NamedTuple, TypeVar
 
 from instar.wire.storage.encryption import envelope as envelopes
-from instar.wire.storage.encryption.ciphers import DecryptionFailed, SealCipher
+from instar.wire.storage.encryption.ciphers import DecryptionFailed, ValueCipher
 from instar.wire.storage.encryption.envelope import SEED_SIZE, Envelope, Seeded
 from instar.wire.storage.encryption.plugin import Plugin, Status, Wrapped
 from instar.wire.storage.store import Seal, StoreError, Unavailable
 
 PREFIX = "k8s:enc:kms:v2:"
 EVERY_SECONDS, AGAIN_SECONDS = 60.0, 3.0
-_WRITES_FOR = 180.0
+_SEED_SECONDS = 180.0
 """Seconds after the last healthy status of the plugin in which values are still encrypted."""
 _VERSIONS = ("v2", "v2beta1")
 _MOST_SEEDS = 10_000
@@ -38,7 +38,7 @@ class MissingKmsKey(Exception):
 
 
 class _Writing(NamedTuple):
-    cipher: SealCipher
+    cipher: ValueCipher
     form: Envelope
     until: float
 
@@ -53,7 +53,7 @@ class KmsProvider:
         """Why the plugin is not usable; None when it is healthy."""
         self._plugin = plugin
         self._clock = clock
-        self._ciphers: dict[bytes, SealCipher] = {}
+        self._ciphers: dict[bytes, ValueCipher] = {}
         self._refusals: dict[bytes, str] = {}
         self._writing: _Writing | None = None
 
@@ -69,7 +69,7 @@ class KmsProvider:
             if self._writing is None or self._writing.form.key_id != status.key_id:
                 await self._new_seed()
             else:
-                self._writing = self._writing._replace(until=self._clock() + _WRITES_FOR)
+                self._writing = self._writing._replace(until=self._clock() + _SEED_SECONDS)
         except (DecryptionFailed, StoreError) as error:
             self.trouble = str(error)
             return
@@ -124,7 +124,7 @@ class KmsProvider:
         envelopes.check(form)
         cipher = Seeded(seed)
         _keep(self._ciphers, form.identity(), cipher)
-        self._writing = _Writing(cipher, form, self._clock() + _WRITES_FOR)
+        self._writing = _Writing(cipher, form, self._clock() + _SEED_SECONDS)
 
     def _seal(self, key_id: str, kind: int = envelopes.SEED) -> Seal:
         name = f"{PREFIX}{self.name}"

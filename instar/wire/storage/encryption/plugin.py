@@ -16,7 +16,7 @@ from instar.wire.storage.protobuf_fields import UNREADABLE, as_bytes, bytes_fiel
 from instar.wire.storage.store import Unavailable
 
 _SERVICE = "/v2.KeyManagementService/"
-_AWAY = (
+_UNREACHABLE_CODES = (
     GrpcCode.UNAVAILABLE,
     GrpcCode.DEADLINE_EXCEEDED,
     GrpcCode.CANCELLED,
@@ -31,6 +31,8 @@ class Status(NamedTuple):
 
 
 class Wrapped(NamedTuple):
+    """A seed that the plugin has encrypted, with its key id and annotations."""
+
     ciphertext: bytes
     key_id: str
     annotations: Mapping[str, bytes]
@@ -94,7 +96,7 @@ class GrpcPlugin:
             return list(fields(await self._channel.call(_SERVICE + method, request, self._timeout)))
         except RpcError as error:
             text = f"rpc error: code = {error.code.name} desc = {error.text} ({self._socket})"
-            if error.code in _AWAY:
+            if error.code in _UNREACHABLE_CODES:
                 raise Unavailable(text) from error
             raise DecryptionFailed(text) from error
         except UNREADABLE as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from instar.base.metrics import Counter
-from instar.wire.storage.encryption.ciphers import CIPHERS, DecryptionFailed, SealCipher
+from instar.wire.storage.encryption.ciphers import CIPHERS, DecryptionFailed, ValueCipher
 from instar.wire.storage.encryption.config import (
     EncryptionRule,
     GroupPlural,
@@ -62,7 +62,7 @@ class _Keys:
         self.prefix = f"k8s:enc:{keyed.kind}:v1:".encode()
         family = "Secretbox" if keyed.kind == "secretbox" else "AES"
         self._unknown = f"no matching key was found for the provided {family} transformer"
-        self._keys: list[tuple[bytes, SealCipher, Seal]] = []
+        self._keys: list[tuple[bytes, ValueCipher, Seal]] = []
         for key in keyed.keys:
             mark = hashlib.sha256(key.secret).hexdigest()[:16]
             seal = Seal(f"k8s:enc:{keyed.kind}:v1:{key.name}", mark)
@@ -124,7 +124,7 @@ def _grpc_plugin(kms: Kms) -> GrpcPlugin:
     return GrpcPlugin(kms.socket, kms.timeout)
 
 
-class Vault:
+class EncryptionProviders:
     """Encrypts and decrypts by one configuration. Immutable: a reload creates a new one."""
 
     def __init__(self, rules: Iterable[EncryptionRule], plugin: PluginMaker = _grpc_plugin) -> None:
@@ -232,4 +232,4 @@ def _joined_errors(texts: Sequence[str]) -> str:
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]" if unique else ""
 
 
-__all__ = ["ENCRYPTED", "MissingKmsKey", "Vault", "default_place", "subject_of"]
+__all__ = ["ENCRYPTED", "EncryptionProviders", "MissingKmsKey", "default_place", "subject_of"]

@@ -15,7 +15,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 from instar.base.supervision import report_failure
-from instar.wire.storage.encryption.providers import MissingKmsKey, Vault, default_place
+from instar.wire.storage.encryption.providers import (
+    EncryptionProviders,
+    MissingKmsKey,
+    default_place,
+)
 from instar.wire.storage.store import (
     Checkable,
     Ended,
@@ -59,10 +63,10 @@ class _LocalStore(Store, Local, Protocol): ...
 class _NearStore(Store, Near, Protocol): ...
 
 
-class SealedStore:
+class EncryptingStore:
     """Encrypting wrapper of any store; subclasses add the abilities of the inner store."""
 
-    def __init__(self, inner: Store, vault: Vault) -> None:
+    def __init__(self, inner: Store, vault: EncryptionProviders) -> None:
         self.inner = inner
         self.vault = vault
         self.unopened = False
@@ -74,7 +78,7 @@ class SealedStore:
     def seal_of(self, collection: str) -> Seal | None:
         return self.vault.current(collection)
 
-    def use(self, vault: Vault) -> None:
+    def use(self, vault: EncryptionProviders) -> None:
         """Use another configuration from now on."""
         self.vault = vault
 
@@ -181,10 +185,10 @@ class SealedStore:
                 await missing.provider.learn(missing.envelope)
 
 
-class SealedLocal(SealedStore):
+class EncryptingLocalStore(EncryptingStore):
     """Encrypting wrapper of a local store."""
 
-    def __init__(self, inner: _LocalStore, vault: Vault) -> None:
+    def __init__(self, inner: _LocalStore, vault: EncryptionProviders) -> None:
         super().__init__(inner, vault)
         self._local = inner
 
@@ -225,7 +229,7 @@ class SealedLocal(SealedStore):
         inner = self.inner.values() if isinstance(self.inner, ValueReader) else None
         if not isinstance(inner, Rows):
             raise ValuesNotReadable
-        return SealedValues(inner, self)
+        return DecryptingValues(inner, self)
 
     def _opened_past(self, event: Event) -> Event:
         try:
@@ -245,10 +249,10 @@ class Rows(Protocol):
     def rows(self, places: Sequence[int]) -> list[tuple[str, bytes]]: ...
 
 
-class SealedValues:
+class DecryptingValues:
     """Reader by location that decrypts on each read, so that no plaintext is kept."""
 
-    def __init__(self, inner: Rows, store: SealedLocal) -> None:
+    def __init__(self, inner: Rows, store: EncryptingLocalStore) -> None:
         self._inner, self._store = inner, store
 
     def keep(self, record: Record) -> int:
@@ -269,10 +273,10 @@ class SealedValues:
             raise Unavailable(str(missing)) from missing
 
 
-class SealedNear(SealedStore):
+class EncryptingSharedStore(EncryptingStore):
     """Encrypting wrapper of a store that another process of this server shares."""
 
-    def __init__(self, inner: _NearStore, vault: Vault) -> None:
+    def __init__(self, inner: _NearStore, vault: EncryptionProviders) -> None:
         super().__init__(inner, vault)
         self._near = inner
 
@@ -280,20 +284,20 @@ class SealedNear(SealedStore):
         return self._near.current()
 
 
-def sealed(store: Store, vault: Vault) -> SealedStore:
+def sealed(store: Store, vault: EncryptionProviders) -> EncryptingStore:
     """Wrap the store for encryption, preserving its optional abilities."""
     if isinstance(store, Local):
-        return SealedLocal(cast(_LocalStore, store), vault)
+        return EncryptingLocalStore(cast(_LocalStore, store), vault)
     if isinstance(store, Near):
-        return SealedNear(cast(_NearStore, store), vault)
-    return SealedStore(store, vault)
+        return EncryptingSharedStore(cast(_NearStore, store), vault)
+    return EncryptingStore(store, vault)
 
 
 class _Relay:
     """One subscription: forwards events at once, or queues them while a plugin is called."""
 
     def __init__(
-        self, store: SealedStore, sink: Sink, ended: Ended, relays: dict[_Relay, None]
+        self, store: EncryptingStore, sink: Sink, ended: Ended, relays: dict[_Relay, None]
     ) -> None:
         self._store, self._sink, self._ended = store, sink, ended
         self._relays = relays
@@ -356,7 +360,7 @@ class _Relay:
                     await missing.provider.learn(missing.envelope)
                 except Unavailable as error:
                     if loop.time() + pause > deadline:
-                        log.warning("%s cannot be opened for now: %s", event.key, error)
+                        log.warning("cannot decrypt %s for now: %s", event.key, error)
                         self._store.unopened = True
                         return _unopened(event, str(error))
                     await asyncio.sleep(pause)

@@ -1,1 +1,4 @@
-"""The ``Store`` contract on an etcd cluster."""
+"""The ``Store`` contract on an etcd cluster.
+
+``wire/storage/open.py`` opens it for ``etcd:`` URLs.
+"""

@@ -49,11 +49,11 @@ class HistoryGone(StoreError):
     """The requested revision is compacted."""
 
 
-class NotYet(StoreError):
+class RevisionNotReached(StoreError):
     """The cluster has not reached the requested revision."""
 
 
-class Doubt(StoreError):
+class UnansweredCall(StoreError):
     """A call was sent and got no answer: it may have been executed."""
 
 
@@ -86,12 +86,12 @@ class EtcdEndpoint:
             raise explain(error, self.address) from error
 
     def understood(self, answer: bytes, read: Callable[[bytes], T]) -> T:
-        """Decode an answer. An unreadable answer raises ``Doubt``: the call may have been
+        """Decode an answer. An unreadable answer raises ``UnansweredCall``: the call may have been
         executed."""
         try:
             return read(answer)
         except UNREADABLE as error:
-            raise Doubt(f"etcd {self.address}: unreadable answer: {error}") from error
+            raise UnansweredCall(f"etcd {self.address}: unreadable answer: {error}") from error
 
 
 class EtcdClient:
@@ -119,11 +119,11 @@ class EtcdClient:
         self, method: str, request: bytes, read: Callable[[bytes], T], prompt: bool = False
     ) -> Awaitable[T]:
         """Make an idempotent call, on every endpoint in turn, until the timeout."""
-        return self._call_until_answered(method, request, read, (Doubt, _NotSent), prompt)
+        return self._call_until_answered(method, request, read, (UnansweredCall, _NotSent), prompt)
 
     def send(self, method: str, request: bytes, read: Callable[[bytes], T]) -> Awaitable[T]:
-        """Make a call that must not be executed twice; raises ``Doubt`` if it may have been
-        executed."""
+        """Make a call that must not be executed twice; raises ``UnansweredCall`` if it may have
+        been executed."""
         return self._call_until_answered(method, request, read, (_NotSent,))
 
     async def _call_until_answered(
@@ -199,7 +199,7 @@ class EtcdClient:
                 await self._sign_in(endpoint, token)
                 answer = await endpoint.call(method, request, patience, self._metadata, prompt)
             return endpoint.understood(answer, read)
-        except (Doubt, _NotSent):
+        except (UnansweredCall, _NotSent):
             self.leave(endpoint)
             raise
         except _TokenRefused as error:
@@ -213,7 +213,7 @@ class EtcdClient:
             try:
                 answer = await endpoint.call(_AUTHENTICATE, request, self._options.timeout / 2, ())
                 token = endpoint.understood(answer, wire.read_token)
-            except Doubt as error:
+            except UnansweredCall as error:
                 raise _NotSent(str(error)) from error  # the call that needed the token was not sent
             self._token = (("token", token),)
             self._metadata = (*_WITH_LEADER, *self._token)
@@ -227,14 +227,14 @@ def explain(error: RpcError, address: str) -> StoreError:
     if error.unsent or text == _NO_LEADER:
         return _NotSent(message)
     if code is GrpcCode.OUT_OF_RANGE:
-        return HistoryGone(message) if "compacted" in text else NotYet(message)
+        return HistoryGone(message) if "compacted" in text else RevisionNotReached(message)
     if "too large" in text or "larger than max" in text:
         return ValueTooLarge(message)
     if code is GrpcCode.RESOURCE_EXHAUSTED:
         return Unavailable(message)
     if code is GrpcCode.UNAUTHENTICATED or "auth store is old" in text:
         return _TokenRefused(message)
-    return StoreError(message) if code in _REFUSALS else Doubt(message)
+    return StoreError(message) if code in _REFUSALS else UnansweredCall(message)
 
 
 _REFUSALS = (

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from instar.base.fast_dataclass import dataclass
-from instar.base.taskless_wait import within
+from instar.base.taskless_wait import with_timeout
 from instar.wire.rpc.channel import Conversation, Messages
 from instar.wire.rpc.status import RpcError
 from instar.wire.storage.etcd import messages as wire
@@ -20,8 +20,8 @@ from instar.wire.storage.etcd.client import RANGE, EtcdClient, EtcdEndpoint, His
 from instar.wire.storage.etcd.watch import reliable_progress
 from instar.wire.storage.store import Unavailable
 
-_PATIENCE = 10.0
-_PROD_SECONDS = 0.1
+_TIMEOUT_SECONDS = 10.0
+_PROGRESS_SECONDS = 0.1
 """Seconds between progress requests; one sent before the watch has caught up gets no answer."""
 _SILENCE = 0.5
 _SILENCES = 2
@@ -63,7 +63,7 @@ class _HistoryWatch:
     async def _until_progress(self, target: int) -> None:
         while True:
             self.stream.send(wire.progress_request())
-            answer = await _within_timeout(_PROD_SECONDS, self.answer)
+            answer = await _within_timeout(_PROGRESS_SECONDS, self.answer)
             if answer is None or answer.created or answer.events or answer.fragment:
                 continue
             if answer.revision >= target:
@@ -91,7 +91,7 @@ async def past_events(client: EtcdClient, key: bytes) -> tuple[int, list[wire.Wa
     """Return the compacted revision and every event of the key, oldest first. The first event may
     be the value that was current at the compacted revision."""
     try:
-        return await within(_PATIENCE, partial(_past_events, client, key))
+        return await with_timeout(_TIMEOUT_SECONDS, partial(_past_events, client, key))
     except TimeoutError as error:
         raise Unavailable("etcd did not return the key's history in time") from error
 
@@ -149,6 +149,6 @@ async def _within_timeout(
     seconds: float, ask: Callable[[], Awaitable[wire.WatchAnswer]]
 ) -> wire.WatchAnswer | None:
     try:
-        return await within(seconds, ask)
+        return await with_timeout(seconds, ask)
     except TimeoutError:
         return None

@@ -1,8 +1,8 @@
 """etcd v3 messages as bytes: encoders of our requests and decoders of the answers.
 
-Used by the other modules of this package. Hand-written, because five calls need neither generated
-modules nor the protobuf runtime with its version pins, and because a range of a hundred thousand
-values decodes faster this way.
+Used by the other modules of this package. The code is hand-written, because five calls need neither
+generated modules nor the protobuf runtime with its version pins, and because a range of a hundred
+thousand values decodes faster this way.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ from instar.wire.storage.etcd.client import (
     PUT,
     RANGE,
     TXN,
-    Doubt,
     EtcdClient,
     EtcdOptions,
     HistoryGone,
-    NotYet,
+    RevisionNotReached,
+    UnansweredCall,
 )
 from instar.wire.storage.etcd.history import past_events
 from instar.wire.storage.etcd.watch import EtcdWatch, compacted_revision
@@ -100,7 +100,7 @@ class EtcdStore:
         request = wire.swap_request(key, write.value, write.expected)
         try:
             answer = await self._client.send(TXN, request, partial(wire.read_swap, write.expected))
-        except Doubt as doubt:
+        except UnansweredCall as doubt:
             return await self._after_doubt(write, doubt)
         if not answer.succeeded:
             raise Stale(write.key, write.expected, answer.actual)
@@ -128,7 +128,7 @@ class EtcdStore:
             await self._client.ask(COMPACT, wire.compaction_request(revision), bytes)
         except HistoryGone:
             return
-        except NotYet as error:
+        except RevisionNotReached as error:
             raise Ahead(revision, await self.barrier()) from error
 
     async def close(self) -> None:
@@ -146,10 +146,10 @@ class EtcdStore:
             return await self._client.ask(RANGE, request, wire.read_range)
         except HistoryGone as error:
             raise Compacted(await compacted_revision(self._client, self._base)) from error
-        except NotYet as error:
+        except RevisionNotReached as error:
             raise Ahead(revision, await self.barrier()) from error
 
-    async def _after_doubt(self, write: Write, doubt: Doubt) -> int:
+    async def _after_doubt(self, write: Write, doubt: UnansweredCall) -> int:
         outcome, revision = await resolve(self._client, self.place(write.key), write)
         if outcome is WriteOutcome.DONE:
             self.expect(revision)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 
 from instar.base.supervision import report_failure
-from instar.base.taskless_wait import within
+from instar.base.taskless_wait import with_timeout
 from instar.wire.rpc.channel import Conversation, Messages
 from instar.wire.rpc.status import GrpcCode, RpcError
 from instar.wire.storage.etcd import messages as wire
@@ -239,7 +239,7 @@ async def compacted_revision(client: EtcdClient, key: bytes) -> int:
     first = wire.watch_request(key, b"", 1)
     endpoint, stream = await client.watch(first, messages.on_message, messages.on_end)
     try:
-        compacted = await within(_STUCK, partial(_compacted_in, messages))
+        compacted = await with_timeout(_STUCK, partial(_compacted_in, messages))
     except RpcError as error:
         raise Unavailable(str(explain(error, endpoint.address))) from error
     except TimeoutError as error:

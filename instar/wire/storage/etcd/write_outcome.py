@@ -17,6 +17,7 @@ from instar.wire.storage.etcd.client import RANGE, EtcdClient, HistoryGone
 from instar.wire.storage.store import Write
 
 _STEPS_BACK = 16
+"""Revisions of a key that are read back at most; after that the outcome is unknown."""
 
 
 class WriteOutcome(Enum):

@@ -1,1 +1,4 @@
-"""The ``Store`` contract on one SQLite file."""
+"""The ``Store`` contract on one SQLite file.
+
+``wire/storage/open.py`` opens it for ``sqlite:`` URLs.
+"""

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from instar.wire.storage.revision_index import Index
-from instar.wire.storage.store import StoreError, StoreLost
+from instar.wire.storage.store import StoreError, StoreLost, UnusableStore
 
 APPLICATION_ID = 0x696E7374  # "inst"
 FORMAT = 1
@@ -60,13 +60,15 @@ class SqliteFile:
             self.writer = _connect(self.path, "rw", _ALONE)
             try:
                 _prepare(self.writer, self.path)
+                self._log = self.path.with_name(f"{self.path.name}-wal")
+                self.note_sizes()
                 self.reader = self.another_reader()
             except BaseException:
                 self.writer.close()
                 raise
         except sqlite3.Error as error:
             os.close(self._lock)
-            raise StoreError(f"{self.path}: cannot be opened: {error}") from error
+            raise UnusableStore(f"{self.path}: cannot be opened: {error}") from error
         except BaseException:
             os.close(self._lock)
             raise
@@ -86,6 +88,18 @@ class SqliteFile:
         raise StoreLost(
             f"{self.path}: the file {what} while in use; stop, put it back, start again"
         )
+
+    def check_sizes(self) -> None:
+        """Raise ``StoreLost`` if the file or its log became shorter since the last commit. SQLite
+        shortens the log in a commit, and the file never."""
+        if _size(self.path) < self._sizes[0] or _size(self._log) < self._sizes[1]:
+            raise StoreLost(
+                f"{self.path}: the file was cut short while in use; take a snapshot while this "
+                "server runs (instar snapshot), stop it, and begin with that (instar serve --from)"
+            )
+
+    def note_sizes(self) -> None:
+        self._sizes = _size(self.path), _size(self._log)
 
     def another_reader(self) -> sqlite3.Connection:
         """Open another read-only connection. Close it before the file."""
@@ -107,6 +121,13 @@ class SqliteFile:
         os.close(self._lock)
 
 
+def _size(path: Path) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
 def _load_index(connection: sqlite3.Connection) -> Index:
     (compacted,) = connection.execute("SELECT revision FROM compaction").fetchone()
     index = Index(compacted)
@@ -121,7 +142,7 @@ def _lock(path: Path) -> int:
     try:
         lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
+        raise UnusableStore(f"{path}: cannot be opened: {error.strerror}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -135,7 +156,11 @@ def _lock(path: Path) -> int:
 def in_use(path: Path) -> StoreError:
     """Return the error for a locked file; the lock file names the process that holds it."""
     try:
-        owner = path.with_name(path.name + ".lock").read_text(errors="replace").strip()
+        owner = (
+            path.with_name(path.name + ".lock")
+            .read_text(encoding="utf-8", errors="replace")
+            .strip()
+        )
     except OSError:
         owner = ""
     return StoreError(f"{path}: in use by another process (pid {owner or 'unknown'})")
@@ -152,16 +177,16 @@ def is_ours(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+        raise UnusableStore(f"{path}: cannot be read: {error.strerror}") from error
     if not header:
         return False
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise StoreError(f"{path}: not a SQLite database; left untouched")
+        raise UnusableStore(f"{path}: not a SQLite database; left untouched")
     format_, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
     if application != APPLICATION_ID:
-        raise StoreError(f"{path}: a SQLite database of another program; left untouched")
+        raise UnusableStore(f"{path}: a SQLite database of another program; left untouched")
     if format_ != FORMAT:
-        raise StoreError(f"{path}: has format {format_}, this version of instar reads {FORMAT}")
+        raise UnusableStore(f"{path}: has format {format_}, this version of instar reads {FORMAT}")
     return True
 
 
@@ -173,7 +198,7 @@ def _create(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
+        raise UnusableStore(f"{path}: cannot be opened: {error.strerror}") from error
     with closing(_connect(path, "rwc")) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         for statement in _SCHEMA:
@@ -186,7 +211,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     # Again, because a crash right after creation may have left the file in rollback mode.
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
-        raise StoreError(f"{path}: SQLite cannot keep a write-ahead log on this file system")
+        raise UnusableStore(f"{path}: SQLite cannot keep a write-ahead log on this file system")
     connection.execute("SELECT revision FROM compaction").fetchone()  # takes the lock
     if _ALONE:
         path.with_name(path.name + "-shm").unlink(missing_ok=True)  # no other process has it open

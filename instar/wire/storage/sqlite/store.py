@@ -1,6 +1,6 @@
 """SQLite store, the default: one append-only table in one file; the revision is the row id.
 
-Opened by ``wire/storage/open.py``. The index in memory (``revision_index.py``) knows each key's
+Opened by ``wire/storage/open.py``. The index in memory (``revision_index.py``) has each key's
 revisions, so SQLite is queried only for values, by row. ``group_commit.py`` does the writes.
 """
 
@@ -55,7 +55,11 @@ class SqliteStore:
         self._index = self._file.index
         self._followers = Followers()
         self._writer = GroupCommit(
-            str(self._file.path), self._file.writer, self._index, self._followers.publish
+            str(self._file.path),
+            self._file.writer,
+            self._index,
+            self._followers.publish,
+            self._file,
         )
         self._max_value = self._file.writer.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) - 4096
         self._compacting = asyncio.Lock()

@@ -1,8 +1,8 @@
 """Reads values from the SQLite file by location (``--values disk``); a location is a row id.
 
-Created by ``store.py``. It has its own connection, because histories occupy the other for longer,
-and a lock, because large responses are encoded in threads. Values are returned as stored; the
-encrypting store decrypts them.
+Created by ``store.py``. The reader has its own connection, because reads of the change history keep
+the store's read connection busy for longer, and a lock, because large responses are encoded in
+threads. Values are returned as stored; the encrypting store decrypts them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from threading import Lock
 
 from instar.wire.storage.store import Record, StoreError, Unavailable
-from instar.wire.storage.value_reader import Gone
+from instar.wire.storage.value_reader import ValueGone
 
 _ROW = "SELECT key, value FROM log WHERE revision = ?"
 
@@ -60,5 +60,5 @@ class SqliteValues:
     def _read_row(self, place: int) -> tuple[str, bytes]:
         row: tuple[str, bytes | None] | None = self._cursor.execute(_ROW, (place,)).fetchone()
         if row is None or row[1] is None:
-            raise Gone(place)
+            raise ValueGone(place)
         return row[0], row[1]

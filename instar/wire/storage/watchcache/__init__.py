@@ -1,1 +1,4 @@
-"""The watch cache: current objects and a window of recent changes, followed from a store."""
+"""The watch cache: current objects and a window of recent changes, followed from a store.
+
+``server/registry/stored/backend.py`` creates it; every read of the server is answered from it.
+"""

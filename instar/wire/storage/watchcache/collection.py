@@ -1,7 +1,7 @@
 """One collection of the watch cache: current entries in key order and a window of changes.
 
 Filled by ``cache.py``; read by the registry's list and watch verbs, controllers and admission
-plugins. Works on keys and revisions; the type of an entry is the caller's.
+plugins. The collection works on keys and revisions; the caller defines the type of an entry.
 """
 
 from __future__ import annotations

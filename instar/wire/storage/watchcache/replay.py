@@ -1,9 +1,9 @@
 """Fills collections of the watch cache from a local store's log at start.
 
-Called by ``cache.py``. It loads the state at the beginning of the log and replays the last changes,
-so that watches and list pages from before a restart continue. It works in slices, so that the event
-loop serves requests while millions of writes are read. Changes older than any window are not
-replayed; only their result is kept.
+Called by ``cache.py``. The module loads the state at the beginning of the log and replays the last
+changes, so that watches and list pages from before a restart continue. The replay works in slices,
+so that the event loop serves requests while millions of writes are read. Changes older than any
+window are not replayed; only their result is kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from instar.wire.storage.store import Local, Record, Seal
 from instar.wire.storage.watchcache.collection import Change, Collection, E, Ingest
 
 _SLICE_SECONDS = 0.008
-_LOOKED_AT = 32
+_WRITES_PER_CHECK = 32
 """Writes between two checks of the clock: each may be as large as a request."""
 
 
@@ -43,7 +43,7 @@ async def replay(
                 # a key outside the layout is a collection of one; its prefix may begin other keys
                 last = "\0"
         filling.take(*write)
-        if number % _LOOKED_AT == 0 and monotonic() > turn:
+        if number % _WRITES_PER_CHECK == 0 and monotonic() > turn:
             await asyncio.sleep(0)
             turn = monotonic() + _SLICE_SECONDS
     for each in fillings.values():

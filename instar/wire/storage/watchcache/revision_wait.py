@@ -1,4 +1,5 @@
-"""Waiters for a revision: readers wait here until the watch cache has reached it, or time out.
+"""Waiters for a revision: readers wait here until the watch cache has reached that revision, or
+time out.
 
 Used by ``cache.py``, which calls ``advance`` with each new revision.
 """

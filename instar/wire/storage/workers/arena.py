@@ -2,9 +2,9 @@
 
 Used by ``worker_store.py`` and the cache entries in shared memory
 (``server/registry/stored/shared_entry.py``). Values are appended to segments and never changed; a
-location (a number) says where one is. ``arena_reclaim.py`` moves values out of sparse segments and
-returns their memory once all workers have confirmed. A counter in shared memory tells a worker that
-has not confirmed that a value it just read may be overwritten.
+location (a number) says where a value is. ``arena_reclaim.py`` moves values out of sparse segments
+and returns their memory once all workers have confirmed. A counter in shared memory tells a worker
+that has not confirmed that a value it just read may be overwritten.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from struct import Struct
 
-from instar.wire.storage.value_reader import Gone
+from instar.wire.storage.value_reader import ValueGone
 
 SEGMENT = 1 << 24
 """Segment size in bytes; also the upper limit of an offset or length."""
@@ -61,7 +61,7 @@ class ArenaView:
 
     def read(self, place: int, fence: int) -> bytes:
         """Return the value; ``fence`` is that of the time the location was looked up. Raises
-        ``Gone`` if the memory may have been reused since: look the location up again."""
+        ``ValueGone`` if the memory may have been reused since: look the location up again."""
         start = place >> _BITS & _LOW
         try:
             value = self._segments[place >> 2 * _BITS][start : start + (place & _LOW)]
@@ -69,7 +69,7 @@ class ArenaView:
             self._map_more(place)
             return self.read(place, fence)
         if self._words[0] > fence:
-            raise Gone(place)
+            raise ValueGone(place)
         return value
 
     def read_many(self, places: Sequence[int], fence: int) -> list[bytes]:
@@ -85,7 +85,7 @@ class ArenaView:
             self._map_more(max(places))
             return self.read_many(places, fence)
         if self._words[0] > fence:
-            raise Gone(places[0])
+            raise ValueGone(places[0])
         return values
 
     def join(self, separator: bytes, places: Sequence[int], fence: int) -> bytes:
@@ -101,7 +101,7 @@ class ArenaView:
             return self.join(separator, places, fence)
         joined = separator.join(parts)
         if self._words[0] > fence:
-            raise Gone(places[0])
+            raise ValueGone(places[0])
         return joined
 
     def close(self) -> None:
@@ -112,10 +112,10 @@ class ArenaView:
         self._segments = []
 
     def _map_more(self, place: int) -> None:
-        """Map segments that the owner has added since. Raises ``Gone`` if there are none."""
+        """Map segments that the owner has added since. Raises ``ValueGone`` if there are none."""
         there = (os.fstat(self.file).st_size - _OPENING) // SEGMENT
         if place >> 2 * _BITS >= there:
-            raise Gone(place)
+            raise ValueGone(place)
         for _ in range(len(self._segments), there):
             self._map_segment()
 

@@ -1,10 +1,10 @@
-"""Reclaims shared memory: moves live values out of sparse segments and frees these.
+"""Reclaims shared memory: moves live values out of sparse segments and frees these segments.
 
-The owner process calls ``Loans`` from ``store_server.py``. It moves the live values of a sparse
-segment, announces each move to the workers, then sends a fence in their event streams. A worker
-that has passed the fence has applied all earlier events and moves and no longer reads the segment.
-When all have passed it, the segment is freed. While a worker is still loading, nothing moves. Works
-on keys and locations; ``arena.py`` holds the bytes.
+The owner process calls ``Reclaimer`` from ``store_server.py``. The reclaimer moves the live values
+of a sparse segment, announces each move to the workers, then sends a fence in their event streams.
+A worker that has passed the fence has applied all earlier events and moves and no longer reads the
+segment. When all have passed it, the segment is freed. While a worker is still loading, nothing
+moves. The module works on keys and locations; ``arena.py`` holds the bytes.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from instar.wire.storage.workers.arena import Arena, ArenaView, Segment
 
 MOVED_AT_ONCE = 256
 """Values examined per step."""
-_NO_TEXT = "surrogateescape"
+_KEY_ERRORS = "surrogateescape"
 """Error handler for keys that are not UTF-8, which other clients of a cluster may write."""
 
 
-class Elsewhere(bytes):
+class ArenaReference(bytes):
     """Reference to a value in the shared-memory arena; the bytes object itself is empty."""
 
     place: int
 
     @classmethod
-    def at(cls, place: int) -> Elsewhere:
+    def at(cls, place: int) -> ArenaReference:
         made = cls()
         made.place = place
         return made
@@ -58,7 +58,7 @@ class Borrowing(Protocol):
     """Called with every move."""
 
     async def state(self, revision: int = 0) -> Page:
-        """Return all records, with ``Elsewhere`` for every value in shared memory."""
+        """Return all records, with ``ArenaReference`` for every value in shared memory."""
         ...
 
 
@@ -70,8 +70,8 @@ class Mover(Protocol):
         ...
 
 
-class Books(Mover, Protocol):
-    """The owner's view of all records, with ``Elsewhere`` for values in shared memory."""
+class OwnerRecords(Mover, Protocol):
+    """The owner's view of all records, with ``ArenaReference`` for values in shared memory."""
 
     reached: Callable[[int], None]
     """Called with every revision before its events are sent to the workers."""
@@ -93,7 +93,7 @@ class NothingLent:
         return None
 
 
-class Loans:
+class Reclaimer:
     """The owner's values in shared memory, and the segments being reclaimed."""
 
     def __init__(self, arena: Arena) -> None:
@@ -109,7 +109,7 @@ class Loans:
         """Segments that could not be evacuated, because this process still reads from them."""
 
     def put(self, key: str, value: bytes) -> int | None:
-        return self.arena.put(key.encode(errors=_NO_TEXT), value)
+        return self.arena.put(key.encode(errors=_KEY_ERRORS), value)
 
     def drop(self, place: int) -> None:
         """Mark a value as unused. Thread-safe: an entry dies where its last reader ends."""
@@ -132,7 +132,7 @@ class Loans:
                 return [], False
             self._leaving = self.arena.records(self._segment)
         looked_at = list(islice(self._leaving, MOVED_AT_ONCE))
-        moves = [books.move(key.decode(errors=_NO_TEXT), place) for key, place in looked_at]
+        moves = [books.move(key.decode(errors=_KEY_ERRORS), place) for key, place in looked_at]
         if not looked_at:
             self._left()
         return [move for move in moves if move is not None], True

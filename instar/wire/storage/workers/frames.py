@@ -25,7 +25,7 @@ from instar.wire.storage.store import (
     Unavailable,
     ValueTooLarge,
 )
-from instar.wire.storage.workers.arena_reclaim import Elsewhere, Move
+from instar.wire.storage.workers.arena_reclaim import ArenaReference, Move
 
 _LENGTHS = Struct("<II")
 _DELETED = -1
@@ -108,11 +108,11 @@ def _read_head(document: memoryview) -> Head:
 
 
 def events_frame(number: int, events: Sequence[Event], revision: int) -> bytes:
-    told, values = told_events(events)
+    told, values = encode_events(events)
     return frame([0, "events", number, revision, told], values)
 
 
-def told_events(
+def encode_events(
     events: Iterable[Event | Record],
 ) -> tuple[list[tuple[str, int, int]], list[bytes]]:
     """Encode events as head entries, and return the values that follow the head."""
@@ -120,7 +120,7 @@ def told_events(
     for key, value, revision, _ in events:
         if value is None:
             told.append((key, revision, _DELETED))
-        elif isinstance(value, Elsewhere):
+        elif isinstance(value, ArenaReference):
             told.append((key, revision, _LENT - value.place))
         else:
             told.append((key, revision, len(value)))
@@ -136,7 +136,7 @@ def read_events(told: Sequence[Sequence[Any]], body: bytes) -> list[Event]:
             value = body[start : start + length]
             start += length
         else:
-            value = None if length == _DELETED else Elsewhere.at(_LENT - length)
+            value = None if length == _DELETED else ArenaReference.at(_LENT - length)
         events.append(Event(key, value, revision))
     return events
 

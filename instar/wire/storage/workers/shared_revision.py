@@ -1,8 +1,8 @@
 """The store's current revision in memory shared by all processes of a server.
 
 Written by ``store_server.py``, read by ``worker_store.py``. A read through any worker must see a
-write acknowledged through another: it compares this revision with its own cache and waits only if
-the cache is behind.
+write acknowledged through another: the worker compares this revision with that of its cache and
+waits only if the cache is behind.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Started by ``cli/serving/workers.py``; the client side is ``worker_store.py``. A file has one
 writer, this process: workers receive every event in order, and their writes join its transactions.
-Workers on etcd receive state and events from here and write to the cluster themselves
-(``worker_etcd.py``). Values in shared memory are sent as locations, with announcements when they
+Workers on a cluster receive state and events from here and write to the cluster themselves
+(``worker_remote.py``). Values in shared memory are sent as locations, with announcements when they
 move (``arena_reclaim.py``).
 """
 
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from instar.base.supervision import KeptTask, Supervision
+from instar.base.supervision import SupervisedTask, Supervision, rest
 from instar.wire.storage.store import (
     Event,
     Expecting,
@@ -27,15 +27,15 @@ from instar.wire.storage.store import (
     Subscription,
     Write,
 )
-from instar.wire.storage.workers.arena_reclaim import Books, Loans
+from instar.wire.storage.workers.arena_reclaim import OwnerRecords, Reclaimer
 from instar.wire.storage.workers.frames import (
     FrameReader,
     Head,
+    encode_events,
     error_head,
     events_frame,
     frame,
     moves_head,
-    told_events,
 )
 from instar.wire.storage.workers.shared_revision import SharedRevision
 
@@ -47,11 +47,11 @@ further behind is disconnected."""
 _SETTLE_SECONDS = 0.5
 
 
-class LentStore(NamedTuple):
+class SharedMemoryStore(NamedTuple):
     """The values in shared memory, and the map of their locations."""
 
-    loans: Loans
-    books: Books
+    loans: Reclaimer
+    books: OwnerRecords
 
 
 class StoreServer:
@@ -61,7 +61,7 @@ class StoreServer:
         self,
         store: Store,
         folder: Path,
-        lent: LentStore | None = None,
+        lent: SharedMemoryStore | None = None,
         supervision: Supervision | None = None,
     ) -> None:
         self._store = store
@@ -72,7 +72,7 @@ class StoreServer:
         self._peers: set[_Peer] = set()
         self._following: Subscription | None = None
         self._server: asyncio.Server | None = None
-        self._settling: KeptTask | None = None
+        self._settling: SupervisedTask | None = None
 
     async def start(self) -> None:
         if isinstance(self._store, Local):  # a remote store reports its own revision
@@ -85,7 +85,7 @@ class StoreServer:
         loop = asyncio.get_running_loop()
         if self._lent is not None:
             # Workers inherit the file under the same descriptor number.
-            (self._folder / ARENA).write_text(str(self._lent.loans.arena.file))
+            (self._folder / ARENA).write_text(str(self._lent.loans.arena.file), encoding="utf-8")
             self._settling = self._supervision.keep("lending", partial(self._settle, self._lent))
         self._server = await loop.create_unix_server(
             lambda: _Peer(self._store, self._peers, self._lent).frames,
@@ -108,18 +108,18 @@ class StoreServer:
     def _reached(self, events: Sequence[Event], revision: int) -> None:
         self._revision.set(revision)
 
-    async def _settle(self, lent: LentStore) -> None:
+    async def _settle(self, lent: SharedMemoryStore) -> None:
         more, loans = False, lent.loans
         while True:
-            await asyncio.sleep(0 if more else _SETTLE_SECONDS)
+            await rest(0 if more else _SETTLE_SECONDS)
             if not more:
                 loans.settle([peer.passed for peer in self._peers])
                 if loans.arena.excess > _MOST_BACKLOG and self._peers:
-                    log.warning("a worker does not go on and is let go")
+                    log.warning("disconnecting a stalled worker: it blocks reuse of shared memory")
                     min(self._peers, key=lambda peer: (peer.listens, peer.passed)).close()
             more = self._leave(lent)
 
-    def _leave(self, lent: LentStore) -> bool:
+    def _leave(self, lent: SharedMemoryStore) -> bool:
         """Do one reclaim step and announce it first to all workers; return whether more remains."""
         if not all(peer.listens for peer in self._peers):
             return False
@@ -139,13 +139,13 @@ def _nothing(revision: int) -> None:
 
 
 def _ended(error: StoreError) -> None:
-    log.error("the store lent to workers ended: %s", error)
+    log.error("the store shared with the workers ended: %s", error)
 
 
 class _Peer:
     """The connection of one worker."""
 
-    def __init__(self, store: Store, peers: set[_Peer], lent: LentStore | None) -> None:
+    def __init__(self, store: Store, peers: set[_Peer], lent: SharedMemoryStore | None) -> None:
         self._store = store
         self._peers = peers
         self._lent = lent
@@ -211,20 +211,20 @@ class _Peer:
             return await self._store.commit(Write(key, None if deletes else body, expected)), ()
         if what == "get":
             record = await self._store.get(*rest)
-            return told_events([] if record is None else [record])
+            return encode_events([] if record is None else [record])
         if what == "state" and self._lent is not None:
             page = self._lent.books.state(*rest)
-            told, values = told_events(page.records)
+            told, values = encode_events(page.records)
             return [told, page.revision, page.more, self._lent.loans.fences], values
         if what == "range":
             prefix, start, limit, revision = rest
             page = await self._store.range(prefix, start=start, limit=limit, revision=revision)
-            told, values = told_events(page.records)
+            told, values = encode_events(page.records)
             return [told, page.revision, page.more], values
         if what == "past" and isinstance(self._store, Remembering):
             key, before, limit = rest
             past = await self._store.past(key, before=before, limit=limit)
-            told, values = told_events(past.events)
+            told, values = encode_events(past.events)
             return [told, past.more, past.compacted], values
         if what == "compact":
             await self._store.compact(*rest)
@@ -235,7 +235,7 @@ class _Peer:
         def take(events: Sequence[Event], revision: int) -> None:
             self.frames.send(events_frame(number, events, revision))
             if number in self._subscriptions and self.frames.backlog() > self._most_backlog:
-                log.warning("a worker does not keep up and is let go")
+                log.warning("disconnecting a slow worker: too many events wait for it")
                 self.frames.close()
 
         def ended(error: StoreError) -> None:

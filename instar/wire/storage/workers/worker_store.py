@@ -66,7 +66,11 @@ class PeerStore:
         shared = folder / ARENA
         try:
             lent = shared.exists()
-            store = BorrowedStore(folder, int(shared.read_text())) if lent else PeerStore(folder)
+            store = (
+                BorrowedStore(folder, int(shared.read_text(encoding="utf-8")))
+                if lent
+                else PeerStore(folder)
+            )
             await loop.create_unix_connection(lambda: store._frames, str(folder / SOCKET))
         except OSError as error:
             raise StoreError(
@@ -210,7 +214,7 @@ class BorrowedStore(PeerStore):
             if self._following[number].closed:
                 self.forget(number)
         # Earlier locations stay valid until we subscribe again, as nothing is freed before. After
-        # that a holder of one gets ``Gone``, because this view's fence does not advance.
+        # that a holder of one gets ``ValueGone``, because this view's fence does not advance.
         self.arena = ArenaView(self._file)
         start, records = "", list[Record]()
         while True:

@@ -1,18 +1,21 @@
-"""Store of a worker on etcd: reads and writes the cluster directly, events come from the first
-process.
+"""Store of a worker on etcd or PostgreSQL: reads and writes there directly; events come from the
+first process.
 
-Opened by ``wire/storage/open.py``. So values are in memory once for all processes, only one of them
-watches the cluster, and a read asks the cluster which revision it must show. ``worker_store.py`` is
-the connection to the first process.
+Opened by ``wire/storage/open.py``. With this division values are in memory once for all processes,
+only one process watches etcd or PostgreSQL, and a read asks there which revision it must show.
+``worker_store.py`` is the connection to the first process.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Protocol
 
+from instar.base.metrics import Metric
 from instar.wire.storage.store import (
     Ended,
+    MeasuredStore,
     Page,
     Past,
     Record,
@@ -30,15 +33,15 @@ _LOOK_SECONDS = 0.005
 _LOOK_AGAIN_SECONDS = 1.0
 
 
-class EtcdConnection(Store, Remembering, Protocol):
-    """The etcd store that a worker connects to directly."""
+class RemoteConnection(Store, Remembering, Protocol):
+    """The store that a worker connects to directly."""
 
 
-class WorkerEtcdStore:
+class WorkerRemoteStore:
     """``Borrowing`` store: values and events from the first process, everything else from the
     cluster."""
 
-    def __init__(self, cluster: EtcdConnection, lender: BorrowedStore) -> None:
+    def __init__(self, cluster: RemoteConnection, lender: BorrowedStore) -> None:
         self._cluster = cluster
         self._lender = lender
         self._wanted = 0
@@ -92,6 +95,9 @@ class WorkerEtcdStore:
 
     async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
         return await self._cluster.past(key, before=before, limit=limit)
+
+    def metrics(self) -> Sequence[Metric]:
+        return self._cluster.metrics() if isinstance(self._cluster, MeasuredStore) else ()
 
     async def compact(self, revision: int) -> None:
         await self._cluster.compact(revision)
