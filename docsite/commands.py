@@ -27,7 +27,7 @@ def extras() -> str:
     names: dict[str, list[str]] = {}
     for command in COMMANDS:
         names.setdefault(EXTRAS[command], []).append(
-            f"[`{command}`](reference/commands.md#instar-{command})"
+            f"[`{command}`](../reference/commands.md#instar-{command})"
         )
     rows = ((code(f"instar[{extra}]"), ", ".join(found)) for extra, found in sorted(names.items()))
     return table(("extra", "commands"), rows)

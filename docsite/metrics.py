@@ -1,4 +1,5 @@
-"""Every metric: of a server with every part that counts, and of a conversion webhook."""
+"""Every metric: of a server with every part that counts, of the PostgreSQL store, and of a
+conversion webhook."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from instar.base.metrics import Metric
 from instar.server.settings import AuditSettings, EncryptionSettings, Settings
 from instar.tools.sdk.metrics import ConversionWebhookMetrics
 from instar.tools.testing.api_server import in_thread
+from instar.wire.storage.postgres.metrics import PostgresMetrics
 
 _AUDIT = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: None}]}"
 _ENCRYPTION = """\
@@ -26,6 +28,8 @@ resources:
 def metrics() -> str:
     return (
         f"## The server\n\n`/metrics` of `instar serve`.\n\n{_listed(server_metrics())}\n"
+        "## The PostgreSQL store\n\nAt the same place, with `--storage postgresql://…`.\n\n"
+        f"{_listed(PostgresMetrics().all())}\n"
         "## A conversion webhook\n\n`/metrics` of `instar webhook`.\n\n"
         f"{_listed(ConversionWebhookMetrics().all())}"
     )

@@ -1,4 +1,4 @@
-"""docs/history.md: its tour runs as written, with a real kubectl."""
+"""docs/how-to/history.md: its tour runs as written, with a real kubectl."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 
 from tests.support.server import live_server
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "history.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "history.md"
 
 
 def test_the_tour_through_the_past_runs_as_written(tmp_path: Path) -> None:
     if shutil.which("kubectl") is None:
-        pytest.skip("NO KUBECTL on this machine: the tour of docs/history.md was not run")
+        pytest.skip("NO KUBECTL on this machine: the tour of docs/how-to/history.md was not run")
     match = re.search(r"<!-- tour -->\n```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert match is not None
     with live_server(furniture=True) as server:

@@ -1,4 +1,4 @@
-"""docs/limits.md names every limit there is, with its value."""
+"""docs/reference/limits.md names every limit there is, with its value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from instar.base import limits
 
-PAGE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "limits.md").read_text()
 LIMITS = {
     name: value
     for name, value in vars(limits).items()

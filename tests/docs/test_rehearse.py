@@ -8,4 +8,4 @@ from tests.support.pages import DOCS, walk
 
 
 def test_the_tour_of_a_rehearsal_works_as_it_says(tmp_path: Path) -> None:
-    assert walk(DOCS / "rehearse.md", tmp_path) == 8
+    assert walk(DOCS / "how-to" / "rehearse.md", tmp_path) == 8

@@ -1,4 +1,4 @@
-"""The configurations that docs/security.md shows can be used as they stand."""
+"""The configurations that docs/how-to/security.md shows can be used as they stand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from instar.kube.api.encoding.yaml_text import read_yaml
 from instar.server.audit import policy
 from instar.wire.storage.encryption import config
 
-PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "security.md").read_text()
 
 
 def shown(kind: str) -> Any:

@@ -19,6 +19,7 @@ from docsite.metrics import server_metrics
 from docsite.paths import own_paths
 from instar.cli.main import COMMANDS, parser_of
 from instar.tools.sdk.metrics import ConversionWebhookMetrics
+from instar.wire.storage.postgres.metrics import PostgresMetrics
 from tests.support.pages import DOCS, ROOT
 
 METRICS = ("Counter", "Gauge", "Histogram", "Measured")
@@ -103,7 +104,8 @@ def _told(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Actio
 
 
 def test_the_reference_tells_every_metric_that_is_made_anywhere() -> None:
-    told = {metric.name for metric in (*server_metrics(), *ConversionWebhookMetrics().all())}
+    others = (*PostgresMetrics().all(), *ConversionWebhookMetrics().all())
+    told = {metric.name for metric in (*server_metrics(), *others)}
 
     assert _made() - told == set()
 

@@ -1,5 +1,4 @@
-"""The Python of README and docs/testing.md runs as written, in a process that knows nothing else
-of instar."""
+"""The Python of docs/how-to/pytest.md runs as written, in its own process."""
 
 from __future__ import annotations
 
@@ -10,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pages import DOCS, README, ROOT, script
+from tests.support.pages import DOCS, ROOT, script
 
-TESTING = DOCS / "testing.md"
+TESTING = DOCS / "how-to" / "pytest.md"
 CRDS = ROOT / "examples" / "testing" / "crds.yaml"
 AROUND = """
 import ast, asyncio, sys
@@ -40,18 +39,6 @@ def _run(*words: str, folder: Path, given: str = "") -> subprocess.CompletedProc
     )
 
 
-def _run_top_level(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Python with ``async with`` at its top level, as a notebook has it."""
-    return _run("-W", "error", "-c", AROUND, folder=folder, given=text)
-
-
-def test_the_readmes_python_runs_as_written(tmp_path: Path) -> None:
-    done = _run_top_level(script(README, "running", "python"), tmp_path)
-
-    assert done.returncode == 0, done.stderr
-    assert '"server": "https://127.0.0.1:' in done.stdout
-
-
 @pytest.mark.parametrize("name", ["block", "async"])
 def test_a_server_without_pytest_runs_as_written(tmp_path: Path, name: str) -> None:
     shutil.copy(CRDS, tmp_path)
@@ -67,20 +54,3 @@ def test_the_suite_of_the_docs_runs_as_written(tmp_path: Path) -> None:
     done = _run("-m", "pytest", "-p", "no:cacheprovider", folder=tmp_path)
 
     assert done.returncode == 0, done.stdout
-
-
-def test_the_readmes_sixty_seconds_run_as_written(tmp_path: Path) -> None:
-    (tmp_path / "test_readme.py").write_text(script(README, "sixty", "python"))
-    done = _run("-m", "pytest", "-p", "no:cacheprovider", folder=tmp_path)
-
-    assert done.returncode == 0, done.stdout
-
-
-def test_the_readmes_review_fails_as_shown() -> None:
-    done = _run("-m", *script(README, "review").split(), folder=ROOT)
-    drawn = (ROOT / "docs" / "pictures" / "session.svg").read_text()
-
-    assert done.returncode == 1
-    for rule in ("field-removed", "maximum-tightened"):
-        assert rule in done.stdout
-        assert rule in drawn

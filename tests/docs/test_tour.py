@@ -1,41 +1,18 @@
-"""The tours of README and docs/admission.md run as written, with a real kubectl."""
+"""The tours of docs/how-to/admission.md and snapshots.md run as written, with a real kubectl."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.storage.etcd_server import free_ports
-from tests.support.pages import DOCS, README, need_kubectl, run_script, script
+from tests.support.pages import DOCS, run_script, script
 from tests.support.server import LiveServer
 
-ADMISSION = DOCS / "admission.md"
-SNAPSHOT = DOCS / "snapshot.md"
-
-
-def test_the_readmes_first_minute_runs_as_written(tmp_path: Path) -> None:
-    (port,) = free_ports(1)
-    text = script(README, "serve").replace("6443", str(port)) + "kill %1\nwait\n"
-
-    done = run_script(text, tmp_path, "the README's first minute")
-
-    assert done.stdout.endswith("namespace/hello created\n")
-
-
-def test_the_readmes_tour_runs_as_written(fresh_server: LiveServer, tmp_path: Path) -> None:
-    kubectl = need_kubectl("the README's tour")
-    help_text = subprocess.run([kubectl, "patch", "--help"], capture_output=True, text=True)
-    if "--subresource" not in help_text.stdout:
-        pytest.skip("this kubectl is too old for --subresource: the README's tour was not run")
-
-    done = run_script(script(README, "tour"), tmp_path, "the README's tour", fresh_server)
-
-    assert "tour.example.com/v1\n" in done.stdout
-    assert '["v1beta1","v1"]' in done.stdout
-    assert "is deprecated; use tour.example.com/v1 CronTab" in done.stderr
+ADMISSION = DOCS / "how-to" / "admission.md"
+SNAPSHOT = DOCS / "how-to" / "snapshots.md"
 
 
 def test_the_tour_of_policies_runs_as_written(fresh_server: LiveServer, tmp_path: Path) -> None:

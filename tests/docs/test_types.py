@@ -1,4 +1,4 @@
-"""docs/types.md: the code shown is the code written, and every snippet runs as it stands."""
+"""docs/how-to/python-models.md: generated code is as shown, snippets run as written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import yaml
 from tests.support.server import LiveServer, live_server
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "types.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "python-models.md").read_text()
 BACKUPS = ROOT / "examples" / "types" / "backups.yaml"
 PATH = "/apis/storage.example.com/v1/namespaces/default/backups"
 OBJECT = {
