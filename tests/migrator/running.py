@@ -14,7 +14,7 @@ from instar.cli.main import main
 from instar.tools.migrator.live_crd import USER_AGENT
 from instar.tools.migrator.migration import MigrationOptions, migrate
 from instar.tools.migrator.plan import Plan
-from instar.tools.migrator.preflight import fetch_crd, find_out
+from instar.tools.migrator.preflight import fetch_crd, run_preflight
 from instar.tools.migrator.progress_file import ProgressFile
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
@@ -45,7 +45,7 @@ class Silent:
 
 async def plan_for(api: Client, definition: Object, *, forced: bool = False) -> Plan:
     live = await fetch_crd(api, name_of(definition))
-    facts = await find_out(api, live, via_status=False)
+    facts = await run_preflight(api, live, via_status=False)
     return Plan(live, facts, 8, 0, forced)
 
 

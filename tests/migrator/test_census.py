@@ -116,7 +116,7 @@ def test_an_object_counts_as_late_only_a_while_after_the_change() -> None:
     assert (bounds.total, bounds.late()) == (3, 1)
 
 
-def test_whoever_was_written_after_a_late_object_was_written_late_too() -> None:
+def test_an_object_written_after_a_late_one_counts_as_late() -> None:
     changed = datetime(2026, 1, 1, tzinfo=UTC)
     bounds = Bounds(changed)
     bounds.add("12", None)

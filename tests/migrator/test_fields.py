@@ -125,7 +125,7 @@ def test_items_and_keys_of_free_maps_count_as_one_field() -> None:
     assert tally.of("spec.tags.*").managers == {"helm": 1}
 
 
-def test_whoever_owns_all_of_a_part_owns_what_is_in_it() -> None:
+def test_the_owner_of_an_atomic_part_owns_its_fields() -> None:
     tally = FieldTally(SCHEMA)
     tally.add(obj({"ports": [{"name": "a"}]}, owned("helm", {"f:spec": {"f:ports": {}}})))
 
@@ -141,7 +141,7 @@ def test_many_values_are_not_kept() -> None:
     assert not tally.of("spec.size").values
 
 
-def test_a_field_nobody_sets_is_said_to_be_so() -> None:
+def test_an_unset_field_is_reported_as_unset() -> None:
     tally = FieldTally(SCHEMA)
     tally.add(obj({}))
 
@@ -231,7 +231,7 @@ def test_a_policy_warns_unless_told_to_deny() -> None:
     assert denying["spec"]["validationActions"] == ["Deny", "Audit"]
 
 
-def test_a_field_may_go_when_nobody_sets_it_and_it_was_announced() -> None:
+def test_a_field_may_be_removed_when_it_is_deprecated_and_unset() -> None:
     tally = FieldTally(SCHEMA)
     tally.add(obj({"size": 1}))
 
@@ -275,7 +275,7 @@ def test_the_whole_way_out_as_a_user_walks_it(server: LiveServer, tmp_path: Path
     assert removed.stdout.startswith(f"{name}: spec.host is removed at ")
 
 
-def test_a_review_says_who_sets_a_field_that_goes(
+def test_a_review_names_the_managers_of_a_removed_field(
     server: LiveServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     definition = crd()

@@ -58,7 +58,7 @@ def test_our_own_writes_before_a_kill_are_verified_and_not_blamed_on_others(
     assert (report.verification.same, report.verification.changed_since) == (60, 0)
 
 
-def test_ownership_lost_in_a_write_nobody_noted_is_given_back(
+def test_ownership_lost_in_an_unrecorded_write_is_restored(
     server: LiveServer, tmp_path: Path
 ) -> None:
     definition = stale_crd(server, 40)

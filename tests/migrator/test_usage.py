@@ -50,7 +50,7 @@ def test_no_request_is_ever_lost_however_small_the_table(agents: list[str]) -> N
     assert len(uses) <= 5
 
 
-def test_who_was_seen_longest_ago_is_folded_first() -> None:
+def test_the_least_recently_seen_client_is_merged_first() -> None:
     usage = UsageRecorder(Clock(), most=2)
 
     for agent in ("old", "newer", "newest"):
@@ -199,7 +199,7 @@ def test_audit_logs_tell_the_same_story(tmp_path: Path) -> None:
     assert usage.since == datetime(2026, 5, 1, 10, 0, 0, 123456, tzinfo=UTC)
 
 
-def test_instars_own_commands_are_nobodys_use() -> None:
+def test_requests_of_instars_own_commands_are_not_counted() -> None:
     now = datetime.now(UTC)
     agents = ("instar", "instar-migrate", "instar-versions", "instar-operator/1.0", "kubectl")
     usage = KnownUsage(now, [VersionUse("v1", "list", "me", agent, 1, now) for agent in agents])
@@ -209,7 +209,7 @@ def test_instars_own_commands_are_nobodys_use() -> None:
     assert {use.agent for use in users} == {"instar-operator/1.0", "kubectl"}
 
 
-def test_an_impersonated_user_is_the_one_who_asked(tmp_path: Path) -> None:
+def test_usage_counts_the_impersonated_user(tmp_path: Path) -> None:
     event = {
         "stage": "ResponseComplete",
         "verb": "get",

@@ -27,7 +27,7 @@ def _versions(server: LiveServer, definition: Object) -> dict[str, Object]:
     return {item["name"]: item for item in current["spec"]["versions"]}
 
 
-def test_the_screen_shows_who_uses_what_and_what_is_next(server: LiveServer) -> None:
+def test_the_output_shows_users_of_each_version_and_the_next_step(server: LiveServer) -> None:
     definition = _stale(server, 3)
     server.request("GET", objects_path(definition, "v1beta1"), headers={"User-Agent": "old/1"})
 

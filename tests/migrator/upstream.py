@@ -8,7 +8,9 @@ namespace that was finalized by force while its objects still list.
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ from instar.wire.client.kubeconfig import load_access
 from tests.support.server import LiveServer
 
 _WRITES = ("PATCH", "PUT")
+Passing = Callable[[str, str, bool], bool]
 Meddle = Callable[[str, str, Any], tuple[int, Object] | None]
 
 
@@ -40,12 +43,26 @@ class Upstream(LiveServer):
         """An answer instead of the server's, if it wants to give one."""
         self.hidden: set[str] = set()
         """Names that lists leave out."""
+        self.passing: Passing = lambda method, path, answered: False
+        """Asked before and after the server has a write; True: hang up instead of an answer."""
+        self.is_real = False
+        """The server behind is kube-apiserver itself, so nothing needs to be imitated."""
         self.seen: list[tuple[str, str]] = []
         self.port = 0
 
     @property
     def kubeconfig(self) -> Path:
         return self.folder / "kubeconfig"
+
+    def connection(self, timeout: float = 30.0) -> http.client.HTTPSConnection:
+        """A real server has a certificate of its own making."""
+        if self.ca:
+            return super().connection(timeout)
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        address = self.url.removeprefix("https://")
+        return http.client.HTTPSConnection(address, context=context, timeout=timeout)
 
     def write_kubeconfig(self) -> None:
         cluster = {"server": f"http://127.0.0.1:{self.port}"}
@@ -62,9 +79,7 @@ class Upstream(LiveServer):
         body = await request.read()
         self.seen.append((method, path))
         if self.down:
-            assert request.transport is not None
-            request.transport.close()
-            return web.Response()
+            return _hung_up(request)
         if path.startswith("/instar/"):
             return _status(404, "the server could not find the requested resource")
         given = self.meddle(method, path, json.loads(body) if body else None)
@@ -75,21 +90,34 @@ class Upstream(LiveServer):
             if namespace in self.lost_namespaces:
                 details = {"name": namespace, "kind": "namespaces"}
                 return _status(404, f'namespaces "{namespace}" not found', details)
-            body = await self._as_upstream_would(path, body, session)
+            if not self.is_real:
+                try:
+                    body = await self._as_upstream_would(path, body, session)
+                except aiohttp.ClientError:
+                    return _hung_up(request)
+        counts = method in _WRITES and "dryRun" not in request.query
+        if counts and self.passing(method, path, False):
+            return _hung_up(request)
         url = f"{self.running.url}{request.path_qs}"
         headers = {
             name: value
             for name, value in request.headers.items()
             if name.lower() not in ("host", "content-length", "accept-encoding")
         }
-        async with session.request(method, url, data=body or None, headers=headers) as answer:
-            data = await answer.read()
-            if path == "/version":
-                data = data.replace(b"+instar.", b"+")
-            if self.hidden and method == "GET" and data.startswith(b'{"apiVersion"'):
-                data = self._without_hidden(data)
-            kept = {"Content-Type": answer.headers.get("Content-Type", "application/json")}
-            return web.Response(status=answer.status, body=data, headers=kept)
+        try:
+            asking = session.request(method, url, data=body or None, headers=headers)
+            async with asking as answer:
+                data = await answer.read()
+        except aiohttp.ClientError:
+            return _hung_up(request)
+        if counts and self.passing(method, path, True):
+            return _hung_up(request)
+        if path == "/version":
+            data = data.replace(b"+instar.", b"+")
+        if self.hidden and method == "GET" and data.startswith(b'{"apiVersion"'):
+            data = self._without_hidden(data)
+        kept = {"Content-Type": answer.headers.get("Content-Type", "application/json")}
+        return web.Response(status=answer.status, body=data, headers=kept)
 
     def _without_hidden(self, data: bytes) -> bytes:
         document = json.loads(data)
@@ -124,6 +152,12 @@ class Upstream(LiveServer):
         if vanished or self.wipes(obj):
             change.setdefault("metadata", {})["managedFields"] = [{}]
         return json.dumps(change).encode()
+
+
+def _hung_up(request: web.Request) -> web.Response:
+    if request.transport is not None:
+        request.transport.close()
+    return web.Response()
 
 
 def _status(code: int, message: str, details: Object | None = None) -> web.Response:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import yaml
+
 from instar.base.json_values import Object, copy_json
 from instar.tools.reviewer.report import Damage
 from tests.rehearsal.worlds import SIZE, crd, owned, rehearsed, version, widget, world
+from tests.support.corpus import CORPUS, needs_corpus
+from tests.support.server import live_server
 
 
 def _release(reason: str) -> Object:
@@ -52,3 +56,41 @@ def test_a_status_that_is_not_the_default_stays() -> None:
 
 def test_an_object_whose_fields_are_not_tracked_stays() -> None:
     assert _changed(_objects(4, "Waiting")) == {}
+
+
+@needs_corpus
+def test_gateway_classes_of_release_1_0_change_under_1_4_as_a_server_shows_it() -> None:
+    """The releases differ in the default of ``status``, which no controller has written yet."""
+    old, new = _gateway_classes("v1.0.0"), _gateway_classes("v1.4.0")
+    with live_server() as server:
+        server.create_crd(old)
+        path = "/apis/gateway.networking.k8s.io/v1/gatewayclasses"
+        for number in range(4):
+            assert server.request("POST", path, _gateway_class(number)).status == 201
+        before = server.request("GET", path).json["items"]
+        crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        name = old["metadata"]["name"]
+        current = server.request("GET", f"{crds}/{name}").json
+        server.request("PUT", f"{crds}/{name}", {**current, "spec": new["spec"]})
+        after = server.request("GET", path).json["items"]
+
+    report = rehearsed(world(old, before), new, faults=False)
+
+    changed = sum(then["status"] != now["status"] for then, now in zip(before, after, strict=True))
+    assert changed == 4
+    assert report.crds[0].steps[0].damages.counts[Damage.CHANGED] == changed
+
+
+def _gateway_classes(release: str) -> Object:
+    file = CORPUS / "gateway-api" / release / "gateway.networking.k8s.io_gatewayclasses.yaml"
+    document: Object = yaml.safe_load(file.read_text())
+    return document
+
+
+def _gateway_class(number: int) -> Object:
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "GatewayClass",
+        "metadata": {"name": f"g{number}"},
+        "spec": {"controllerName": "example.com/controller"},
+    }

@@ -9,7 +9,7 @@ from instar.tools.rehearsal.go_no_go import decide
 from instar.tools.rehearsal.model import ClientStanding, CrdRehearsal, Rehearsal, StepKind
 from instar.tools.rehearsal.run import RehearsalOptions, RehearsalRelease, rehearse
 from instar.tools.reviewer.witnesses.samples import Samples
-from instar.tools.snapshots.captured_cluster import RecordedUse, World
+from instar.tools.snapshots.captured_cluster import CapturedCluster, RecordedUse
 from instar.tools.snapshots.manifest import CRDS, objects_of
 from tests.rehearsal.worlds import part
 from tests.reviewer.corpus import crds
@@ -51,7 +51,7 @@ def _rehearsed(
     plural, _, group = name.partition(".")
     uses = [RecordedUse(group, plural, at, "list", "ci", f"client-{at}", 1, "", "") for at in asked]
     made = _generated(before, 3)
-    captured = World(old, [part(CRDS, [before]), part(objects_of(name), made)], uses=uses)
+    captured = CapturedCluster(old, [part(CRDS, [before]), part(objects_of(name), made)], uses=uses)
     converting = Converting({name: converter} if converter else {}, {})
     options = RehearsalOptions(converting, sample=3)
     report = rehearse(captured, [RehearsalRelease(new, {name: after})], options, lambda *_: None)

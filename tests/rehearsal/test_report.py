@@ -65,14 +65,14 @@ def test_machines_get_the_verdict(told: tuple[Rehearsal, GoNoGo]) -> None:
     assert int(suites.findall("testsuite")[0].get("failures", "0")) == 2
 
 
-def test_whoever_knows_better_accepts_a_reason(told: tuple[Rehearsal, GoNoGo]) -> None:
+def test_an_accepted_reason_does_not_block_a_go(told: tuple[Rehearsal, GoNoGo]) -> None:
     report, _ = told
 
     assert not decide(report, ["pruned"]).go
     assert decide(report, ["pruned", "broken"]).go
 
 
-def test_of_whom_nothing_could_be_tried_nothing_is_known() -> None:
+def test_a_client_that_could_not_be_tried_is_unknown() -> None:
     step = StepOutcome("r", StepKind.SERVE, "serve v2")
     step.clients = {"silent": ClientVerdict(), "heard": ClientVerdict(requests=1)}
 

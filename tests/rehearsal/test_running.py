@@ -161,7 +161,7 @@ def test_a_manager_applies_exactly_what_it_owns() -> None:
     assert own["spec"] == {"size": 1, "tags": [{"k": "a", "v": 1}]}
 
 
-def test_instars_own_tools_are_nobodys_clients() -> None:
+def test_instars_own_tools_do_not_count_as_clients() -> None:
     uses = [use("v1", "list", agent="instar-migrate"), use("v1", "list", agent="flux/v2")]
 
     found = clients_of({("example.com", "widgets")}, uses, [])
@@ -206,7 +206,7 @@ def test_a_webhook_that_was_down_before_the_first_step_leaves_versions_unknown()
 
     report = rehearsed(world(before, objects(2)), after, converting=converting, faults=False)
 
-    assert report.crds[0].unloaded == {"not converted to v1 in the world of before": 2}
+    assert report.crds[0].unloaded == {"not converted to v1 in the state before the upgrade": 2}
     assert {reason.word for reason in decide(report).reasons} == {"unknown"}
 
 
@@ -241,7 +241,7 @@ def test_a_write_whose_body_was_not_recorded_still_needs_its_version() -> None:
     assert "broken" in {reason.word for reason in decide(report).reasons}
 
 
-def test_who_deletes_what_cannot_be_converted_is_broken() -> None:
+def test_a_client_that_deletes_unconvertible_objects_is_broken() -> None:
     before = crd(version("v1beta1", COLOURED), version("v1", COLOURED))
     after = crd(version("v1beta1", COLOURED), version("v1", COLOURED), conversion=WEBHOOK)
     converting = Converting({}, {NAME: "https://127.0.0.1:1/nobody"})

@@ -12,7 +12,7 @@ from instar.base.json_values import Object
 from instar.tools.rehearsal.converting import Converting
 from instar.tools.rehearsal.model import Rehearsal
 from instar.tools.rehearsal.run import RehearsalOptions, RehearsalRelease, rehearse
-from instar.tools.snapshots.captured_cluster import RecordedUse, World
+from instar.tools.snapshots.captured_cluster import CapturedCluster, RecordedUse
 from instar.tools.snapshots.manifest import AUDIT, CRDS, objects_of
 from instar.tools.snapshots.parts import SnapshotPart
 
@@ -103,13 +103,13 @@ def world(
     uses: Iterable[RecordedUse] = (),
     events: Iterable[Object] = (),
     **more: Any,
-) -> World:
+) -> CapturedCluster:
     parts = [
         part(CRDS, [the_crd]),
-        part(objects_of(NAME), objects),
+        part(objects_of(the_crd["metadata"]["name"]), objects),
         part(AUDIT, events),
     ]
-    return World("a test", parts, uses=list(uses), exact=True, **more)
+    return CapturedCluster("a test", parts, uses=list(uses), exact=True, **more)
 
 
 def part(name: str, objects: Iterable[Object]) -> SnapshotPart:
@@ -118,8 +118,11 @@ def part(name: str, objects: Iterable[Object]) -> SnapshotPart:
 
 
 def rehearsed(
-    before: World, *releases: Object, converting: Converting | None = None, **options: Any
+    before: CapturedCluster, *releases: Object, converting: Converting | None = None, **options: Any
 ) -> Rehearsal:
-    named = [RehearsalRelease(f"r{number}", {NAME: crd}) for number, crd in enumerate(releases, 1)]
+    named = [
+        RehearsalRelease(f"r{number}", {crd["metadata"]["name"]: crd})
+        for number, crd in enumerate(releases, 1)
+    ]
     chosen = RehearsalOptions(converting=converting or Converting({}, {}), **options)
     return rehearse(before, named, chosen, lambda name, count: None)

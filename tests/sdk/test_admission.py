@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from instar.base.json_values import Object, copy_json
 from instar.cli.commands import check, webhook
-from instar.kube.api.admission_review import AdmissionQuestion
+from instar.kube.api.admission_review import ParsedAdmissionRequest
 from instar.kube.patches.difference import patch_between
 from instar.kube.patches.json_patch import json_patch
 from instar.sdk import Admission, Refused
@@ -50,7 +50,9 @@ def request(obj: Object | None, operation: str = "CREATE", old: Object | None = 
 def answer(name: str, asked: Object) -> Object:
     handler = admission.handler(f"{name}.widgets.ref.io")
     assert handler is not None
-    response: Object = json.loads(answered(handler, AdmissionQuestion("v1", asked)))["response"]
+    response: Object = json.loads(answered(handler, ParsedAdmissionRequest("v1", asked)))[
+        "response"
+    ]
     return response
 
 

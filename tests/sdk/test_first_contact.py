@@ -116,7 +116,7 @@ def test_a_converter_for_another_group_is_refused(
     assert "converts CronTab.example.com" in capsys.readouterr().err
 
 
-def test_a_converter_nobody_would_ask_is_told() -> None:
+def test_a_converter_that_is_never_called_is_reported() -> None:
     crd = read_crd(widget_crd("typo.example.com"))
 
     assert "strategy is None" in str(unused(["widgets.typo.example.com"], [crd]))
@@ -160,7 +160,7 @@ def test_admission_of_the_empty_group_is_of_pods_and_their_like() -> None:
     assert answer.status == 201, answer.text
 
 
-def test_a_server_does_not_start_with_a_converter_nobody_would_ask(here: Path) -> None:
+def test_a_server_does_not_start_with_a_converter_that_is_never_called(here: Path) -> None:
     rules = str(ROOT / "examples" / "hostport" / "conversion.yaml")
     crd = (ROOT / "examples" / "hostport" / "crd.yaml").read_text()
     code = (

@@ -11,7 +11,7 @@ import pytest
 
 from instar.cli.main import main
 from instar.server.settings import EncryptionSettings
-from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.sources import open_captured_cluster
 from instar.tools.testing.api_server import Server, server
 from tests.snapshots.worlds import CRD, NAMESPACE, widget, write_snapshot
 
@@ -44,14 +44,14 @@ def test_a_cluster_becomes_a_file_and_a_world(
         code = main(["snapshot", NAME, "-o", str(target), "--with", "rbac"])
         again = main(["snapshot", "-o", str(target)])
         expected = listed(running)
-        with open_world(f"kube:{NAME}") as live:
+        with open_captured_cluster(f"kube:{NAME}") as live:
             copied = list(live.objects(NAME))
 
     said = capsys.readouterr()
     assert (code, again) == (0, 1)
     assert "1 CRD with 3 objects" in said.out
     assert "--force replaces it" in said.err
-    with open_world(str(target)) as world:
+    with open_captured_cluster(str(target)) as world:
         assert list(world.objects(NAME)) == expected == copied
         assert {use.version for use in world.usage()} == {"v1", "v1beta1"}
         kinds = {obj["kind"] for obj in world.others()}
@@ -83,7 +83,7 @@ def test_an_encrypted_store_is_taken_exactly(
     assert (code, shut) == (0, 1)
     assert "customresourcedefinitions.apiextensions.k8s.io: 1 object could not be read" in said.err
     assert manifest["exact"] is True
-    with open_world(str(tmp_path / "opened.tgz")) as world:
+    with open_captured_cluster(str(tmp_path / "opened.tgz")) as world:
         assert list(world.objects(NAME)) == expected
 
 
@@ -94,7 +94,7 @@ def test_a_snapshot_of_files_does_not_claim_to_know_how_they_are_stored(tmp_path
     code = main(["snapshot", "--from", str(given), "-o", str(tmp_path / "s.tgz")])
 
     assert code == 0
-    with open_world(str(tmp_path / "s.tgz")) as world:
+    with open_captured_cluster(str(tmp_path / "s.tgz")) as world:
         assert not world.exact
         assert len(list(world.objects(NAME))) == 1
 
@@ -112,7 +112,7 @@ def test_a_bundle_becomes_a_redacted_snapshot(
     )
 
     assert code == 0, capsys.readouterr().err
-    with open_world(str(target)) as world:
+    with open_captured_cluster(str(target)) as world:
         owners = {obj["spec"]["owner"] for obj in world.objects(NAME)}
     assert len(owners) == 1
     assert "alice" not in owners
@@ -127,11 +127,11 @@ def test_a_bundle_becomes_a_redacted_snapshot(
         (["--storage", "sqlite:x", "--from", "y"], 2),
         (["--resume", "--force"], 2),
         (["--storage", "sqlite:nowhere.db"], 1),
-        (["--from", "nowhere"], 1),
-        (["--kubeconfig", "nowhere"], 1),
-        (["--resume", "--from", "all.json"], 1),
+        (["--from", "nowhere"], 2),
+        (["--kubeconfig", "nowhere"], 2),
+        (["--resume", "--from", "all.json"], 2),
         (["--redact-key", "short.key"], 1),
-        (["nosuch.example.com", "--from", "all.json"], 1),
+        (["nosuch.example.com", "--from", "all.json"], 2),
     ],
 )
 def test_a_wrong_call_is_one_line_and_leaves_nothing(
@@ -156,7 +156,7 @@ def test_a_wrong_call_is_one_line_and_leaves_nothing(
 def test_serve_says_in_one_line_what_is_wrong_with_its_source(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["serve", "--listen", "127.0.0.1:0", "--from", str(tmp_path / "nowhere")]) == 1
+    assert main(["serve", "--listen", "127.0.0.1:0", "--from", str(tmp_path / "nowhere")]) == 2
 
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -173,5 +173,5 @@ def test_a_snapshot_of_half_a_snapshot_is_not_complete(
 
     assert code == 1
     assert "; not complete" in capsys.readouterr().out
-    with open_world(str(again)) as world:
+    with open_captured_cluster(str(again)) as world:
         assert any("the file is not whole" in text for text in world.problems)

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from instar.tools.snapshots.errors import SnapshotError
-from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.sources import open_captured_cluster
 from tests.snapshots.worlds import widget, write_snapshot
 
 COUNT = 20
@@ -33,7 +33,7 @@ def test_no_damage_goes_unnoticed(tmp_path: Path, whole: bytes, seed: int, packe
     path.write_bytes(data)
 
     try:
-        world = open_world(str(path))
+        world = open_captured_cluster(str(path))
     except SnapshotError:
         return  # noticed, and said in one line
     with world:

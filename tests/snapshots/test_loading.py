@@ -9,10 +9,10 @@ import pytest
 
 from instar.base.json_values import copy_json
 from instar.server.lifecycle.embedded import Embedded, embedded
-from instar.tools.snapshots.captured_cluster import World
+from instar.tools.snapshots.captured_cluster import CapturedCluster
 from instar.tools.snapshots.errors import SnapshotError
 from instar.tools.snapshots.loading import Loaded, load
-from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.sources import open_captured_cluster
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Write
 from tests.snapshots.worlds import CRD, widget, write_snapshot
@@ -48,7 +48,7 @@ async def test_what_was_captured_is_read_back(tmp_path: Path) -> None:
     given = captured("1")
     store = MemoryStore()
 
-    with open_world(str(write_snapshot(tmp_path / "s.tar.gz", [given]))) as world:
+    with open_captured_cluster(str(write_snapshot(tmp_path / "s.tar.gz", [given]))) as world:
         loaded = await load(world, store)
     async with embedded(store=store) as server:
         found = (await server.ask("GET", PATH.format("v1", "1"))).document
@@ -63,7 +63,7 @@ async def test_what_was_captured_is_read_back(tmp_path: Path) -> None:
 async def test_an_object_stays_at_its_version_and_is_read_at_others(tmp_path: Path) -> None:
     store = MemoryStore()
 
-    with open_world(
+    with open_captured_cluster(
         str(write_snapshot(tmp_path / "s.tar.gz", [captured("1", "v1beta1")]))
     ) as world:
         await load(world, store)
@@ -97,7 +97,7 @@ async def test_stored_versions_and_conditions_of_a_cluster_are_kept(tmp_path: Pa
     }
     store = MemoryStore()
 
-    with open_world(str(write_snapshot(tmp_path / "s.tar.gz", crds=[crd]))) as world:
+    with open_captured_cluster(str(write_snapshot(tmp_path / "s.tar.gz", crds=[crd]))) as world:
         await load(world, store)
     async with embedded(store=store) as server:
         found = await _crd(server)
@@ -129,7 +129,7 @@ async def test_a_crd_that_a_server_refuses_is_said_and_its_objects_are_left_out(
         {"names": {}},
     ],
 )
-async def test_a_crd_that_nobody_can_have_served_is_refused_and_others_are_loaded(
+async def test_an_invalid_crd_is_refused_and_others_are_loaded(
     tmp_path: Path, spec: dict[str, Any]
 ) -> None:
     bad = copy_json(CRD)
@@ -196,7 +196,7 @@ async def test_only_an_empty_store_takes_a_world(tmp_path: Path) -> None:
     await store.commit(Write("example.com/widgets/ns/x", b"{}", 0))
 
     with (
-        open_world(str(write_snapshot(tmp_path / "s.tar.gz"))) as world,
+        open_captured_cluster(str(write_snapshot(tmp_path / "s.tar.gz"))) as world,
         pytest.raises(SnapshotError),
     ):
         await load(world, store)
@@ -204,10 +204,10 @@ async def test_only_an_empty_store_takes_a_world(tmp_path: Path) -> None:
 
 async def _loaded(
     tmp_path: Path, widgets: list[dict[str, Any]], crds: list[dict[str, Any]] | None = None
-) -> tuple[Loaded, World, MemoryStore]:
+) -> tuple[Loaded, CapturedCluster, MemoryStore]:
     store = MemoryStore()
     path = write_snapshot(tmp_path / "s.tar.gz", widgets, crds=crds or [CRD])
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         return await load(world, store), world, store
 
 

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from instar.tools.snapshots.errors import SnapshotError
-from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.sources import open_captured_cluster
 from tests.snapshots.worlds import CRD, NAMESPACE, widget, write_snapshot
 
 NAME = "widgets.example.com"
@@ -22,7 +22,7 @@ WIDGETS = [widget(f"w{number}", size=number) for number in range(50)]
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "s.tar.gz", WIDGETS)
 
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         crds, objects, others = list(world.crds()), list(world.objects(NAME)), list(world.others())
 
     assert [crd["metadata"]["name"] for crd in crds] == [NAME]
@@ -49,7 +49,7 @@ def test_tar_reads_it_and_what_tar_unpacked_is_read(tmp_path: Path) -> None:
 
     lines = (folder / "objects" / f"{NAME}.ndjson").read_bytes().splitlines()
     assert [orjson.loads(line) for line in lines] == WIDGETS
-    with open_world(str(folder)) as world:
+    with open_captured_cluster(str(folder)) as world:
         assert list(world.objects(NAME)) == WIDGETS
         assert world.problems == []
 
@@ -62,7 +62,7 @@ def test_a_snapshot_packed_anew_by_tar_is_read(tmp_path: Path) -> None:
 
     subprocess.run(["tar", "czf", tmp_path / "again.tgz", "-C", tmp_path, "unpacked"], check=True)
 
-    with open_world(str(tmp_path / "again.tgz")) as world:
+    with open_captured_cluster(str(tmp_path / "again.tgz")) as world:
         assert list(world.objects(NAME)) == WIDGETS
         assert world.problems == []
 
@@ -72,7 +72,7 @@ def test_a_file_cut_in_half_gives_what_is_there_and_counts_the_rest(tmp_path: Pa
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) * 2 // 3])
 
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         found = list(world.objects(NAME))
         counts = world.counts()
 
@@ -92,7 +92,7 @@ def test_a_file_of_which_hardly_anything_is_left_is_refused_in_one_line(
     path.write_bytes(path.read_bytes()[:kept])
 
     with pytest.raises(SnapshotError) as caught:
-        open_world(str(path))
+        open_captured_cluster(str(path))
 
     assert "\n" not in str(caught.value)
 
@@ -100,7 +100,7 @@ def test_a_file_of_which_hardly_anything_is_left_is_refused_in_one_line(
 def test_another_version_of_the_format_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "s.tar.gz", WIDGETS, version=2)
 
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         assert len(list(world.objects(NAME))) == 50
         assert [problem for problem in world.problems if "version 2 of the format" in problem]
 
@@ -113,7 +113,7 @@ def test_bytes_changed_afterwards_are_said(tmp_path: Path) -> None:
 
     (tmp_path / "changed.tar").write_bytes(plain)
 
-    with open_world(str(tmp_path / "changed.tar")) as world:
+    with open_captured_cluster(str(tmp_path / "changed.tar")) as world:
         assert [problem for problem in world.problems if "changed after" in problem]
         assert len(list(world.objects(NAME))) == 50
 
@@ -123,17 +123,17 @@ def test_lines_that_are_no_objects_are_left_out_and_counted(tmp_path: Path) -> N
     part = folder / "objects" / f"{NAME}.ndjson"
     part.write_bytes(b"not json\n" + part.read_bytes() + b"[1]\n")
 
-    with open_world(str(folder)) as world:
+    with open_captured_cluster(str(folder)) as world:
         assert list(world.objects(NAME)) == WIDGETS
         assert world.counts().unjudged == 2
         assert [problem for problem in world.problems if "2 of its lines" in problem]
 
 
-def test_a_crd_nobody_can_read_is_said_and_the_others_are_there(tmp_path: Path) -> None:
+def test_an_unreadable_crd_is_reported_and_others_are_read(tmp_path: Path) -> None:
     bad = {**CRD, "metadata": {"name": "bad.example.com"}, "spec": {"versions": 7}}
     path = write_snapshot(tmp_path / "s.tar.gz", WIDGETS, crds=[bad, CRD, CRD])
 
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         names = [crd["metadata"]["name"] for crd in world.crds()]
         again = [crd["metadata"]["name"] for crd in world.crds()]
 
@@ -151,7 +151,7 @@ def test_names_that_try_to_leave_are_refused(tmp_path: Path, name: str) -> None:
         info.size = 3
         archive.addfile(info, io.BytesIO(b"{}\n"))
 
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         assert [problem for problem in world.problems if repr(name) in problem]
         assert list(world.objects(NAME)) == WIDGETS
 
@@ -164,7 +164,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
         info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(info)
 
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         assert [problem for problem in world.problems if "objects/link.ndjson" in problem]
 
 
@@ -177,7 +177,7 @@ def test_an_archive_that_unpacks_to_far_more_than_it_is_is_refused(tmp_path: Pat
     path.write_bytes(gzip.compress(plain) + bomb)
 
     with pytest.raises(SnapshotError, match="times its size"):
-        open_world(str(path))
+        open_captured_cluster(str(path))
 
 
 def test_a_header_that_is_itself_huge_is_refused(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_header_that_is_itself_huge_is_refused(tmp_path: Path) -> None:
     path.write_bytes(info.tobuf(tarfile.GNU_FORMAT) + b"a" * 2048)
 
     with pytest.raises(SnapshotError, match="a header of"):
-        open_world(str(path))
+        open_captured_cluster(str(path))
 
 
 def _unpacked(tmp_path: Path) -> Path:

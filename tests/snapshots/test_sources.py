@@ -16,7 +16,7 @@ import yaml
 
 from instar.tools.snapshots.dumps import objects_in
 from instar.tools.snapshots.errors import SnapshotError
-from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.sources import open_captured_cluster
 from tests.snapshots.worlds import CRD, NAMESPACE, widget
 
 NAME = "widgets.example.com"
@@ -115,7 +115,7 @@ FORMS = [
 def test_it_is_the_same_world(tmp_path: Path, made: Callable[[Path], Path]) -> None:
     path = made(tmp_path / "given")
 
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         names = [crd["metadata"]["name"] for crd in world.crds()]
         objects, others = list(world.objects(NAME)), list(world.others())
 
@@ -187,7 +187,7 @@ def test_objects_of_unknown_crds_are_counted_as_unknown(tmp_path: Path) -> None:
     gadget = {**widget("g"), "kind": "Gadget"}
     _write(tmp_path / "all.yaml", {"kind": "List", "items": [CRD, gadget, gadget, WIDGETS[0]]})
 
-    with open_world(str(tmp_path)) as world:
+    with open_captured_cluster(str(tmp_path)) as world:
         counts = world.counts()
 
     assert counts.unknown == {"Gadget.example.com": 2}
@@ -201,7 +201,7 @@ def test_a_bad_file_is_said_and_the_others_are_read(tmp_path: Path) -> None:
     (tmp_path / "given" / "binary.json").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "given" / "foreign.json").write_text('{"name": "package"}')
 
-    with open_world(str(tmp_path / "given")) as world:
+    with open_captured_cluster(str(tmp_path / "given")) as world:
         assert list(world.objects(NAME)) == WIDGETS
         assert len(world.problems) == 3
 
@@ -211,14 +211,14 @@ def test_what_holds_no_object_is_refused_in_one_line(tmp_path: Path, text: str) 
     (tmp_path / "x.yaml").write_text(text)
 
     with pytest.raises(SnapshotError) as caught:
-        open_world(str(tmp_path / "x.yaml"))
+        open_captured_cluster(str(tmp_path / "x.yaml"))
 
     assert "\n" not in str(caught.value)
 
 
 def test_what_is_not_there_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="No such file"):
-        open_world(str(tmp_path / "nowhere"))
+        open_captured_cluster(str(tmp_path / "nowhere"))
 
 
 def test_a_commit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +231,7 @@ def test_a_commit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ):
         subprocess.run(["git", *command], check=True)
 
-    with open_world("git:HEAD:given") as world:
+    with open_captured_cluster("git:HEAD:given") as world:
         assert list(world.objects(NAME)) == WIDGETS
 
 
@@ -242,7 +242,7 @@ def test_the_private_folder_goes_with_the_world(
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
 
-    with open_world(str(path)):
+    with open_captured_cluster(str(path)):
         (folder,) = (tmp_path / "tmp").iterdir()
         assert folder.stat().st_mode & 0o777 == 0o700
 

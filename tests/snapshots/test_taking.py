@@ -18,8 +18,8 @@ from instar.tools.snapshots.capture.scope import CaptureScope
 from instar.tools.snapshots.capture.taking import take
 from instar.tools.snapshots.errors import Interrupted, SnapshotError
 from instar.tools.snapshots.manifest import Manifest
-from instar.tools.snapshots.snapshot_writer import Packing
-from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.snapshot_writer import SnapshotWriter
+from instar.tools.snapshots.sources import open_captured_cluster
 from tests.snapshots.worlds import CRD, NAMESPACE, widget
 
 pytestmark = pytest.mark.anyio
@@ -73,7 +73,9 @@ async def taken(
 ) -> Manifest:
     patience = RetryPolicy(attempts=2, first_delay=0.0)
     source = ClusterSource(cluster, "kube:test", page=5, patience=patience)  # type: ignore[arg-type]
-    return await take(source, Packing(path), asked or CaptureScope(), NoProgress(), **options)
+    return await take(
+        source, SnapshotWriter(path), asked or CaptureScope(), NoProgress(), **options
+    )
 
 
 async def test_crds_objects_and_namespaces_are_there(tmp_path: Path) -> None:
@@ -82,7 +84,7 @@ async def test_crds_objects_and_namespaces_are_there(tmp_path: Path) -> None:
     manifest = await taken(cluster, path)
 
     assert manifest.complete
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         assert list(world.objects(NAME)) == cluster.objects[WIDGETS]
         assert [each["kind"] for each in world.others()] == ["Namespace"]
     row = manifest.row(f"objects/{NAME}.ndjson")
@@ -97,7 +99,7 @@ async def test_a_list_that_expires_is_begun_anew(tmp_path: Path) -> None:
     manifest = await taken(cluster, tmp_path / "s.tar.gz")
 
     assert manifest.complete
-    with open_world(str(tmp_path / "s.tar.gz")) as world:
+    with open_captured_cluster(str(tmp_path / "s.tar.gz")) as world:
         assert list(world.objects(NAME)) == cluster.objects[WIDGETS]
 
 
@@ -115,7 +117,7 @@ async def test_a_list_that_expires_again_goes_on_and_says_that_it_is_not_of_one_
     assert row is not None
     assert (row.count, row.consistent) == (50, False)
     assert not manifest.complete
-    with open_world(str(tmp_path / "s.tar.gz")) as world:
+    with open_captured_cluster(str(tmp_path / "s.tar.gz")) as world:
         assert list(world.objects(NAME)) == cluster.objects[WIDGETS]
         assert [problem for problem in world.problems if "not of one moment" in problem]
 
@@ -130,7 +132,7 @@ async def test_what_one_may_not_list_is_said_and_the_rest_is_taken(tmp_path: Pat
         f"{NAME}: you may not",
         f"{NAME}: 10 objects could not be read",
     )
-    with open_world(str(tmp_path / "s.tar.gz")) as world:
+    with open_captured_cluster(str(tmp_path / "s.tar.gz")) as world:
         assert len(list(world.objects(NAME))) == 10
         assert world.counts().unjudged == 10
         assert len(list(world.others())) == 1
@@ -148,7 +150,7 @@ async def test_an_interrupted_snapshot_goes_on_after_its_last_page(tmp_path: Pat
 
     assert [token for asked, token in cluster.asked if asked == WIDGETS] == ["10", "15"]
     assert manifest.complete
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         assert list(world.objects(NAME)) == cluster.objects[WIDGETS]
         assert world.problems == []
     assert os.listdir(tmp_path) == ["s.tar.gz"]
@@ -164,7 +166,7 @@ async def test_pseudonyms_are_the_same_after_an_interruption(tmp_path: Path) -> 
 
     await taken(cluster, path, asked, resume=True)
 
-    with open_world(str(path)) as world:
+    with open_captured_cluster(str(path)) as world:
         found = {obj["spec"]["ref"] for obj in world.objects(NAME)}
     assert len(found) == 1
     assert found != {"the-same-one"}
@@ -203,7 +205,7 @@ async def test_only_configurations_that_mean_the_crds_are_taken(tmp_path: Path) 
 
     await taken(cluster, tmp_path / "s.tar.gz")
 
-    with open_world(str(tmp_path / "s.tar.gz")) as world:
+    with open_captured_cluster(str(tmp_path / "s.tar.gz")) as world:
         found = [(each["kind"], each["metadata"]["name"]) for each in world.others()]
     assert found == [
         ("ValidatingWebhookConfiguration", "ours"),
@@ -214,7 +216,7 @@ async def test_only_configurations_that_mean_the_crds_are_taken(tmp_path: Path) 
     ]
 
 
-async def test_who_used_the_crds_is_taken_and_nothing_of_others(tmp_path: Path) -> None:
+async def test_usage_of_captured_crds_is_in_the_snapshot_and_no_other(tmp_path: Path) -> None:
     cluster = Cluster()
     line = {"version": "v1", "verb": "get", "user": "u", "userAgent": "a", "count": 3}
     times = {"first": "2026-01-01T00:00:00Z", "last": "2026-01-02T00:00:00Z"}
@@ -228,14 +230,14 @@ async def test_who_used_the_crds_is_taken_and_nothing_of_others(tmp_path: Path) 
 
     await taken(cluster, tmp_path / "s.tar.gz")
 
-    with open_world(str(tmp_path / "s.tar.gz")) as world:
+    with open_captured_cluster(str(tmp_path / "s.tar.gz")) as world:
         (use,) = world.usage()
         document = world.usage_document()
     assert (use.resource, use.number, use.agent) == ("widgets", 3, "a")
     assert document == {**cluster.usage, "uses": cluster.usage["uses"][:1]}
 
 
-async def test_audit_events_become_usage_where_nobody_counts(tmp_path: Path) -> None:
+async def test_audit_events_become_usage_where_the_server_has_no_counters(tmp_path: Path) -> None:
     def event(resource: str, user: str) -> Object:
         return {
             "stage": "ResponseComplete",
@@ -250,7 +252,7 @@ async def test_audit_events_become_usage_where_nobody_counts(tmp_path: Path) -> 
 
     await taken(Cluster(), tmp_path / "s.tar.gz", audit=events)
 
-    with open_world(str(tmp_path / "s.tar.gz")) as world:
+    with open_captured_cluster(str(tmp_path / "s.tar.gz")) as world:
         (use,) = world.usage()
         kept = list(world.audit())
     assert (use.version, use.verb, use.user, use.number) == ("v1beta1", "list", "a", 2)

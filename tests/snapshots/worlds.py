@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from instar.tools.snapshots.manifest import CRDS, Manifest, objects_of, others_of
-from instar.tools.snapshots.snapshot_writer import Packing
+from instar.tools.snapshots.snapshot_writer import SnapshotWriter
 
 CRD: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -58,7 +58,7 @@ def write_snapshot(
     batch: int = 2,
     crds: Sequence[Mapping[str, Any]] = (CRD,),
 ) -> Path:
-    packing = Packing(path)
+    packing = SnapshotWriter(path)
     packing.start()
     rows = []
     for name, objects in (

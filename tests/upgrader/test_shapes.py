@@ -54,7 +54,7 @@ def test_the_way_back_keeps_new_stored_versions_out_of_sight() -> None:
     assert names(way_back(crd("v1beta1"), live)) == [("v1beta1", True, True), ("v1", False, False)]
 
 
-def test_the_way_back_keeps_whoever_converts_what_is_stored_since() -> None:
+def test_the_rollback_crd_keeps_the_webhook_that_converts_newer_objects() -> None:
     live = crd("v1beta1", "v1", stored=("v1beta1", "v1"))
     live["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "u"}}}
 

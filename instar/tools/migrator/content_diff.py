@@ -1,6 +1,6 @@
 """Compares two readings of one object: digests, changed paths, texts for reports. Pure.
 
-Called by the lister (digests), by the proof before a write and by the checks after it. Field
+Called by the lister (digests), by ``proof/`` before a write and by the checks after it. Field
 ownership is compared by ``ownership.py``.
 """
 
@@ -19,8 +19,9 @@ from instar.tools.redacting import is_secret, last_name
 
 _BOOKKEEPING = ("resourceVersion", "managedFields", "generation", "selfLink")
 """The server writes these by itself; they change with every write."""
-_OWN_PARTS = ("labels", "annotations", "finalizers", "ownerReferences")
-_SHOWN = 3
+_METADATA_PARTS = ("labels", "annotations", "finalizers", "ownerReferences")
+_MAX_SHOWN_PATHS = 3
+"""After this number of paths a text ends with "and more"."""
 _VALUE_LENGTH = 60
 _POSITION = re.compile(r"\[\d+\]")
 
@@ -71,7 +72,7 @@ def digest(obj: Object) -> str:
     """Return a short hash of each part of an object, in one text; equal when nothing differs."""
     content = content_of(obj)
     metadata = content.pop("metadata")
-    for name in _OWN_PARTS:
+    for name in _METADATA_PARTS:
         if name in metadata:
             content[f"metadata.{name}"] = metadata.pop(name)
     content["metadata"] = metadata
@@ -89,8 +90,8 @@ def changes(before: Object, after: Object) -> list[str]:
     found = []
     for difference in differences(before, after):
         found.append(str(difference))
-        if len(found) > _SHOWN:
-            return [*found[:_SHOWN], "and more"]
+        if len(found) > _MAX_SHOWN_PATHS:
+            return [*found[:_MAX_SHOWN_PATHS], "and more"]
     return found
 
 

@@ -1,7 +1,9 @@
 """Writes a migration into the status of its CRD: a condition while it runs, then storedVersions.
 
-Every write is guarded by the CRD's resourceVersion, and the trimming by its generation too: a
-storage version that moved during the run may have put objects back.
+Called by ``migration.py`` and the console, before the first and after the last rewrite. Every write
+fails if the CRD's resourceVersion has changed. The trimming of storedVersions also fails if the
+CRD's generation has changed: if the storage version changed during the run, objects may be stored
+at another version again.
 """
 
 from __future__ import annotations
@@ -41,6 +43,15 @@ class CrdStatus:
         written["observedGeneration"] = self._generation
         await self._change(lambda current: {"conditions": _replaced(current, written)})
         return str(other)
+
+    async def why_changed(self) -> str:
+        """Return why a proof against the CRD of the plan holds no longer; empty while it does."""
+        crd = read_live_crd(await self._read()).crd
+        if crd.uid != self._uid:
+            return "the CRD was deleted and created anew"
+        if crd.generation != self._generation:
+            return f"the CRD was changed (generation {self._generation} then, {crd.generation} now)"
+        return ""
 
     async def end(self, *, prune: bool, message: str) -> str:
         """Unmark the CRD. Return why storedVersions was not trimmed; empty when it was."""

@@ -1,8 +1,10 @@
-"""A set of fields of one version, as fields of another. Pure.
+"""Maps a set of fields (``fieldsV1``) of one version to the fields of another version. Pure.
 
-Two readings of one object show what a conversion does: a path that both have is the same field; a
-path only the old one has went to the one path only the new one has with the same value; what is
-left over on both sides (a field split in two, a unit changed) belongs together.
+Called by ``ownership.py``, which moves ``managedFields`` entries to another version. Two readings
+of one object, one per version, show what a conversion does. A path that both readings have is the
+same field. A path that only the old reading has went to the one path with the same value that only
+the new reading has. The paths left over on both sides (a field split in two, a unit changed) are
+mapped to each other as a group.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json_numbers
 from instar.kube.apply.field_set import FieldSet, members, single, union
 
 _MISSING = object()
@@ -20,7 +22,7 @@ Path = tuple[str, ...]
 
 
 def carried(fields: FieldSet, old: Object | None, new: Object) -> tuple[FieldSet, int]:
-    """The set at the new version, and how many of its members found no place there."""
+    """Return the set at the new version, and how many fields have no counterpart there."""
     kept: FieldSet = {}
     homeless: list[Path] = []
     for path in members(fields):
@@ -116,12 +118,12 @@ def _step(node: Any, element: str) -> Any:
     if kind == "k":
         return next((item for item in node if _has(item, wanted)), _MISSING)
     if kind == "v":
-        return next((item for item in node if item == wanted), _MISSING)
+        return next((item for item in node if same_json_numbers(item, wanted)), _MISSING)
     return node[wanted] if 0 <= wanted < len(node) else _MISSING
 
 
 def _has(item: Any, keys: Object) -> bool:
     """Keys with a default may be missing in the item; then what is there must agree."""
     return isinstance(item, dict) and all(
-        item.get(name, value) == value for name, value in keys.items()
+        same_json_numbers(item.get(name, value), value) for name, value in keys.items()
     )

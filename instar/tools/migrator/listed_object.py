@@ -1,6 +1,8 @@
-"""One object as the lister read it: the guard of its write and what the result is compared with.
+"""One object as the lister read it: its resourceVersion, which guards the write, and the digests
+that the result is compared with. Pure.
 
-Made by ``object_pages.py``, used by the proof, the writer, the journals and the verification. Pure.
+Made by ``object_pages.py``, used by ``proof/``, the writer, the progress file, the undo journal and
+the verification.
 """
 
 from __future__ import annotations

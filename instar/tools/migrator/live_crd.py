@@ -1,4 +1,7 @@
-"""The CRD of a migration, read from the cluster, with the paths of its objects. Pure."""
+"""The CRD of a migration, read from the cluster, with the paths of its objects. Pure.
+
+The commands read it once; all modules of this package work on it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from instar.kube.api.crd import Crd, read_crd
 from instar.wire.client.paths import path_in
 
 USER_AGENT = user_agents.MIGRATE
-"""Also the field manager."""
+"""Value of the User-Agent header, and name of the field manager."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import field
 from itertools import islice
 
 from instar.base.errors import ApiError
+from instar.base.escaping import shell_word
 from instar.base.fast_dataclass import dataclass
 from instar.base.plurals import counted
 from instar.tools.migrator.census.version_census import exact_census
@@ -22,7 +23,7 @@ from instar.tools.migrator.object_writer import NoopWriter
 from instar.tools.migrator.outcomes import Commands, Fate, Quarantined, suggestion
 from instar.tools.migrator.plan import Plan
 from instar.tools.migrator.progress import Progress
-from instar.tools.migrator.progress_file import ProgressFile
+from instar.tools.migrator.progress_file import ProgressFile, ProgressFileError
 from instar.tools.migrator.proof.admission_rules import may_be_mutated
 from instar.tools.migrator.proof.prover import RewriteProver
 from instar.tools.migrator.report import MigrationReport
@@ -90,8 +91,8 @@ async def migrate(
         if other and not report.resumed:
             progress.note(f"note: {other}; running twice does no harm")
     try:
-        await _rewrite_and_verify(client, plan, options, journal, progress, undo, report)
-    except Stopped as stopped:
+        await _rewrite_and_verify(client, plan, options, journal, progress, undo, report, status)
+    except (Stopped, ProgressFileError) as stopped:
         report.stopped = str(stopped)
     except asyncio.CancelledError:
         # Ctrl-C: the condition of the CRD must not say that this still runs.
@@ -115,6 +116,7 @@ async def _rewrite_and_verify(
     progress: Progress,
     undo: UndoJournal | None,
     report: MigrationReport,
+    status: CrdStatus,
 ) -> None:
     """Raises ``Stopped`` where going on makes no sense now."""
     live, verify = plan.live, options.verify and not options.dry_run
@@ -157,6 +159,7 @@ async def _rewrite_and_verify(
             undo=undo,
             restorer=restorer,
             compare=verify,
+            why_changed=None if options.dry_run else status.why_changed,
         ),
         concurrency=options.concurrency,
         keep_going=options.keep_going or options.dry_run,
@@ -252,12 +255,15 @@ def _quarantine(plan: Plan, journal: ProgressFile) -> list[Quarantined]:
 def _commands(plan: Plan, key: str) -> Commands:
     crd = plan.live.crd
     namespace, _, name = key.rpartition("/")
-    about = f"{crd.names.plural}.{crd.group} {name}" + (f" -n {namespace}" if namespace else "")
+    resource = shell_word(f"{crd.names.plural}.{crd.group}")
+    about = f"{resource} {shell_word(name)}"
+    if namespace:
+        about += f" -n {shell_word(namespace)}"
     return Commands(
         edit=f"kubectl edit {about}",
         delete=f"kubectl delete {about}",
-        namespace=f"kubectl create namespace {namespace}",
-        accept=f"instar migrate {crd.name} --accept {key}",
+        namespace=f"kubectl create namespace {shell_word(namespace)}",
+        accept=f"instar migrate {shell_word(crd.name)} --accept {shell_word(key)}",
         key=f"{crd.group}/{crd.names.plural}/{key}",
     )
 

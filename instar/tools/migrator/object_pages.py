@@ -183,7 +183,7 @@ class Lister:
         found = {key: _found(await call_with_retries(call, self._patience), first)}
         if self._verify:
             for version in others:
-                await self._add_one_by_one(version, found, {})
+                await self._add_one_by_one(version, found, {}, self._patience)
         return self._completed(found[key])
 
     async def revision(self) -> str:
@@ -262,7 +262,11 @@ class Lister:
         return await call_with_retries(listing, _BRIEF)
 
     async def _add_one_by_one(
-        self, version: str, found: dict[str, ListedObject], unreadable: dict[str, ApiError]
+        self,
+        version: str,
+        found: dict[str, ListedObject],
+        unreadable: dict[str, ApiError],
+        patience: RetryPolicy = _BRIEF,
     ) -> None:
         queue = iter(list(found))
 
@@ -270,7 +274,7 @@ class Lister:
             for key in queue:
                 path = self._live.path(version, key)
                 try:
-                    obj = await call_with_retries(partial(self._client.get, path), _BRIEF)
+                    obj = await call_with_retries(partial(self._client.get, path), patience)
                 except NotFound:
                     continue
                 except ApiError as error:

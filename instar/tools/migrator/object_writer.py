@@ -1,8 +1,9 @@
-"""Writes one object back unchanged, guarded by its resourceVersion.
+"""Writes one object back unchanged, guarded by its resourceVersion. The API server stores what it
+is sent at the storage version, so this moves the object there.
 
-Called by ``rewrite_pass.py`` for objects that were proven and journalled. When another client
-writes an
-object first, the object is read again, proven and journalled again (``guard``), and written then.
+Called by ``rewrite_pass.py`` for objects whose rewrite was checked (``proof/prover.py``) and which
+are in the undo journal. When another client writes the object first, the object is read, checked
+and recorded again (``WriteGuard``), and only then written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The outcome of one object in a migration, and the fix that a report suggests. Pure.
 
-Made by the prover, the writer and the verification; kept in the progress file.
+Made by ``proof/prover.py``, the writer and the verification; kept in the progress file.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ WOULD_CHANGE = "WouldChange"
 UNREACHABLE = "ListedNotFound"
 UNDECODABLE = "Undecodable"
 OWNERSHIP_LOST = "OwnershipLost"
+UNPROVEN = "UnreadableVersion"
 VETO = "PolicyVeto"
 
 
@@ -131,6 +132,16 @@ def refused(key: str, revision: str, text: str) -> ObjectResult:
     )
 
 
+def unproven(key: str, revision: str, versions: Iterable[str]) -> ObjectResult:
+    """Return the outcome of an object that some served version does not show now: what that
+    version could show cannot be compared or kept, so the object is tried again at the end."""
+    text = (
+        f"it cannot be read at {', '.join(versions)} now, so nothing proves that a rewrite keeps "
+        "what is shown there; it was not written"
+    )
+    return ObjectResult(key, Fate.DEFERRED, revision, UNPROVEN, text, outage=True)
+
+
 def unreachable(key: str, why: str) -> ObjectResult:
     """Return the outcome of an object that lists show and requests by name do not reach."""
     return ObjectResult(key, Fate.FAILED, reason=UNREACHABLE, message=why)
@@ -164,6 +175,11 @@ def suggestion(reason: str, message: str, commands: Commands) -> str:
             "add the field to the storage version's schema or mend the conversion, then run "
             f"again; or accept the change of the path (--accept-change PATH) or of this object "
             f"({commands.accept})"
+        )
+    if reason == UNPROVEN:
+        return (
+            "mend the conversion to that version, or stop serving the version, then run again; or "
+            f"let a rewrite change this object ({commands.accept})"
         )
     if reason == UNREACHABLE:
         return (

@@ -1,9 +1,10 @@
 """Keeps field ownership (``managedFields``) through a rewrite. Pure.
 
-kube-apiserver drops every entry of ``managedFields`` when one of them names a version that is
-gone from the CRD, and when a conversion webhook fails for one of them; the write succeeds all the
-same. So entries of such versions are labelled anew with the version we write at, before the
-write, and afterwards every owner is looked for again.
+Called by ``object_pages.py`` before a write, and by ``object_writer.py`` and ``undo/put_back.py``
+after it. kube-apiserver drops every entry of ``managedFields`` when one of them names a version
+that is gone from the CRD, and when a conversion webhook fails for one of them; the write still
+succeeds. So before the write, entries of such versions get the version that the migrator writes at;
+after it, the owners are compared with those from before.
 """
 
 from __future__ import annotations

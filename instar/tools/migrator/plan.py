@@ -5,18 +5,20 @@ Made by the commands from what ``preflight.py`` found out, shown before anything
 
 from __future__ import annotations
 
+from instar.base.escaping import shell_word
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.tools.migrator.census.version_census import StoredVersionCensus
 from instar.tools.migrator.live_crd import LiveCrd
 from instar.tools.migrator.proof.rewrite_effect import fields_only_in, unaccepted_fields
 
-_SHOWN = 3
+_MAX_SHOWN_NAMES = 3
+"""After this number of names a text ends with "and more"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was found out about the cluster."""
+    """What ``preflight.py`` found out about the cluster."""
 
     server: str
     is_instar: bool
@@ -95,12 +97,15 @@ class Plan:
             for version, why in self.facts.version_trouble.items()
         ]
         for version, names in self.unseen_fields.items():
-            shown = ", ".join(names[:_SHOWN]) + (" and more" if len(names) > _SHOWN else "")
-            accepts = " ".join(f"--accept-change {name}" for name in names[:_SHOWN])
+            shown = ", ".join(names[:_MAX_SHOWN_NAMES]) + (
+                " and more" if len(names) > _MAX_SHOWN_NAMES else ""
+            )
+            accepts = " ".join(f"--accept-change {name}" for name in names[:_MAX_SHOWN_NAMES])
             found.append(
                 f"objects stored at {version} may hold {shown}, which {self.live.write_version} "
                 f"would drop and no served version shows; serve {version}, so that they can be "
-                f"compared (instar versions {crd.name} serve {version}), or let them go: {accepts}"
+                f"compared (instar versions {shell_word(crd.name)} serve "
+                f"{shell_word(version)}), or let them go: {accepts}"
             )
         return found
 

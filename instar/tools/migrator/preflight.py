@@ -41,7 +41,7 @@ async def fetch_crd(client: Client, name: str) -> LiveCrd:
     return read_live_crd(await call_with_retries(lambda: client.get(crd_path(name)), _BRIEF))
 
 
-async def find_out(
+async def run_preflight(
     client: Client,
     live: LiveCrd,
     *,

@@ -1,4 +1,8 @@
-"""Progress reporting of a migration run: the interface and a no-op implementation."""
+"""Progress reporting of a migration run: the interface and a no-op implementation.
+
+The commands pass in a progress bar, the console a page; ``rewrite_pass.py`` and ``verify.py``
+report to it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ class Progress(Protocol):
 
 
 class NoProgress:
-    """Reports nothing; the report of the run has it all."""
+    """Ignores all progress; the report of the run still has the results."""
 
     def begin(self, phase: str, total: int | None) -> None:
         return

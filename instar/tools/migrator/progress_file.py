@@ -1,9 +1,11 @@
-"""The progress file: which objects were listed and the outcome of each, so that a killed run can
-go on.
+"""The progress file: which objects were listed and the outcome of each, so that a killed run can be
+resumed.
 
-SQLite, because it survives a kill at any moment and keeps the memory of a run of a million
-objects flat. Rows are written a page at a time. Holds names and digests, and managedFields until
-the write has kept them. The contents of objects are in ``tools/migrator/undo/journal.py``.
+Opened by the commands, written by ``rewrite_pass.py`` and ``verify.py``. The file is an SQLite
+database, because that survives a kill at any moment and keeps the memory of a run of a million
+objects flat. Rows are written a page at a time. The file holds names and digests, and the
+managedFields an object should have after its rewrite, until the rewrite is seen to have preserved
+them. The contents of objects are in ``tools/migrator/undo/journal.py``.
 """
 
 from __future__ import annotations
@@ -15,12 +17,20 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from instar.base.json_values import Object
 from instar.tools.migrator.listed_object import ListedObject
-from instar.tools.migrator.outcomes import DONE, OWNERSHIP_LOST, TROUBLED, Fate, ObjectResult
+from instar.tools.migrator.outcomes import (
+    DONE,
+    OWNERSHIP_LOST,
+    TROUBLED,
+    UNPROVEN,
+    Fate,
+    ObjectResult,
+)
 from instar.tools.migrator.ownership import lost
 
 _TABLES = """
@@ -46,6 +56,10 @@ class JournalBusy(Exception):
     """Another process uses this progress file."""
 
 
+class ProgressFileError(Exception):
+    """The file cannot be read or written, for example because the disk is full."""
+
+
 class ProgressLine(NamedTuple):
     """One object's row."""
 
@@ -66,13 +80,16 @@ class ProgressFile:
     def __init__(self, path: str | Path = ":memory:") -> None:
         self._lock = None
         if str(path) != ":memory:":
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._lock = Path(f"{path}.lock").open("w")  # noqa: SIM115 - held as long as we live
+            Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = Path(f"{path}.lock").open("w", encoding="utf-8")  # noqa: SIM115 - held as long as we live
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 self._lock.close()
                 raise JournalBusy(f"another instar migrate is using {path}") from None
+            # Messages hold values of objects, so only the owner may read them.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            os.chmod(path, 0o600)
         self.path = str(path)
         self._database = sqlite3.connect(path)
         self._database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
@@ -91,7 +108,7 @@ class ProgressFile:
         for objects whose managedFields an earlier write did not keep."""
         if self._fact("identity") == identity:
             return True
-        with self._database:
+        with self._transaction():
             self._database.execute("DELETE FROM rewrites WHERE intended IS NULL")
             self._database.execute("UPDATE rewrites SET digests = '{}', seen = 0")
             self._database.execute("DELETE FROM facts")
@@ -119,19 +136,19 @@ class ProgressFile:
         return self._fact("effective")
 
     def note_effective(self, revision: str) -> None:
-        with self._database:
+        with self._transaction():
             self._set("effective", revision)
 
     def forget_position(self) -> None:
         """The token leads nowhere: list from the start; finished objects are not done again."""
-        with self._database:
+        with self._transaction():
             self._set("token", "")
             self._set("listed", "")
 
     def take(self, found: Iterable[ListedObject]) -> list[ListedObject]:
         """Note what is about to be rewritten, before the first write; those that still need it."""
         todo: list[ListedObject] = []
-        with self._database:
+        with self._transaction():
             for item in found:
                 known = self.line(item.key)
                 if known is not None and self._is_settled(known, item):
@@ -148,7 +165,7 @@ class ProgressFile:
 
     def finish_page(self, outcomes: Iterable[ObjectResult], token: str) -> None:
         """A page is done: its outcomes, and where the next one begins."""
-        with self._database:
+        with self._transaction():
             for outcome in outcomes:
                 self._finish(outcome)
             self._set("token", token)
@@ -156,12 +173,12 @@ class ProgressFile:
 
     def correct(self, outcomes: Iterable[ObjectResult]) -> None:
         """More is known about single objects."""
-        with self._database:
+        with self._transaction():
             for outcome in outcomes:
                 self._finish(outcome)
 
     def mark_seen(self, keys: Iterable[str], number: int) -> None:
-        with self._database:
+        with self._transaction():
             self._database.executemany(
                 "UPDATE rewrites SET seen = ? WHERE key = ?", ((number, key) for key in keys)
             )
@@ -188,7 +205,7 @@ class ProgressFile:
 
     def forget(self, key: str) -> bool:
         """As if the object had never been met; False when it was not."""
-        with self._database:
+        with self._transaction():
             done = self._database.execute("DELETE FROM rewrites WHERE key = ?", (key,))
             self._set("token", "")
             self._set("listed", "")
@@ -209,21 +226,27 @@ class ProgressFile:
 
     def give_up(self) -> None:
         """What did not work at the last try either has failed."""
-        with self._database:
+        with self._transaction():
             self._database.execute(
-                "UPDATE rewrites SET fate = CASE reason WHEN ? THEN ? ELSE ? END WHERE fate = ?",
-                (OWNERSHIP_LOST, Fate.DIFFERS, Fate.FAILED, Fate.DEFERRED),
+                "UPDATE rewrites SET fate = CASE reason WHEN ? THEN ? WHEN ? THEN ? ELSE ? END "
+                "WHERE fate = ?",
+                (
+                    *(OWNERSHIP_LOST, Fate.DIFFERS),
+                    *(UNPROVEN, Fate.REFUSED),
+                    *(Fate.FAILED, Fate.DEFERRED),
+                ),
             )
 
     def line(self, key: str) -> ProgressLine | None:
-        row = self._database.execute(
-            f"SELECT {_COLUMNS} FROM rewrites WHERE key = ?", (key,)
-        ).fetchone()
-        return None if row is None else _line(row)
+        with self._told():
+            query = f"SELECT {_COLUMNS} FROM rewrites WHERE key = ?"
+            row = self._database.execute(query, (key,)).fetchone()
+            return None if row is None else _line(row)
 
     def counts(self) -> dict[Fate, int]:
-        rows = self._database.execute("SELECT fate, count(*) FROM rewrites GROUP BY fate")
-        return {Fate(fate): count for fate, count in rows}
+        with self._told():
+            rows = self._database.execute("SELECT fate, count(*) FROM rewrites GROUP BY fate")
+            return {Fate(fate): count for fate, count in rows}
 
     def troubled(self) -> Iterator[ProgressLine]:
         marks = ", ".join("?" * len(TROUBLED))
@@ -276,8 +299,23 @@ class ProgressFile:
         )
 
     def _fact(self, name: str) -> str:
-        row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return "" if row is None else str(row[0])
+        with self._told():
+            query = "SELECT value FROM facts WHERE name = ?"
+            row = self._database.execute(query, (name,)).fetchone()
+            return "" if row is None else str(row[0])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._told(), self._database:
+            yield
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            text = f"the progress file {self.path} cannot be read or written: {error}"
+            raise ProgressFileError(text) from None
 
     def _set(self, name: str, value: str) -> None:
         self._database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))

@@ -1,7 +1,9 @@
 """Computes how long to wait until every API server uses a changed CRD. Pure.
 
-Each API server of a cluster learns of a new storage version on its own, and finishes what it had
-begun with the old one. No API tells when the last of them has, so a migration waits.
+Called by ``instar migrate``, ``instar upgrade`` and the console, which start the rewriting pass
+after that time. Each API server of a cluster learns of a new storage version on its own, and
+finishes the writes that it began with the old one. No API reports when the last API server has done
+so; therefore a migration waits.
 """
 
 from __future__ import annotations
@@ -11,11 +13,11 @@ from datetime import datetime, timedelta
 from instar.tools.migrator.live_crd import LiveCrd
 
 CLOCKS_AGREE = timedelta(seconds=30)
-"""The change was timed by a server's clock, the waiting is timed by ours."""
+"""Allowed difference between the server's clock, by which the change is dated, and our own."""
 
 
 SPREAD = timedelta(seconds=10)
-"""After so long every API server of a cluster is taken to know a change."""
+"""Time after which every API server of a cluster is assumed to use a changed CRD."""
 
 
 SETTLE = 10.0

@@ -15,9 +15,11 @@ from instar.tools.migrator.retries import RetryPolicy
 from instar.wire.client.client import Client
 
 SECONDS = 40.0
+"""Time limit of the check."""
 _PAGE = 500
-_NAMED = 100
-_BRIEF = RetryPolicy(attempts=2)
+_MAX_PROBLEMS = 100
+"""The check stops at this number of objects that cannot be read."""
+_BRIEF_RETRIES = RetryPolicy(attempts=2)
 
 
 @dataclass
@@ -33,7 +35,7 @@ async def read_everything(
     client: Client, live: LiveCrd, seconds: float = SECONDS
 ) -> ReadCheckResult:
     """Raises ``ApiError`` when the server cannot be talked to."""
-    lister = Lister(client, live, _BRIEF, limit=_PAGE, verify=True)
+    lister = Lister(client, live, _BRIEF_RETRIES, limit=_PAGE, verify=True)
     reading, until, token = ReadCheckResult(), time.monotonic() + seconds, ""
     while True:
         try:
@@ -47,8 +49,8 @@ async def read_everything(
         token = page.token
         if not token:
             return reading
-        if len(reading.problems) >= _NAMED:
-            reading.stopped = f"more than {_NAMED} objects cannot be read"
+        if len(reading.problems) >= _MAX_PROBLEMS:
+            reading.stopped = f"more than {_MAX_PROBLEMS} objects cannot be read"
             return reading
         if time.monotonic() > until:
             reading.stopped = f"the {seconds:.0f} s for it are over"

@@ -1,10 +1,14 @@
-"""The report of a migration run, as text and as JSON."""
+"""The report of a migration run, as text and as JSON.
+
+``migration.py`` makes it; ``instar migrate``, ``instar upgrade`` and the console print it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import field
 from datetime import UTC, datetime
 
+from instar.base.escaping import shell_word
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.base.plurals import counted
@@ -16,8 +20,10 @@ from instar.tools.migrator.proof.prover import ChangeTally
 from instar.tools.migrator.undo.put_back import UndoReport
 from instar.tools.migrator.verify import Verification
 
-_SHOWN = 20
-_SHOWN_REFUSED = 2
+_MAX_SHOWN_OBJECTS = 20
+"""Of more objects only this number is named in the text."""
+_MAX_SHOWN_REFUSALS = 2
+"""Of more objects that a rewrite would change only this number is named; fields are counted."""
 
 
 @dataclass
@@ -148,7 +154,10 @@ class MigrationReport:
             if self.progress_file and self.progress_file != ":memory:":
                 lines.append(f"  what is known so far: {self.progress_file}")
         if self.counts.get(Fate.REWRITTEN) and self.undo_journal not in ("", ":memory:"):
-            lines.append(f"  to put every object back: instar migrate --undo {self.undo_journal}")
+            lines.append(
+                "  to put every object back: instar migrate --undo "
+                f"{shell_word(str(self.undo_journal))}"
+            )
         return lines
 
     def _shown_quarantine(self) -> list[Quarantined]:
@@ -158,12 +167,16 @@ class MigrationReport:
         refused = 0
         for item in self.quarantine:
             refused += item.reason == WOULD_CHANGE
-            if item.reason != WOULD_CHANGE or refused <= _SHOWN_REFUSED or not self.changes.changes:
+            if (
+                item.reason != WOULD_CHANGE
+                or refused <= _MAX_SHOWN_REFUSALS
+                or not self.changes.changes
+            ):
                 kept.append(item)
-        return kept[:_SHOWN]
+        return kept[:_MAX_SHOWN_OBJECTS]
 
     def _bad(self) -> list[tuple[str, str]]:
-        return list(self.unreadable.items())[:_SHOWN]
+        return list(self.unreadable.items())[:_MAX_SHOWN_OBJECTS]
 
     def _verification_lines(self) -> list[str]:
         found = self.verification
@@ -179,7 +192,7 @@ class MigrationReport:
                 f"{found.changed_since}, new: {found.new}"
             )
         if found.unproven:
-            keys = ", ".join(found.unproven_keys[:_SHOWN])
+            keys = ", ".join(found.unproven_keys[:_MAX_SHOWN_OBJECTS])
             lines.append(f"  nothing accounts for {counted(found.unproven, 'object')}: {keys}")
         if found.incomplete:
             lines.append(f"  verification is incomplete: {found.incomplete}")

@@ -1,4 +1,8 @@
-"""Try again, a bounded number of times, what may succeed later; as patiently as the server asks."""
+"""Retries of API requests with back-off, as long as the server's ``Retry-After`` asks for.
+
+The writer, the lister, the preflight checks and the upgrader call it. ``RetryPolicy`` bounds the
+number of attempts.
+"""
 
 from __future__ import annotations
 

@@ -1,20 +1,20 @@
 """The rewriting pass of a migration: lists page by page, and takes each page through five steps.
 
-Each page is proven (``prover.py``), recorded in the undo journal, written (``object_writer.py``),
-read
-again where a webhook converts, and noted in the progress file. An object that a write changed is
-put back at once and the run stops. Called by ``migration.py``. A bounded number of objects is in
-memory at any time: the page that is written and the next one, which is listed meanwhile.
+Called by ``migration.py``. The rewrite of each page is checked (``proof/prover.py``), and the page
+is recorded in the undo journal, written (``object_writer.py``), read again where a webhook
+converts, and noted in the progress file. An object that a write changed is put back at once and the
+run stops. A bounded number of objects is in memory at any time: the page that is written and the
+next one, which is listed meanwhile.
 
-The progress file has a page before its first write and after its last, so a kill costs at most one
-page of repeated no-op writes. Objects for which the server or a webhook had no answer are tried
-again when all others are done.
+Each page is recorded in the progress file before its first write and after its last write, so a
+kill costs at most one page of repeated no-op writes. Objects for which the server or a webhook had
+no answer are tried again when all others are done.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import field, replace
 
 from instar.base.errors import ApiError, Expired, NotFound
@@ -23,10 +23,11 @@ from instar.base.plurals import counted
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.object_pages import Lister, ObjectPage, Unlistable
 from instar.tools.migrator.object_writer import NoopWriter
-from instar.tools.migrator.outcomes import CONTENT_CHANGED, Fate, ObjectResult, differs, failed
+from instar.tools.migrator.outcomes import CONTENT_CHANGED, Fate, ObjectResult, failed
 from instar.tools.migrator.progress import Progress
 from instar.tools.migrator.progress_file import ProgressFile
 from instar.tools.migrator.proof.prover import RewriteProver
+from instar.tools.migrator.proof.written_objects import WrittenObjects
 from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.migrator.undo.journal import UndoJournal, UndoJournalError
 from instar.tools.migrator.undo.put_back import ObjectRestorer, UndoReport
@@ -69,6 +70,8 @@ class Safeguards:
     restorer: ObjectRestorer | None = None
     compare: bool = True
     """Read objects again after their write and compare contents."""
+    why_changed: Callable[[], Awaitable[str]] | None = None
+    """Asked before each page is written: why a proof against the CRD holds no longer."""
 
 
 class RewritePass:
@@ -76,7 +79,7 @@ class RewritePass:
         self,
         lister: Lister,
         writer: NoopWriter,
-        journal: ProgressFile,
+        progress_file: ProgressFile,
         progress: Progress,
         patience: RetryPolicy,
         safeguards: Safeguards,
@@ -87,24 +90,29 @@ class RewritePass:
     ) -> None:
         self._lister = lister
         self._writer = writer
-        self._journal = journal
+        self._progress_file = progress_file
         self._progress = progress
         self._patience = patience
         self._safe = safeguards
         self._concurrency = concurrency
         self._keep_going = keep_going
+        self.results = WrittenObjects(lister, safeguards.prover, safeguards.undo, concurrency)
         self._try_first = try_first
         self._failures_in_a_row = 0
+        self._halted = False
+        """Whether a write changed an object, so that no further one is written."""
+        self._trouble: Stopped | None = None
+        """Why the run must end after the present page."""
         self.result = Pass()
 
     async def run(self) -> None:
         """Raises ``Stopped`` when going on makes no sense now."""
-        if self._journal.listed and not self._journal.unfinished:
+        if self._progress_file.listed and not self._progress_file.unfinished:
             return
-        if self._journal.listed:
-            self._journal.forget_position()
+        if self._progress_file.listed:
+            self._progress_file.forget_position()
         first = True
-        async for page in self._pages(self._journal.token):
+        async for page in self._pages(self._progress_file.token):
             if first and page.remaining is not None:
                 self._progress.begin("rewriting", len(page.found) + page.remaining)
             await self._page(page, trial=first and self._try_first)
@@ -137,7 +145,7 @@ class RewritePass:
             return await self._lister.page(token, limit)
         except Expired:
             self._progress.note("the position in the list has expired; listing from the start")
-            self._journal.forget_position()
+            self._progress_file.forget_position()
             return await self._lister.page("")
         except Unlistable as error:
             raise Stopped(f"the objects cannot be listed any further: {error}") from error
@@ -148,10 +156,10 @@ class RewritePass:
         for key, error in page.unreadable.items():
             if len(self.result.unreadable) < _UNREADABLE:
                 self.result.unreadable[key] = error
-        todo = self._journal.take(page.found)
+        todo = self._progress_file.take(page.found)
         self._progress.advance(len(page.found) - len(todo))
         outcomes = await self._rewritten(todo, trial=trial)
-        self._journal.finish_page([*outcomes, *page.undecodable], page.token)
+        self._progress_file.finish_page([*outcomes, *page.undecodable], page.token)
 
     async def _rewritten(
         self, todo: list[ListedObject], *, trial: bool = False
@@ -161,16 +169,20 @@ class RewritePass:
         unsafe = {outcome.key for outcome in refusals}
         todo = [found for found in todo if found.key not in unsafe]
         changed = self._recorded(todo)
+        unasked = await self._unasked(todo, refusals)
+        if unasked:
+            return [*refusals, *unasked]
         outcomes, stopped = await self._written([f for f in todo if f.key not in changed])
         outcomes += changed.values()
         outcomes = await self._checked(todo, outcomes, trial=trial)
         wrong = [outcome for outcome in outcomes if outcome.fate is Fate.DIFFERS]
+        stopped = stopped or self._trouble
         if wrong and stopped is None and not self._keep_going:
             stopped = Stopped(
                 f"{wrong[0].key}: {wrong[0].message}; nothing more is rewritten (--keep-going does)"
             )
         if stopped is not None:
-            self._journal.correct([*refusals, *outcomes])
+            self._progress_file.correct([*refusals, *outcomes])
             raise stopped
         return [*refusals, *outcomes]
 
@@ -184,18 +196,37 @@ class RewritePass:
             for outcome in refusals:
                 self._judge_outage(outcome)
         except Stopped:
-            self._journal.correct(refusals)
+            self._progress_file.correct(refusals)
             raise
         self._progress.advance(sum(outcome.fate is not Fate.DEFERRED for outcome in refusals))
         harmed = [outcome for outcome in refusals if outcome.fate is Fate.REFUSED]
         if harmed and not self._keep_going:
-            self._journal.correct(refusals)
+            self._progress_file.correct(refusals)
             raise Stopped(
                 f"{counted(len(harmed), 'object')} of the next {len(todo)} would change: "
                 f"{harmed[0].key}: {harmed[0].message}; none of them was written (--keep-going "
                 "writes the others)"
             )
         return refusals
+
+    async def _unasked(
+        self, todo: Sequence[ListedObject], refusals: list[ObjectResult]
+    ) -> list[ObjectResult]:
+        """Return the outcomes of a page when the CRD cannot be read. Raises ``Stopped`` before a
+        page is written under another CRD than it was read and proven under."""
+        if self._safe.why_changed is None or not todo:
+            return []
+        try:
+            why = await self._safe.why_changed()
+        except ApiError as error:
+            outcomes = [failed(found.key, error) for found in todo]
+            for outcome in outcomes:
+                self._judge_outage(outcome)
+            return outcomes
+        if why:
+            self._progress_file.correct(refusals)
+            raise Stopped(f"{why}; nothing more is rewritten; run again")
+        return []
 
     def _recorded(self, todo: Sequence[ListedObject]) -> dict[str, ObjectResult]:
         """Record objects in the undo journal. Return those that an earlier, killed run changed."""
@@ -215,7 +246,7 @@ class RewritePass:
         if entry is None or entry.revision == found.revision or entry.after:
             return None
         before = replace(found, readings=entry.readings)
-        return self._difference(before, found)
+        return self.results.difference(before, found)
 
     async def _guarded(self, found: ListedObject) -> ObjectResult | None:
         """Prove and record an object that another client has written meanwhile."""
@@ -241,7 +272,7 @@ class RewritePass:
                     workers.create_task(self._work(queue, outcomes, stops))
         finally:
             if len(outcomes) < len(todo):
-                self._journal.correct(outcomes)
+                self._progress_file.correct(outcomes)
         return outcomes, stops[0] if stops else None
 
     async def _work(
@@ -256,8 +287,22 @@ class RewritePass:
                 self._judge_outage(outcome)
             except Stopped as stopped:
                 stops.append(stopped)
-            if stops or (outcomes[-1].fate is Fate.DIFFERS and not self._keep_going):
+            if not stops and outcomes[-1].fate is Fate.DIFFERS:
+                stops += await self._why_stop()
+                self._halted = self._halted or not self._keep_going
+            if stops or self._halted:
                 return
+
+    async def _why_stop(self) -> list[Stopped]:
+        """Return why also a run that is to keep going ends after a write that changed an object:
+        the CRD is another one than the proof knew, and the next write would do the same."""
+        if self._safe.why_changed is None:
+            return []
+        try:
+            why = await self._safe.why_changed()
+        except ApiError:
+            return []
+        return [Stopped(f"{why}; nothing more is rewritten; run again")] if why else []
 
     def _judge_outage(self, outcome: ObjectResult) -> None:
         self._failures_in_a_row = self._failures_in_a_row + 1 if outcome.outage else 0
@@ -270,10 +315,14 @@ class RewritePass:
         """Compare what was written with what was read, and put back what changed."""
         undo, known = self._safe.undo, {found.key: found for found in todo}
         if undo is not None:
-            undo.note_written({o.key: o.revision for o in outcomes if o.fate in _LEFT})
-            undo.drop(o.key for o in outcomes if o.fate in (Fate.CURRENT, Fate.GONE))
+            try:
+                undo.note_written({o.key: o.revision for o in outcomes if o.fate in _LEFT})
+                undo.drop(o.key for o in outcomes if o.fate in (Fate.CURRENT, Fate.GONE))
+            except UndoJournalError as error:
+                # The journal has what was there; the results of this page are compared now.
+                self._trouble = Stopped(str(error))
         if self._safe.compare:
-            outcomes = await self._compared(known, outcomes, everything=trial)
+            outcomes = await self.results.compared(known, outcomes, everything=trial)
         return await self.put_back(outcomes)
 
     async def put_back(self, outcomes: list[ObjectResult]) -> list[ObjectResult]:
@@ -294,71 +343,15 @@ class RewritePass:
             for o in outcomes
         ]
 
-    async def _compared(
-        self, known: dict[str, ListedObject], outcomes: list[ObjectResult], *, everything: bool
-    ) -> list[ObjectResult]:
-        """Read rewritten objects again at every version, where the answer to the write does not
-        show all: a webhook converts, or changes were accepted."""
-        results, prover = list(outcomes), self._safe.prover
-        everything = everything or prover.asks_server
-        accepted = prover.take_accepted()
-        queue = iter(
-            n
-            for n, outcome in enumerate(outcomes)
-            if outcome.fate is Fate.REWRITTEN and (everything or outcome.key in accepted)
-        )
-
-        async def work() -> None:
-            for number in queue:
-                results[number] = await self._look_again(known, outcomes[number])
-
-        await asyncio.gather(*(work() for _ in range(self._concurrency)))
-        return results
-
-    async def _look_again(
-        self, known: dict[str, ListedObject], outcome: ObjectResult
-    ) -> ObjectResult:
-        before = outcome.reading or known[outcome.key]
-        try:
-            now = await self._lister.again(outcome.key)
-        except ApiError:
-            return outcome
-        if now.revision != outcome.revision:
-            return outcome
-        wrong = self._difference(before, now)
-        if wrong is not None:
-            return wrong
-        # What the user accepted is what the last look compares with.
-        return replace(outcome, reading=now)
-
-    def refined(self, found: ListedObject, wrong: ObjectResult) -> ObjectResult | None:
-        """Return what differs from the journalled reading, by path; None when the user accepted
-        all of it. ``wrong`` comes from digests, which name parts only."""
-        entry = None if self._safe.undo is None else self._safe.undo.entry(found.key)
-        if entry is None:
-            return wrong
-        return self._difference(replace(found, readings=entry.readings), found)
-
-    def _difference(self, before: ListedObject, now: ListedObject) -> ObjectResult | None:
-        """Return how an object differs from an earlier reading, beyond what the user accepted."""
-        prover = self._safe.prover
-        for version, shown in now.readings.items():
-            changes = prover.seen_changes(before, version, shown)
-            if changes:
-                what = [str(change.difference) for change in changes[:3]]
-                why = prover.explained(changes)
-                return differs(now.key, now.revision, version, what, why)
-        return None
-
     async def _last_passes(self) -> None:
         for delay in _LAST_PASSES:
-            keys = self._journal.deferred()
+            keys = self._progress_file.deferred()
             if not keys:
                 return
             await asyncio.sleep(min(delay, self._patience.longest_delay))
             for start in range(0, len(keys), _BATCH):
                 await self._once_more(keys[start : start + _BATCH])
-        self._journal.give_up()
+        self._progress_file.give_up()
 
     async def _once_more(self, keys: list[str]) -> None:
         found: list[ListedObject] = []
@@ -370,8 +363,8 @@ class RewritePass:
                 unread.append(ObjectResult(key, Fate.GONE))
             except ApiError as error:
                 unread.append(failed(key, error))
-        self._journal.correct(unread)
-        self._journal.correct(await self._rewritten(self._journal.take(found)))
+        self._progress_file.correct(unread)
+        self._progress_file.correct(await self._rewritten(self._progress_file.take(found)))
 
 
 def _fate_of(state: str, text: str) -> str:

@@ -1,13 +1,12 @@
-"""Finds stored objects that the API server cannot read, and the way past them.
+"""Finds the keys of stored objects that the API server cannot read, so that lists can skip them.
 
 Called by ``object_pages.py`` when not even a page of one object can be listed at any served
-version: the
-object is stored in a version that is not in the CRD, or its bytes are not JSON. Such an object
-fails every list that contains it, and the server does not say its name. Lists of one object that
-begin at chosen keys succeed or fail; the key follows from where they do.
+version: the object is stored in a version that is not in the CRD, or its bytes are not JSON. Such
+an object fails every list that contains it, and the server does not say its name. Lists of one
+object that begin at chosen keys succeed or fail, which gives the key character by character.
 
-A continue token names the key at which a list begins. Its form is kube-apiserver's: base64 of
-JSON with the key and a revision, where -1 stands for the latest state.
+A continue token names the key at which a list begins. Its form is kube-apiserver's: base64 of JSON
+with the key and a revision, where -1 stands for the latest state.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from instar.base.fast_dataclass import dataclass
 
 _TOKEN_VERSION = "meta.k8s.io/v1"
 _ALPHABET = "-./0123456789abcdefghijklmnopqrstuvwxyz"
-_LONGEST = 320
-"""A namespace and a name."""
+_MAX_KEY_LENGTH = 320
+"""Characters of the longest namespace and name together."""
 
 Probe = Callable[[str], Awaitable[bool]]
 """Whether a list of one object that begins at a key succeeds."""
@@ -100,7 +99,7 @@ def _upwards(below: str) -> Iterator[str]:
 async def _narrowed(prefix: str, probe: Probe) -> str | None:
     """Return the key that begins with a prefix at which lists fail and behind which they do not."""
     prefix = prefix.rstrip("\0")
-    while len(prefix) < _LONGEST:
+    while len(prefix) < _MAX_KEY_LENGTH:
         if prefix and await probe(f"{prefix}\0"):
             return prefix
         last = ""

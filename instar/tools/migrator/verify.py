@@ -2,9 +2,10 @@
 
 Called by ``migration.py``. An object is accounted for when its state is the one that this run's
 write left, or when another client wrote it after the storage version was in effect on every API
-server. A change by another client before that proves nothing. An object that is not accounted for
-is written once more, here. An object that lists show and requests by name do not reach is not
-gone: it is quarantined.
+server. A change that another client made before that time does not prove that the object is stored
+at the storage version. An object that is not accounted for is written once more, here. An object
+that lists show but requests by name do not find was not deleted: the report lists it as quarantined
+(not migrated, to be handled by the user).
 """
 
 from __future__ import annotations
@@ -53,10 +54,15 @@ class Verification:
 
 class Proof:
     def __init__(
-        self, lister: Lister, journal: ProgressFile, rewriting: RewritePass, *, compare: bool = True
+        self,
+        lister: Lister,
+        progress_file: ProgressFile,
+        rewriting: RewritePass,
+        *,
+        compare: bool = True,
     ) -> None:
         self._lister = lister
-        self._journal = journal
+        self._progress_file = progress_file
         self._rewriting = rewriting
         self._compare = compare
         self._result = Verification(compared=compare)
@@ -65,8 +71,8 @@ class Proof:
 
     async def look(self, progress: Progress) -> Verification:
         """List every object once more. What cannot be listed leaves the result incomplete."""
-        progress.begin("verifying", sum(self._journal.counts().values()))
-        number = self._journal.next_look()
+        progress.begin("verifying", sum(self._progress_file.counts().values()))
+        number = self._progress_file.next_look()
         token = ""
         while True:
             try:
@@ -86,18 +92,43 @@ class Proof:
 
     async def _page(self, page: ObjectPage, number: int) -> None:
         wrong: list[ObjectResult] = []
-        for found in page.found:
-            line = self._journal.line(found.key)
+        for listed in page.found:
+            line = self._progress_file.line(listed.key)
+            found = await self._with_every_version(listed, line)
+            if found is None:
+                continue
             outcome = self._accounted(found, line)
             if outcome is None:
                 await self._late(found)
             elif outcome.fate is Fate.DIFFERS or line is None or line.fate is not outcome.fate:
                 wrong.append(outcome)
-        self._journal.correct(await self._rewriting.put_back(wrong))
-        self._journal.correct(page.undecodable)
-        twice = self._journal.seen_already((found.key for found in page.found), number)
+        self._progress_file.correct(await self._rewriting.put_back(wrong))
+        self._progress_file.correct(page.undecodable)
+        twice = self._progress_file.seen_already((found.key for found in page.found), number)
         self._unreached |= dict.fromkeys((*twice, *page.repeated), "")
-        self._journal.mark_seen((found.key for found in page.found), number)
+        self._progress_file.mark_seen((found.key for found in page.found), number)
+
+    async def _with_every_version(
+        self, found: ListedObject, line: ProgressLine | None
+    ) -> ListedObject | None:
+        """Return the object with a reading at every version that its first reading had; None when
+        some version does not show it now, so that its content cannot be compared."""
+        if not self._compare or line is None or line.fate not in WRITTEN:
+            return found
+        if line.after != found.revision or line.digests.keys() <= found.digests.keys():
+            return found
+        try:
+            now = await self._lister.again(found.key)
+        except ApiError:
+            now = found
+        if now.revision == found.revision and not line.digests.keys() <= now.digests.keys():
+            self._note_unproven(found.key)
+            return None
+        return now
+
+    def _note_unproven(self, key: str) -> None:
+        self._result.unproven += 1
+        self._result.unproven_keys = [*self._result.unproven_keys, key][:_NAMED]
 
     def _accounted(self, found: ListedObject, line: ProgressLine | None) -> ObjectResult | None:
         """Return the outcome of the object as it is now; None when nothing accounts for it."""
@@ -114,7 +145,7 @@ class Proof:
             return ObjectResult(found.key, line.fate, line.after, line.reason, line.message)
         if line is not None and line.fate is Fate.REFUSED and line.after == found.revision:
             return ObjectResult(found.key, line.fate, line.after, line.reason, line.message)
-        if is_later(found.revision, self._journal.effective):
+        if is_later(found.revision, self._progress_file.effective):
             if line is None:
                 result.new += 1
             else:
@@ -126,12 +157,12 @@ class Proof:
 
     async def _late(self, found: ListedObject) -> None:
         """Write an object that nothing accounts for, and compare."""
-        (item,) = self._journal.take([found]) or [found]
+        (item,) = self._progress_file.take([found]) or [found]
         outcome = await self._rewriting.rewrite(item)
-        self._journal.correct([outcome])
+        self._progress_file.correct([outcome])
         if outcome.fate in WRITTEN:
             self._result.late += 1
-            line = self._journal.line(found.key)
+            line = self._progress_file.line(found.key)
             try:
                 now = await self._lister.again(found.key)
             except ApiError:
@@ -141,26 +172,27 @@ class Proof:
             wrong = self._difference(line, now) if line is not None else None
             if wrong is not None:
                 self._result.differing += 1
-                self._journal.correct(await self._rewriting.put_back([wrong]))
-        elif outcome.fate is Fate.OVERTAKEN and is_later(outcome.revision, self._journal.effective):
+                self._progress_file.correct(await self._rewriting.put_back([wrong]))
+        elif outcome.fate is Fate.OVERTAKEN and is_later(
+            outcome.revision, self._progress_file.effective
+        ):
             self._result.changed_since += 1
         elif outcome.fate is Fate.GONE:
             self._unreached[found.key] = found.revision
         elif outcome.fate not in TROUBLED:
-            self._result.unproven += 1
-            self._result.unproven_keys = [*self._result.unproven_keys, found.key][:_NAMED]
+            self._note_unproven(found.key)
 
     def _difference(self, line: ProgressLine, found: ListedObject) -> ObjectResult | None:
         wrong = difference(line, found) if self._compare else None
-        return None if wrong is None else self._rewriting.refined(found, wrong)
+        return None if wrong is None else self._rewriting.results.refined(found, wrong)
 
     async def _confirm_gone(self, number: int) -> None:
         """Forget the trouble with objects that were deleted since."""
-        for key in self._journal.unseen(number):
+        for key in self._progress_file.unseen(number):
             try:
                 await self._lister.again(key)
             except NotFound:
-                self._journal.correct([ObjectResult(key, Fate.GONE)])
+                self._progress_file.correct([ObjectResult(key, Fate.GONE)])
             except ApiError:
                 continue
 
@@ -187,7 +219,7 @@ class Proof:
             token = page.token
             if not token:
                 break
-        self._journal.correct(wrong.values())
+        self._progress_file.correct(wrong.values())
 
 
 def is_later(revision: str, effective: str) -> bool:

@@ -1,6 +1,6 @@
-"""Rehearsal of an upgrade on a copy of the cluster: steps, clients, objects, rollback, go or
-no-go.
+"""Rehearses an upgrade on a copy of the cluster: applies each step, replays clients, checks
+objects, tries the rollback, and decides go or no-go.
 
-``instar rehearse`` and the console call ``run.py``. ``steps``, ``clients``, ``version_findings``
-and ``estimate`` are pure; ``sandbox`` and what builds on it send requests to the copy.
+``instar rehearse`` calls ``run.py``. ``steps``, ``clients``, ``version_findings`` and ``estimate``
+are pure; ``sandbox`` and the modules that use it send requests to the copy.
 """

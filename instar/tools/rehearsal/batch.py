@@ -1,7 +1,8 @@
-"""Takes one CRD and some of its objects through a whole upgrade, on a server of their own.
+"""Takes one CRD and some of its objects through a whole upgrade, on an embedded server
+(``sandbox.py``).
 
-``run.py`` calls it, here or in worker processes. Objects do not depend on each other, so batches
-run one after the other or in parallel, and their outcomes are merged.
+``run.py`` calls it, in its own process or in worker processes. Objects do not depend on each other,
+so batches run one after the other or in parallel, and their outcomes are merged.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from instar.tools.rehearsal.migrating import outcome, run_migration
 from instar.tools.rehearsal.model import (
     MOST_EXAMPLES,
     CrdRehearsal,
+    DamageFact,
     Damages,
     Exchange,
     Fault,
-    Harm,
     RehearsalStep,
     StepKind,
     StepOutcome,
 )
 from instar.tools.rehearsal.object_diff import differences, key_of, mark, summary
-from instar.tools.rehearsal.rollback import go_back
+from instar.tools.rehearsal.rollback import try_rollback
 from instar.tools.rehearsal.sandbox import Sandbox, answer
 from instar.tools.rehearsal.steps import steps
 from instar.tools.rehearsal.version_checks import StepChecker
-from instar.tools.rehearsal.version_findings import ReferenceReadings, VersionJudgement
+from instar.tools.rehearsal.version_findings import ReferenceReadings, VersionFindings
 from instar.tools.reviewer.report import Damage
 from instar.tools.snapshots.store_layout import is_name
 from instar.tools.upgrader.transition_crds import applied
@@ -232,14 +233,16 @@ def _read_back(origin: ReferenceReadings, result: CrdRehearsal, differing: list[
     for key in origin.stage.keys:
         unread += not any(key in marks for marks in origin.marks.values())
     if unread:
-        result.unloaded["objects that cannot be read in the world of before"] += unread
+        result.unloaded["objects that cannot be read in the state before the upgrade"] += unread
     for version, marks in origin.marks.items():
         # unknown whether the cluster could convert it, or only the converter at hand cannot
         lacking = sum(
             bool(origin.other_version(key)) for key in set(origin.stage.keys) - marks.keys()
         )
         if lacking:
-            result.unloaded[f"not converted to {version} in the world of before"] += lacking
+            result.unloaded[f"not converted to {version} in the state before the upgrade"] += (
+                lacking
+            )
     result.differing_count = len(differing)
     result.differing = differing[:MOST_EXAMPLES]
     result.same = len(origin.stage.keys) - unread - len(differing)
@@ -281,7 +284,7 @@ async def _release(play: _Play, release: str, crd: Object) -> bool:
         if told.refused:
             return False
         await _judge(play, step, told)
-        told.back = await go_back(play.stage, play.origin, rewritten=play.rewritten)
+        told.back = await try_rollback(play.stage, play.origin, rewritten=play.rewritten)
         told.seconds, told.requests = time.monotonic() - began, play.stage.requests - asked
     return await _as_written(play, release, crd)
 
@@ -302,7 +305,7 @@ async def _judge(play: _Play, step: RehearsalStep, told: StepOutcome) -> None:
     found = await play.judge.look(step.title)
     told.judged = len(play.stage.keys)
     told.again = _again(found, step)
-    harms: list[Harm] = []
+    harms: list[DamageFact] = []
     for judgement in found.values():
         harms += judgement.harms
         told.unknown.update(judgement.unknown)
@@ -314,13 +317,13 @@ async def _judge(play: _Play, step: RehearsalStep, told: StepOutcome) -> None:
     await _clients(play, found, told)
 
 
-def _again(found: dict[str, VersionJudgement], step: RehearsalStep) -> str:
+def _again(found: dict[str, VersionFindings], step: RehearsalStep) -> str:
     """Return the step whose findings still hold."""
     since = {judgement.since for judgement in found.values()}
     return next(iter(since)) if len(since) == 1 and since != {step.title} else ""
 
 
-async def _clients(play: _Play, found: dict[str, VersionJudgement], told: StepOutcome) -> None:
+async def _clients(play: _Play, found: dict[str, VersionFindings], told: StepOutcome) -> None:
     replayer = Replayer(play.stage, play.reference, play.managed)
     not_served = {}
     for client in play.batch.clients:

@@ -1,4 +1,4 @@
-"""Replays clients after a step: judges each by its verbs, its recorded requests, or its owned
+"""Replays clients after a step: checks each by its verbs, its recorded requests, or its owned
 fields.
 
 ``batch.py`` calls it after each step, with the clients that ``clients.py`` found.
@@ -25,11 +25,11 @@ from instar.tools.rehearsal.clients import (
     Recorded,
     manager_name,
 )
-from instar.tools.rehearsal.model import ClientStanding, ClientVerdict, Exchange, Harm
+from instar.tools.rehearsal.model import ClientStanding, ClientVerdict, DamageFact, Exchange
 from instar.tools.rehearsal.object_diff import key_of, mark
 from instar.tools.rehearsal.owned_fields import own_fields
 from instar.tools.rehearsal.sandbox import Sandbox, answer, body_text
-from instar.tools.rehearsal.version_findings import ReferenceReadings, VersionJudgement
+from instar.tools.rehearsal.version_findings import ReferenceReadings, VersionFindings
 from instar.tools.reviewer.report import Damage
 
 BY_USAGE = "known by its verbs only: judged as if it read and wrote objects like those stored"
@@ -50,7 +50,7 @@ _HARMS: Mapping[frozenset[str], Mapping[Damage, ClientStanding]] = {
 }
 _OTHERWISE = {Damage.UNREADABLE: ClientStanding.BROKEN}
 """Requirement of deletions and other verbs: the object in the response must be convertible."""
-Judgements = Mapping[str, VersionJudgement]
+Judgements = Mapping[str, VersionFindings]
 
 
 def by_usage(
@@ -60,7 +60,7 @@ def by_usage(
     reference: ReferenceReadings,
     not_served: Mapping[str, Exchange],
 ) -> ClientVerdict:
-    """Judge a client by what was found about every object at the versions it uses. Pure."""
+    """Check a client by what was found about every object at the versions it uses. Pure."""
     verdict = ClientVerdict()
     for use in client.uses:
         verdict.requests += use.number
@@ -78,9 +78,9 @@ def by_usage(
 
 
 def _use(
-    verdict: ClientVerdict, use: ClientCall, found: VersionJudgement, reference: ReferenceReadings
+    verdict: ClientVerdict, use: ClientCall, found: VersionFindings, reference: ReferenceReadings
 ) -> None:
-    """Judge one line of usage by what is known of its version."""
+    """Check one line of usage by what is known of its version."""
     what = f"{use.verb} at {use.version}"
     fresh = set(found.warnings) - set(reference.warnings.get(use.version, ()))
     for text in sorted(fresh):
@@ -97,7 +97,7 @@ def _use(
             verdict.note(standing, f"{what}: {_objects(harms)} {damage}", harms[0].exchange)
 
 
-def _objects(harms: list[Harm]) -> str:
+def _objects(harms: list[DamageFact]) -> str:
     return counted(len({harm.key for harm in harms}), "object")
 
 

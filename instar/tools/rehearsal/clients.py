@@ -17,8 +17,11 @@ from instar.kube.api.user_agents import is_ours
 from instar.tools.snapshots.captured_cluster import RecordedUse
 
 READING = frozenset({"get", "list", "watch"})
+"""Verbs that read objects."""
 CREATING = frozenset({"create"})
+"""Verbs that create objects."""
 WRITING = frozenset({"update", "patch", "apply"})
+"""Verbs that change existing objects."""
 MOST_RECORDED = 50
 """Most distinct recorded requests of one client at one CRD that are repeated."""
 _MOST_CLIENTS = 2_000

@@ -1,8 +1,9 @@
-"""Which converter a rehearsal uses for a CRD: none, one in this process, a webhook, or unknown.
+"""Chooses the converter that a rehearsal uses for a CRD: none, one in this process, a webhook, or
+unknown.
 
 ``batch.py`` and ``sandbox.py`` use it. A captured CRD names the webhook of the real cluster. The
-sandbox never calls that one, because it may be the old release's and must not see rehearsal
-traffic.
+sandbox never calls that webhook, because it may belong to the old release, and it must not get
+requests of a rehearsal.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from instar.base.json_values import Object, copy_json
 from instar.tools.sdk.loading import load
 from instar.wire.conversion.in_process import ConvertFunction
 
-_NOWHERE = "https://127.0.0.1:1/no-webhook-was-given"
+_UNUSED_URL = "https://127.0.0.1:1/no-webhook-was-given"
+"""URL at which nothing listens, for a CRD whose webhook was not given."""
 
 
 class ConversionMode(StrEnum):
@@ -65,7 +67,7 @@ class Converting:
         if _strategy(crd) != "Webhook":
             return crd
         fitted: Object = copy_json(crd)
-        url = self._url(crd["metadata"]["name"]) or _NOWHERE
+        url = self._url(crd["metadata"]["name"]) or _UNUSED_URL
         client: Object = {"url": url}
         if self.ca:
             client["caBundle"] = base64.b64encode(self.ca).decode()

@@ -1,11 +1,12 @@
-"""Removes a status that exists only as a default from an object of a snapshot.
+"""Removes a status that exists only as a default from an object of a snapshot. Pure.
 
 A snapshot that was taken through the API shows the status that the schema's default adds to every
-read, although nothing is stored. `batch.py` removes it before it loads the object into the copy;
-otherwise a release that changes the default would seem to change nothing.
+read, although nothing is stored. ``batch.py`` removes that status before it loads the object into
+the copy; otherwise a release that changes the default would seem to change nothing.
 
-A status with an endpoint of its own is dropped on create and stored only by writes through that
-endpoint, which leave an owner. So without an owner in managedFields nothing is stored. Pure.
+If the CRD has the status subresource, a create drops the status, and only writes to the subresource
+store one; such a write adds an entry to managedFields. So an object without such an entry has no
+stored status.
 """
 
 from __future__ import annotations
@@ -13,16 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json
 from instar.kube.api.crd import Crd
 from instar.kube.schema.compiled import CompiledSchema, compile_schema
-from instar.kube.schema.json_types import same_json
 
 _STATUS = "status"
 
 
 def without_defaulted_status(objects: Sequence[Object], crd: Crd) -> list[Object]:
-    """The objects as a store holds them."""
+    """Return the objects as a store holds them."""
     compiled: dict[str, CompiledSchema] = {}
     for version in crd.versions:
         node = ((version.schema or {}).get("properties") or {}).get(_STATUS) or {}

@@ -1,7 +1,7 @@
 """Estimates the load of the upgrade on the real cluster, by its number of objects. Pure.
 
-``run.py`` calls it. A rehearsal measures conversion and validation; what network and etcd add is
-assumed, and the report says so.
+``run.py`` calls it. A rehearsal measures conversion and validation; the time that the network and
+etcd add is an assumption, and the report says so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _PAGE = 500
 _CONCURRENCY = 16
 _SECONDS_A_WRITE = 0.010
 """Assumed time of one write on a cluster whose etcd syncs to a disk."""
-_SETTLE = 10.0
+_SETTLE_SECONDS = 10.0
 
 
 def load_of(crd: CrdRehearsal, served: int) -> Load | None:
@@ -23,7 +23,9 @@ def load_of(crd: CrdRehearsal, served: int) -> Load | None:
     number = crd.objects * len(migrations)
     pages = -(-crd.objects // _PAGE) * max(served, 1) * 2 * len(migrations)
     measured = sum(step.migration.seconds for step in migrations if step.migration) / number
-    seconds = _SETTLE * len(migrations) + number * (measured + _SECONDS_A_WRITE / _CONCURRENCY)
+    seconds = _SETTLE_SECONDS * len(migrations) + number * (
+        measured + _SECONDS_A_WRITE / _CONCURRENCY
+    )
     return Load(
         objects=crd.objects,
         writes=number,
@@ -34,6 +36,6 @@ def load_of(crd: CrdRehearsal, served: int) -> Load | None:
         basis=(
             f"measured here: {measured * 1e3:.2f} ms per object",
             f"assumed: {_SECONDS_A_WRITE * 1e3:.0f} ms for a write on the cluster, "
-            f"{_CONCURRENCY} at a time, {_SETTLE:.0f} s to settle",
+            f"{_CONCURRENCY} at a time, {_SETTLE_SECONDS:.0f} s to settle",
         ),
     )

@@ -1,6 +1,7 @@
-"""Fault injection on a small copy: a webhook that is down, a killed migration, two controllers.
+"""Fault injection on a sandbox (one CRD and a few objects): webhook down, migration killed, two
+controllers writing the same object.
 
-``batch.py`` calls it; each function returns whether everything recovered.
+``batch.py`` calls it; each function returns whether every object recovered.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from instar.tools.rehearsal.sandbox import Sandbox, answer
 from instar.tools.rehearsal.version_findings import ReferenceReadings
 from instar.wire.conversion.in_process import ConvertFunction
 
-_DEAD = "https://127.0.0.1:1/down"
+_DEAD_URL = "https://127.0.0.1:1/down"
 _ROUNDS = 3
+"""Number of times that the two controllers write in turn."""
 
 
 class WebhookDown(Exception):
@@ -58,7 +60,7 @@ def _dead(crd: Object, conversion: ConversionMode) -> Object:
         return crd
     spec = crd["spec"]
     webhook = spec["conversion"]["webhook"]
-    dead = {**webhook, "clientConfig": {**webhook["clientConfig"], "url": _DEAD}}
+    dead = {**webhook, "clientConfig": {**webhook["clientConfig"], "url": _DEAD_URL}}
     return {**crd, "spec": {**spec, "conversion": {**spec["conversion"], "webhook": dead}}}
 
 

@@ -1,7 +1,8 @@
 """Decides go or no-go, with reasons. Pure.
 
-``run.py`` calls it last. What could not be judged is a reason not to go, like what is known to
-break; warnings do not decide. ``--accept`` removes a reason by its word.
+``cli/commands/rehearse.py`` calls it after ``run.py``. What could not be checked is a reason for
+no-go, like what is known to break; warnings do not decide. ``--accept WORD`` removes the reasons
+with that word (one of ``WORDS``).
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
+from instar.base.escaping import shell_word
 from instar.base.plurals import counted
 from instar.tools.rehearsal.model import ClientStanding, CrdRehearsal, Rehearsal, StepOutcome
 from instar.tools.reviewer.report import Damage
 
 STOPPING = (Damage.UNREADABLE, Damage.PRUNED, Damage.INVALID, Damage.OWNERSHIP_LOST)
+"""Kinds of damage to objects that are a reason for no-go."""
 WORDS = (
     *(damage.value.replace(" ", "-") for damage in STOPPING),
     "broken",
@@ -65,7 +68,7 @@ def _crd_reasons(crd: CrdRehearsal) -> list[GoNoGoReason]:
             "stored-versions",
             f"{crd.name}: {counted(number, 'object')} stored at {version}, which "
             "status.storedVersions does not name: an API server would let the version be removed, "
-            f"and every list would fail; run instar migrate {crd.name} first",
+            f"and every list would fail; run instar migrate {shell_word(crd.name)} first",
         )
         for version, number in sorted(crd.misstored.items())
     ]

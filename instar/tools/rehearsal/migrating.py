@@ -20,14 +20,14 @@ from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.redacting import is_secret, last_name
 from instar.tools.rehearsal.model import MOST_EXAMPLES, MigrationOutcome
-from instar.tools.rehearsal.sandbox import Sandbox, StageSender
+from instar.tools.rehearsal.sandbox import Sandbox, SandboxSender
 
 _PATIENCE = RetryPolicy(attempts=2, first_delay=0.05, longest_delay=0.1)
 _PAGE = 500
 
 
 async def run_migration(
-    stage: Sandbox, leaving: Sequence[str] = (), sender: StageSender | None = None
+    stage: Sandbox, leaving: Sequence[str] = (), sender: SandboxSender | None = None
 ) -> MigrationReport:
     live = read_live_crd(await stage.refresh())
     options = MigrationOptions(
@@ -52,7 +52,7 @@ async def run_migration(
 
 async def killed_migration(stage: Sandbox, after: int) -> None:
     """Run a migration that stops after so many writes, as if its process was killed."""
-    sender = StageSender(stage.api)
+    sender = SandboxSender(stage.api)
     sender.dead_after = after
     task = asyncio.create_task(run_migration(stage, sender=sender))
     death = asyncio.create_task(sender.died.wait())

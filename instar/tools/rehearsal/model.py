@@ -18,10 +18,11 @@ from instar.tools.reviewer.report import Damage
 MOST_EXAMPLES = 5
 """Objects shown per damage and step; the others are counted."""
 MOST_EVIDENCE = 3
+"""Reasons that are kept per verdict; further ones are dropped."""
 
 
 class ClientStanding(StrEnum):
-    """How a client fares after a step, best first."""
+    """Verdict on a client after a step, best first."""
 
     UNAFFECTED = "unaffected"
     WARNED = "warned"
@@ -45,7 +46,7 @@ class Exchange(NamedTuple):
     """The response of the state before the release."""
 
 
-class Harm(NamedTuple):
+class DamageFact(NamedTuple):
     """One kind of damage to one object at one version."""
 
     key: str
@@ -77,8 +78,8 @@ class Damages:
     examples: list[ObjectDamage] = field(default_factory=list)
 
     @classmethod
-    def of(cls, harms: Iterable[Harm]) -> Damages:
-        by_key: dict[str, list[Harm]] = {}
+    def of(cls, harms: Iterable[DamageFact]) -> Damages:
+        by_key: dict[str, list[DamageFact]] = {}
         for harm in harms:
             by_key.setdefault(harm.key, []).append(harm)
         found = cls()
@@ -116,7 +117,7 @@ class ClientVerdict:
 
     standing: ClientStanding = ClientStanding.UNAFFECTED
     requests: int = 0
-    """Number of requests made or judged in its name."""
+    """Number of requests made or checked in its name."""
     reasons: list[str] = field(default_factory=list)
     evidence: list[Exchange] = field(default_factory=list)
     basis: list[str] = field(default_factory=list)
@@ -315,7 +316,7 @@ class CrdRehearsal:
     """Some objects that do not, and where they differ."""
     differing_count: int = 0
     unloaded: Counter[str] = field(default_factory=Counter)
-    """Number of objects that could not be judged, by reason."""
+    """Number of objects that could not be checked, by reason."""
     steps: list[StepOutcome] = field(default_factory=list)
     faults: list[FaultOutcome] = field(default_factory=list)
     at_once: str = ""
@@ -363,7 +364,7 @@ class Rehearsal:
     """CRDs that no release names, with their number of objects."""
     problems: list[str] = field(default_factory=list)
     unknown: Counter[str] = field(default_factory=Counter)
-    """Number of objects that cannot be judged because of the input, by reason."""
+    """Number of objects that cannot be checked because of the input, by reason."""
     assumptions: list[str] = field(default_factory=list)
     seconds: float = 0.0
 

@@ -17,7 +17,9 @@ from instar.tools.redacting import last_name, redacted
 from instar.tools.reviewer.report import Damage
 
 _BOOKKEEPING = ("resourceVersion", "managedFields", "selfLink")
-_SHOWN = 3
+"""Fields that the server writes by itself; they are not compared."""
+_MAX_SHOWN_DIFFERENCES = 3
+"""Further differences are only counted."""
 _DIFF_LINES = 24
 
 
@@ -64,8 +66,8 @@ def _said(path: str, old: Any, new: Any) -> str:
 
 
 def summary(texts: list[str]) -> str:
-    more = len(texts) - _SHOWN
-    return "; ".join(texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(texts) - _MAX_SHOWN_DIFFERENCES
+    return "; ".join(texts[:_MAX_SHOWN_DIFFERENCES]) + (f" and {more} more" if more > 0 else "")
 
 
 def diff(before: Object, after: Object) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.tools.rehearsal.converting import ConversionMode
-from instar.tools.rehearsal.model import MOST_EXAMPLES, Damages, Harm, Way, WayBack
+from instar.tools.rehearsal.model import MOST_EXAMPLES, DamageFact, Damages, Way, WayBack
 from instar.tools.rehearsal.object_diff import diff, differences, mark, summary
 from instar.tools.rehearsal.sandbox import Sandbox
 from instar.tools.rehearsal.version_findings import NO_CONVERTER, ReferenceReadings
@@ -21,13 +21,13 @@ from instar.tools.upgrader.transition_crds import way_back
 _MOST_FIELDS = 12
 
 
-async def go_back(stage: Sandbox, origin: ReferenceReadings, *, rewritten: bool) -> WayBack:
+async def try_rollback(stage: Sandbox, origin: ReferenceReadings, *, rewritten: bool) -> WayBack:
     """Roll back and report how. ``rewritten``: whether objects were written since the
     beginning; if not, the old CRD reads the same bytes as before.
     """
     old = origin.stage.document
     back = WayBack(new_fields=new_fields(old, stage.document), objects=len(stage.keys))
-    if old["spec"] == stage.document["spec"] and not rewritten:
+    if same_json(old["spec"], stage.document["spec"]) and not rewritten:
         return back
     async with stage.copied() as copy:
         refused = await copy.apply_crd(old)
@@ -44,7 +44,7 @@ async def go_back(stage: Sandbox, origin: ReferenceReadings, *, rewritten: bool)
 
 
 async def _compare(copy: Sandbox, origin: ReferenceReadings, back: WayBack) -> None:
-    harms: list[Harm] = []
+    harms: list[DamageFact] = []
     unread = 0
     for version in origin.marks:
         async for listed in copy.pages(version):
@@ -55,7 +55,7 @@ async def _compare(copy: Sandbox, origin: ReferenceReadings, back: WayBack) -> N
                 if reading.obj is None:
                     unread += copy.conversion is ConversionMode.ABSENT
                     text = f"cannot be read at {version}: {_answer(reading.problem)}"
-                    harms.append(Harm(reading.key, version, Damage.UNREADABLE, text))
+                    harms.append(DamageFact(reading.key, version, Damage.UNREADABLE, text))
                 elif mark(reading.obj) != before:
                     few = len(harms) < MOST_EXAMPLES
                     harms += await _harms(origin, version, reading.key, reading.obj, shown=few)
@@ -70,13 +70,13 @@ async def _compare(copy: Sandbox, origin: ReferenceReadings, back: WayBack) -> N
 
 async def _harms(
     origin: ReferenceReadings, version: str, key: str, now: Object, *, shown: bool
-) -> list[Harm]:
+) -> list[DamageFact]:
     reading = await origin.stage.read(version, key)
     if reading.obj is None:
         return []
     lines = diff(reading.obj, now) if shown else ()
     return [
-        Harm(key, version, damage, f"at {version}, {summary(texts)}", None, lines)
+        DamageFact(key, version, damage, f"at {version}, {summary(texts)}", None, lines)
         for damage, texts in differences(reading.obj, now).items()
     ]
 

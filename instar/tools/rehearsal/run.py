@@ -1,7 +1,7 @@
-"""Runs a whole rehearsal: a captured cluster and the coming releases, batch by batch, to one
-report.
+"""Runs a whole rehearsal: takes a captured cluster through the coming releases, batch by batch, and
+merges the results into one report.
 
-``instar rehearse`` and the console call it. Batches run here or in worker processes.
+``instar rehearse`` calls it. Batches run in this process or in worker processes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from instar.tools.rehearsal.clients import ObservedClient, Resource, clients_of
 from instar.tools.rehearsal.converting import ConversionMode, Converting
 from instar.tools.rehearsal.estimate import load_of
 from instar.tools.rehearsal.model import CrdRehearsal, Rehearsal
-from instar.tools.snapshots.captured_cluster import World
+from instar.tools.snapshots.captured_cluster import CapturedCluster
 
 _BATCHES_A_PROCESS = 2
 """Batches after which a worker process is replaced, because its caches only grow."""
@@ -57,7 +57,7 @@ class RehearsalOptions:
 
 
 def rehearse(
-    world: World,
+    world: CapturedCluster,
     releases: Sequence[RehearsalRelease],
     options: RehearsalOptions,
     progress: Progress,
@@ -101,7 +101,7 @@ def _resource(crd: Object) -> Resource:
     return str(spec["group"]), str(spec["names"]["plural"])
 
 
-def _around(world: World) -> Iterator[Object]:
+def _around(world: CapturedCluster) -> Iterator[Object]:
     """Return the captured objects that affect writes to custom resources."""
     for obj in world.others():
         if obj.get("kind") in _AROUND and len(str(obj)) < _LARGEST:
@@ -109,7 +109,7 @@ def _around(world: World) -> Iterator[Object]:
 
 
 def _batches(
-    world: World,
+    world: CapturedCluster,
     crd: Object,
     releases: Sequence[RehearsalRelease],
     options: RehearsalOptions,
@@ -151,7 +151,7 @@ def _chunks(objects: Iterable[Object], size: int) -> Iterator[list[Object]]:
 
 def _complete(
     report: Rehearsal,
-    world: World,
+    world: CapturedCluster,
     before: Mapping[str, Object],
     named: set[str],
     releases: Sequence[RehearsalRelease],

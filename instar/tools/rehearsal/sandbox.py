@@ -215,18 +215,18 @@ class Sandbox:
                 group.create_task(worker())
         return [found[position] for position in range(len(listed))]
 
-    def client(self, sender: StageSender | None = None) -> Client:
+    def client(self, sender: SandboxSender | None = None) -> Client:
         """Return a client for tools that talk to a cluster; its requests go to the embedded
         server.
         """
         return Client(
             Access(server="the rehearsal's copy"),
             user_agent="instar-migrate",
-            sender=sender or StageSender(self.api),
+            sender=sender or SandboxSender(self.api),
         )
 
 
-class StageSender:
+class SandboxSender:
     """Transport of a client that calls the embedded server."""
 
     def __init__(self, api: Embedded) -> None:

@@ -1,8 +1,8 @@
-"""Splits a CRD change into steps that can be judged one by one. Pure.
+"""Splits a CRD change into steps that can be checked one by one. Pure.
 
 ``batch.py`` calls it. The order is that of the reviewer's plan: add and serve, flip storage,
-migrate, stop serving, remove. A step that changes nothing is left out, and a server accepts every
-CRD in between.
+migrate, stop serving, remove. A step that changes nothing is left out, and a server accepts the CRD
+of every step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks every served version after a step, if something it depends on has changed.
+"""Checks every served version after a step, unless nothing that the result depends on has changed.
 
 ``batch.py`` calls it after each step; ``version_probe.py`` does the requests.
 """
@@ -12,15 +12,15 @@ import orjson
 
 from instar.tools.migrator.ownership import versions_named
 from instar.tools.rehearsal.converting import ConversionMode
-from instar.tools.rehearsal.model import Harm
+from instar.tools.rehearsal.model import DamageFact
 from instar.tools.rehearsal.sandbox import Sandbox
-from instar.tools.rehearsal.version_findings import BEFORE, ReferenceReadings, VersionJudgement
-from instar.tools.rehearsal.version_probe import Look
+from instar.tools.rehearsal.version_findings import BEFORE, ReferenceReadings, VersionFindings
+from instar.tools.rehearsal.version_probe import VersionProbe
 from instar.tools.reviewer.report import Damage
 
 
 class StepInputs(NamedTuple):
-    """What the findings about a version depend on; they hold until it changes."""
+    """The inputs of the checks of a version; its findings are valid until one of them changes."""
 
     contents: int
     """Number of rewrites of all objects."""
@@ -38,7 +38,7 @@ class StepChecker:
         self._reference = reference
         self.rewritten = rewritten
         """Number of migrations: earlier readings tell nothing about objects rewritten since."""
-        self._known: dict[str, tuple[StepInputs, VersionJudgement]] = {}
+        self._known: dict[str, tuple[StepInputs, VersionFindings]] = {}
         self._creating = {
             version: _inputs(reference.stage, version, 0).creating
             for version in reference.stage.crd.served()
@@ -46,11 +46,11 @@ class StepChecker:
         if stage.conversion is not ConversionMode.ABSENT:
             # a version for which nothing changed keeps its findings
             for version in reference.stage.crd.served():
-                known = VersionJudgement(version, len(stage.keys), since=BEFORE)
+                known = VersionFindings(version, len(stage.keys), since=BEFORE)
                 known.warnings = reference.warnings.get(version, ())
                 self._known[version] = (_inputs(reference.stage, version, rewritten), known)
 
-    async def look(self, step: str) -> dict[str, VersionJudgement]:
+    async def look(self, step: str) -> dict[str, VersionFindings]:
         found = {}
         for version in self._stage.crd.served():
             inputs = _inputs(self._stage, version, self.rewritten)
@@ -60,7 +60,7 @@ class StepChecker:
                 continue
             holds = known[1] if known is not None and known[0].writing == inputs.writing else None
             creates = self._creating.get(version) != inputs.creating
-            look = Look(self._stage, self._reference, version, step, holds, creates=creates)
+            look = VersionProbe(self._stage, self._reference, version, step, holds, creates=creates)
             found[version] = await look.run()
             self._known[version] = (inputs, found[version])
         bereft = await self._bereft()
@@ -69,7 +69,7 @@ class StepChecker:
             found[first] = replace(found[first], writes=[*found[first].writes, *bereft])
         return found
 
-    async def _bereft(self) -> list[Harm]:
+    async def _bereft(self) -> list[DamageFact]:
         """Count objects whose managedFields name a version that this release removed. An instar
         server drops only those entries; kube-apiserver drops all.
         """
@@ -88,7 +88,7 @@ class StepChecker:
                         f"managedFields name {version}, which is gone: with the next write a "
                         "kube-apiserver drops every owner of every field"
                     )
-                    harms.append(Harm(reading.key, served[0], Damage.OWNERSHIP_LOST, text))
+                    harms.append(DamageFact(reading.key, served[0], Damage.OWNERSHIP_LOST, text))
         return harms
 
 

@@ -9,23 +9,23 @@ from collections import Counter
 from dataclasses import field
 
 from instar.base.fast_dataclass import dataclass
-from instar.tools.rehearsal.model import Exchange, Harm
+from instar.tools.rehearsal.model import DamageFact, Exchange
 from instar.tools.rehearsal.object_diff import mark
 from instar.tools.rehearsal.sandbox import Sandbox
 
-BEFORE = "the world of before"
+BEFORE = "the state before the upgrade"
 NO_CONVERTER = "conversion was not judged: the CRD has a webhook, and none was given"
 
 
 @dataclass
-class VersionJudgement:
+class VersionFindings:
     """Everything found about one version after one step."""
 
     version: str
     judged: int = 0
-    readings: list[Harm] = field(default_factory=list)
+    readings: list[DamageFact] = field(default_factory=list)
     """Damage seen when reading."""
-    writes: list[Harm] = field(default_factory=list)
+    writes: list[DamageFact] = field(default_factory=list)
     """Damage seen when writing."""
     unknown: Counter[str] = field(default_factory=Counter)
     before: set[str] = field(default_factory=set)
@@ -36,7 +36,7 @@ class VersionJudgement:
     """The step after which they were found."""
 
     @property
-    def harms(self) -> list[Harm]:
+    def harms(self) -> list[DamageFact]:
         return [*self.readings, *self.writes]
 
 

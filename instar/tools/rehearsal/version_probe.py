@@ -2,7 +2,7 @@
 again.
 
 ``version_checks.py`` calls it after each step. A failure that also happens in the state before the
-release is left out.
+release is not reported.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from instar.base.json_values import Object
 from instar.server.lifecycle.embedded import EmbeddedReply
 from instar.tools.migrator.ownership import entries_of, lost
 from instar.tools.rehearsal.converting import ConversionMode
-from instar.tools.rehearsal.model import MOST_EXAMPLES, Exchange, Harm
+from instar.tools.rehearsal.model import MOST_EXAMPLES, DamageFact, Exchange
 from instar.tools.rehearsal.object_diff import diff, differences, key_of, losses, mark, summary
 from instar.tools.rehearsal.sandbox import Listed, Sandbox, SandboxReading, answer
 from instar.tools.rehearsal.version_findings import (
     NO_CONVERTER,
     ReferenceReadings,
-    VersionJudgement,
+    VersionFindings,
 )
 from instar.tools.reviewer.report import Damage
 
@@ -32,7 +32,7 @@ _DROPPED = ("uid", "resourceVersion", "managedFields", "creationTimestamp", "gen
 _Attempt = Callable[[str, str, Object], Awaitable[EmbeddedReply]]
 
 
-class Look:
+class VersionProbe:
     """One probe of one version."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Look:
         reference: ReferenceReadings,
         version: str,
         step: str,
-        holds: VersionJudgement | None,
+        holds: VersionFindings | None,
         *,
         creates: bool,
     ) -> None:
@@ -50,13 +50,13 @@ class Look:
         """
         self._stage, self._reference, self._version = stage, reference, version
         self._holds, self._creates = holds, creates
-        self._found = VersionJudgement(version, since=step)
+        self._found = VersionFindings(version, since=step)
         self._told: Counter[Damage] = Counter()
         self._again: set[str] = set()
         """Keys of objects that were written again."""
         self._sure = stage.conversion is not ConversionMode.ABSENT
 
-    async def run(self) -> VersionJudgement:
+    async def run(self) -> VersionFindings:
         found = self._found
         async for listed in self._stage.pages(self._version):
             found.warnings, found.list_failed = listed.warnings, listed.failed
@@ -169,7 +169,7 @@ class Look:
         self._writes(key, Damage.INVALID, text, told)
 
     async def _create(self, key: str, obj: Object) -> None:
-        path, body = anew(self._stage, self._version, key, obj)
+        path, body = recreation_of(self._stage, self._version, key, obj)
         reply = await self._stage.ask("POST", path, body, query={"dryRun": "All"})
         if not reply.refused:
             return
@@ -208,7 +208,7 @@ class Look:
         return await stage.ask("PUT", stage.path(version, key), obj, query={"dryRun": "All"})
 
     async def _try_create(self, key: str, version: str, obj: Object) -> EmbeddedReply:
-        path, body = anew(self._reference.stage, version, key, obj)
+        path, body = recreation_of(self._reference.stage, version, key, obj)
         return await self._reference.stage.ask("POST", path, body, query={"dryRun": "All"})
 
     def _diff(self, damage: Damage, before: Object, after: Object) -> tuple[str, ...]:
@@ -226,7 +226,7 @@ class Look:
         shown: tuple[str, ...] = (),
     ) -> None:
         self._told[damage] += 1
-        self._found.readings.append(Harm(key, self._version, damage, text, exchange, shown))
+        self._found.readings.append(DamageFact(key, self._version, damage, text, exchange, shown))
 
     def _writes(
         self,
@@ -237,10 +237,10 @@ class Look:
         shown: tuple[str, ...] = (),
     ) -> None:
         self._told[damage] += 1
-        self._found.writes.append(Harm(key, self._version, damage, text, exchange, shown))
+        self._found.writes.append(DamageFact(key, self._version, damage, text, exchange, shown))
 
 
-def anew(stage: Sandbox, version: str, key: str, obj: Object) -> tuple[str, Object]:
+def recreation_of(stage: Sandbox, version: str, key: str, obj: Object) -> tuple[str, Object]:
     """Return where and as what an object like this would be created."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _DROPPED}
     if stage.crd.namespaced:

@@ -1,4 +1,7 @@
-"""The error of `instar history` and `instar restore`."""
+"""The error of ``instar history`` and ``instar restore``.
+
+Raised by the modules of this package; the commands print it as one line.
+"""
 
 from __future__ import annotations
 

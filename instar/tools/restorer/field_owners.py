@@ -1,11 +1,11 @@
 """Computes the managedFields that a restored object gets: those of its past state.
 
-`restore_object.py` calls this after it wrote the content. kube-apiserver takes managedFields from
-the
-body of a request, but then gives every field that the same request adds or changes to the writer.
-So a create cannot restore owners; an update that changes nothing else does (seen on 1.36.4).
+``restore_object.py`` calls this after it wrote the content. kube-apiserver takes managedFields from
+the body of a request, but then gives every field that the same request adds or changes to the
+writer. So a create cannot restore owners; an update that changes only managedFields does (seen on
+1.36.4).
 
-Pure functions on plain values; `restore_object.py` sends the requests.
+Pure functions on plain values; ``restore_object.py`` sends the requests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.apply.field_set import key_element, single, union, without_subtrees
 from instar.kube.apply.managed_fields import (
     BadManagedFields,
@@ -38,7 +38,7 @@ def past_owners(past: Object, restored: Object, written: Object) -> Managers:
     owners = decode(_entries(past))
     if not owners:
         return {}
-    if restored.get(_STATUS) != written.get(_STATUS) or _STATUS not in restored:
+    if not same_json(restored.get(_STATUS), written.get(_STATUS)) or _STATUS not in restored:
         owners = {who: entry for who, entry in owners.items() if who.subresource != _STATUS}
         present = read_owners(written)
         owners |= {who: entry for who, entry in present.items() if who.subresource == _STATUS}

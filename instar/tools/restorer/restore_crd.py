@@ -1,6 +1,6 @@
 """Restores a deleted CRD and then its objects.
 
-`instar restore crd` calls this; `restore_object.py` writes each object.
+``instar restore crd`` calls this; ``restore_object.py`` writes each object.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Restores one object from a past state: creates it where it is gone, updates it where it exists.
 
-`instar restore` and `restore_crd.py` call this. The owners of fields (managedFields) come back
-with the
-content. The server decides uid, resourceVersion, generation and times. An owner reference whose
-object is gone, or was replaced by another object of that name, is left out, because the garbage
-collector would delete the restored object.
+``instar restore`` and ``restore_crd.py`` call this. The owners of fields (managedFields) are
+restored with the content. The server sets uid, resourceVersion, generation and times. An owner
+reference whose object is gone, or was replaced by another object of that name, is left out, because
+the garbage collector would delete the restored object.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import field
 
 from instar.base.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from instar.base.fast_dataclass import dataclass
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.apply.managed_fields import BadManagedFields, Managers
 from instar.tools.restorer import field_owners
 from instar.tools.restorer.errors import RestoreError
@@ -21,7 +20,7 @@ from instar.tools.restorer.object_history import NamedObject
 from instar.wire.client.client import Client
 from instar.wire.client.discovery import ResourceType, listable
 
-_SERVERS = frozenset(
+_SET_BY_SERVER = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"}
     | {"deletionGracePeriodSeconds", "managedFields", "selfLink"}
 )
@@ -42,7 +41,9 @@ class Restored:
 def cleaned(obj: Object) -> Object:
     """The past state without what only a server may set."""
     metadata = {
-        name: value for name, value in obj["metadata"].items() if name not in _SERVERS and value
+        name: value
+        for name, value in obj["metadata"].items()
+        if name not in _SET_BY_SERVER and value
     }
     return {**obj, "metadata": metadata}
 
@@ -98,7 +99,7 @@ class Restorer:
         self, named: NamedObject, body: Object, made: Object, notes: list[str]
     ) -> Object:
         """Write the status through its subresource, if it has one."""
-        if "status" not in body or made.get("status") == body["status"] or self._dry_run:
+        if "status" not in body or same_json(made.get("status"), body["status"]) or self._dry_run:
             return made
         wanted = {**made, "status": body["status"]}
         try:

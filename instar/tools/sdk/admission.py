@@ -1,4 +1,4 @@
-"""Admission in Python: functions that judge or change objects before they are stored.
+"""Admission in Python: functions that check or change objects before they are stored.
 
     admission = Admission("example.com")
 
@@ -7,8 +7,8 @@
         if widget["spec"]["size"] < 1:
             raise Refused("spec.size must be positive")
 
-The same object is served by ``instar webhook``, run by ``instar serve --admission-module`` and
-checked by ``instar check --admission``. Knows neither HTTP nor a cluster.
+An ``Admission`` is served by ``instar webhook`` (``asgi.py`` does the HTTP), run by
+``instar serve --admission-module`` and checked by ``instar check --admission``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from instar.tools.sdk.typed import Model, model_of
 Handler = Callable[..., Any]
 MUTATING, VALIDATING = "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"
 _WRITES = ("CREATE", "UPDATE")
-_FRAME = ("apiVersion", "kind", "metadata")
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata")
 _GIVEN = ("old", "request", "warn")
 
 
@@ -97,7 +97,7 @@ class AdmissionHandler:
             if not isinstance(result, dict):
                 raise TypeError(f"{self.name} returned a {type(result).__name__}, not an object")
             return result
-        frame = {name: obj[name] for name in _FRAME if name in obj}
+        frame = {name: obj[name] for name in _COMMON_FIELDS if name in obj}
         return {**frame, **self.model.write(result)}
 
 

@@ -12,10 +12,10 @@ import orjson
 from instar.base.errors import BadRequest, Internal
 from instar.base.json_values import Object
 from instar.kube.api.admission_review import (
-    AdmissionQuestion,
-    NoAdmissionReview,
+    InvalidAdmissionReview,
+    ParsedAdmissionRequest,
     encode_answer,
-    parse_question,
+    parse_admission_request,
 )
 from instar.kube.patches.difference import patch_between
 from instar.tools.sdk.admission import Admission, AdmissionHandler, path_of
@@ -38,8 +38,8 @@ class AdmissionReviewHandler:
         """Raises ``BadRequest`` for what is no AdmissionReview, ``Internal`` for a handler that
         fails: then the server asks its failure policy."""
         try:
-            question = parse_question(body)
-        except NoAdmissionReview as error:
+            question = parse_admission_request(body)
+        except InvalidAdmissionReview as error:
             raise BadRequest(str(error)) from None
         handler = self._handlers[path]
         try:
@@ -56,14 +56,15 @@ def review_in_process(admission: Admission) -> Callable[[str, Object], Object]:
         assert handler is not None
         version = str(document["apiVersion"]).rpartition("/")[2]
         answer: Object = orjson.loads(
-            answered(handler, AdmissionQuestion(version, document["request"]))
+            answered(handler, ParsedAdmissionRequest(version, document["request"]))
         )
         return answer
 
     return review
 
 
-def answered(handler: AdmissionHandler, question: AdmissionQuestion) -> bytes:
+def answered(handler: AdmissionHandler, question: ParsedAdmissionRequest) -> bytes:
+    """Return the AdmissionReview response of one handler."""
     request = question.request
     outcome = handler.run(request)
     refusal = outcome.refusal

@@ -18,6 +18,8 @@ _VALID_DAYS = 3650
 
 @dataclass(frozen=True, slots=True)
 class Issued:
+    """A serving certificate with its key, and the CA certificate that signed it."""
+
     pem: KeyPair
     ca: bytes
 

@@ -1,8 +1,8 @@
 """Answers ConversionReview requests with a converter: bytes in, bytes out.
 
-``asgi.py`` calls it for each HTTP request. A readable ConversionReview is always answered with
-one, success or failure; a body that is not one raises ``ApiError``, because there is no uid to
-answer to.
+``asgi.py`` calls it for each HTTP request. A readable ConversionReview is always answered with a
+ConversionReview, which reports success or failure; any other body raises ``ApiError``, because
+there is no uid to answer to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from instar.tools.sdk.errors import ConversionError, ConverterDefinitionError
 
 class ConversionAnswer(NamedTuple):
     """``kind``, ``source`` and ``target`` are names the converters know, else empty: they become
-    metric labels, so a stranger must not be able to invent them."""
+    metric labels, so a request must not be able to add new ones."""
 
     body: bytes
     succeeded: bool
@@ -41,7 +41,7 @@ class ConversionReviewHandler:
     def answer(self, body: bytes) -> ConversionAnswer:
         try:
             request = conversion_review.parse_request(body)
-        except conversion_review.NoConversionReview as error:
+        except conversion_review.InvalidConversionReview as error:
             raise BadRequest(str(error)) from None
         if not request.uid:
             raise BadRequest("the review's request has no uid")

@@ -1,4 +1,7 @@
-"""Errors of converters: in their definition, and while they convert."""
+"""Errors of converters: in their definition, and while they convert.
+
+Raised by ``converter.py`` and by the author's code; the commands and the webhook report them.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Keeps values that a version cannot hold in an annotation, while an object is at that version.
+"""Keeps in an annotation the values that a version has no field for, while an object is at that
+version.
 
 ``ruleset.py`` and the rule ``keep`` use it. A kept value records what the other version showed in
-its place. It is put back only while that is unchanged: an edit made through the other version
-wins.
+its place. The value is put back only while that is unchanged: an edit made through the other
+version wins.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()[:16]
 
 
-class Ledger:
+class KeptValues:
     """One conversion's bookkeeping: what is kept on leaving, what is given back on entering."""
 
     __slots__ = ("_kept", "_leaving", "waiting")

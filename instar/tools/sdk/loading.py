@@ -1,6 +1,6 @@
 """Loads a converter or admission handlers from ``package.module:name`` or a file.
 
-The ``check``, ``convert``, ``webhook`` and ``serve`` commands call it.
+The ``check``, ``convert``, ``review``, ``rehearse``, ``webhook`` and ``serve`` commands call it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from instar.base.importing import NotImportable, import_attribute, is_import_spec
+from instar.base.text_files import read_text
 from instar.kube.api.encoding.manifests import SUFFIXES, UnreadableManifest, only_document
 from instar.tools.sdk.admission import Admission
 from instar.tools.sdk.converter import BuiltConverter, Converter
@@ -58,7 +59,7 @@ def load_any(spec: str) -> BuiltConverter | Admission:
 def _from_file(path: Path) -> Converter:
     try:
         # Typed: an ``enum`` maps values, and true is another one than "true".
-        rules = only_document(path.read_text(), str(path), typed_keys=True)
+        rules = only_document(read_text(path), str(path), typed_keys=True)
     except OSError as error:
         raise ConverterDefinitionError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:

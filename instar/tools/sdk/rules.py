@@ -1,8 +1,10 @@
-"""Declarative rules: one line that converts both ways.
+"""Declarative conversion rules: one rule converts in both directions between two versions.
 
-A rule takes some fields out of an object at one version and puts others in at the other. What
-a rule cannot say exactly in the other version it keeps in an annotation (``kept_values.py``), so
-every rule is lossless by construction, except ``lossy``, which says so.
+``ruleset.py`` applies them; authors write them through ``instar.sdk`` or ``conversion.yaml``
+(``yaml_rules.py``). A rule takes some fields out of an object at one version and puts others in at
+the other. A value that the other version cannot express exactly is kept in an annotation
+(``kept_values.py``), so every rule is lossless by construction, except the rule ``lossy``, which
+drops values.
 
 ``old`` and ``new`` are the first and second version of the pair a rule belongs to.
 """
@@ -37,7 +39,7 @@ class Order:
     apply: Callable[[Values, Sequence[str]], list[Any]]
 
 
-class Unfit(Exception):
+class NoCounterpart(Exception):
     """The other version has no place for this value; it has to be kept."""
 
 
@@ -55,7 +57,8 @@ class ConversionRule:
     there: Change
     back: Change
     exact_there: bool = False
-    """``back`` undoes every result of ``there``, so only what is ``Unfit`` needs keeping."""
+    """``back`` undoes every result of ``there``, so only what is ``NoCounterpart`` needs
+    keeping."""
     exact_back: bool = False
     """The same the other way round."""
     remembers: bool = True
@@ -107,13 +110,13 @@ def split(
         if parts is None and unmatched == "error":
             raise ConversionError(f"{path} could not be parsed as {shape.shown}")
         if parts is None:
-            raise Unfit
+            raise NoCounterpart
         return parts
 
     def back(values: Values) -> list[Any]:
         joined = shape.join(values)
         if joined is None:
-            raise Unfit
+            raise NoCounterpart
         return [joined]
 
     return ConversionRule(
@@ -139,7 +142,7 @@ def list_of_one(old: str, new: str) -> ConversionRule:
     def back(values: Values) -> list[Any]:
         items = values[0]
         if not isinstance(items, list) or not items:
-            raise Unfit
+            raise NoCounterpart
         return [items[0]]
 
     return ConversionRule(
@@ -183,12 +186,12 @@ def scale(old: str, new: str, factor: int | float | str) -> ConversionRule:
 
 def _scaled(value: Any, ratio: Fraction) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unfit
+        raise NoCounterpart
     if isinstance(value, float):
         return float(Fraction(value) * ratio)
     scaled = int(value * ratio // 1)
     if not -_INT64 <= scaled < _INT64:
-        raise Unfit  # no API server takes a larger integer
+        raise NoCounterpart  # no API server takes a larger integer
     return scaled
 
 
@@ -197,12 +200,12 @@ def list_to_map(old: str, new: str, *, key: str) -> ConversionRule:
 
     def there(values: Values) -> list[Any]:
         if not isinstance(values[0], list):
-            raise Unfit
+            raise NoCounterpart
         return [_by_key(old, values[0], key)]
 
     def back(values: Values) -> list[Any]:
         if not isinstance(values[0], dict):
-            raise Unfit
+            raise NoCounterpart
         return [[{key: name, **item} for name, item in sorted(_objects(values[0]))]]
 
     return ConversionRule(
@@ -237,7 +240,7 @@ def _by_key(path: str, items: list[Any], key: str) -> dict[str, Any]:
 
 def _objects(items: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     if not all(isinstance(item, dict) for item in items.values()):
-        raise Unfit
+        raise NoCounterpart
     return list(items.items())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from instar.base.fast_dataclass import dataclass
 from instar.tools.sdk.errors import ConversionError
-from instar.tools.sdk.kept_values import PREFIX, Ledger, canonical, digest
+from instar.tools.sdk.kept_values import PREFIX, KeptValues, canonical, digest
 from instar.tools.sdk.paths import (
     MISSING,
     Occupied,
@@ -24,7 +24,7 @@ from instar.tools.sdk.paths import (
     scopes,
     taker,
 )
-from instar.tools.sdk.rules import Change, ConversionRule, Unfit, flipped
+from instar.tools.sdk.rules import Change, ConversionRule, NoCounterpart, flipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class RuleSet:
 
     def there(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Changes ``obj``, which is at the old version, into the new one."""
-        return _convert(self._forward, obj, Ledger(obj, *self._kept))
+        return _convert(self._forward, obj, KeptValues(obj, *self._kept))
 
     def back(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Changes ``obj``, which is at the new version, into the old one."""
-        return _convert(self._backward, obj, Ledger(obj, *reversed(self._kept)))
+        return _convert(self._backward, obj, KeptValues(obj, *reversed(self._kept)))
 
     @property
     def leaves_metadata_alone(self) -> bool:
@@ -112,7 +112,7 @@ def _common(left: tuple[str, ...], right: tuple[str, ...]) -> int:
     return length
 
 
-def _convert(ways: Sequence[_Direction], obj: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
+def _convert(ways: Sequence[_Direction], obj: dict[str, Any], ledger: KeptValues) -> dict[str, Any]:
     whole = (Scope(obj),)
     for way in ways:
         for scope in scopes(obj, way.scope) if way.scope else whole:
@@ -129,7 +129,7 @@ def _anchored(way: _Direction, scope: Scope) -> bool:
     return all(has(scope.node, path.fields[:-1]) for path in (*way.source, *way.target))
 
 
-def _apply(way: _Direction, scope: Scope, ledger: Ledger) -> None:
+def _apply(way: _Direction, scope: Scope, ledger: KeptValues) -> None:
     results = None
     if ledger.waiting:
         values, results = _given_back(way, scope, ledger)
@@ -147,7 +147,7 @@ def _apply(way: _Direction, scope: Scope, ledger: Ledger) -> None:
 
 
 def _given_back(
-    way: _Direction, scope: Scope, ledger: Ledger
+    way: _Direction, scope: Scope, ledger: KeptValues
 ) -> tuple[list[Any], list[Any] | None]:
     """The values taken out, and what was kept for their place while they are what was left."""
     before = digest(scope.node) if scope.by_position else ""
@@ -161,7 +161,7 @@ def _given_back(
     return values, ledger.give_back(_place(scope, way.target), way.names, seen)
 
 
-def _spared(path: Path, shared: int, scope: Scope, ledger: Ledger) -> int:
+def _spared(path: Path, shared: int, scope: Scope, ledger: KeptValues) -> int:
     """Keep a container that both versions have when it is emptied, unless it came only with a
     value that was given back: a client that removed it meanwhile wants it gone.
     """
@@ -171,7 +171,7 @@ def _spared(path: Path, shared: int, scope: Scope, ledger: Ledger) -> int:
     return shared
 
 
-def _reordered(way: _Direction, scope: Scope, ledger: Ledger, results: list[Any]) -> list[Any]:
+def _reordered(way: _Direction, scope: Scope, ledger: KeptValues, results: list[Any]) -> list[Any]:
     if way.order is None or not isinstance(results[0], list):
         return results
     order = ledger.order(_place(scope, way.target))
@@ -179,7 +179,7 @@ def _reordered(way: _Direction, scope: Scope, ledger: Ledger, results: list[Any]
 
 
 def _restore_empty(
-    source: tuple[Path, ...], values: Sequence[Any], scope: Scope, ledger: Ledger
+    source: tuple[Path, ...], values: Sequence[Any], scope: Scope, ledger: KeptValues
 ) -> None:
     for path, value in zip(source, values, strict=True):
         if value is MISSING:
@@ -191,7 +191,7 @@ def _restore_empty(
 
 
 def _remember(
-    way: _Direction, scope: Scope, ledger: Ledger, values: list[Any], results: list[Any]
+    way: _Direction, scope: Scope, ledger: KeptValues, values: list[Any], results: list[Any]
 ) -> None:
     undone, fitted = _run(way.inverse, results, len(values))
     if _same(undone, values):
@@ -221,7 +221,7 @@ def _run(change: Change, values: Sequence[Any], expected: int) -> tuple[list[Any
             return [MISSING] * expected, True
     try:
         return change(values), True
-    except Unfit:
+    except NoCounterpart:
         return [MISSING] * expected, False
 
 

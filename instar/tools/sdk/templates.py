@@ -18,7 +18,7 @@ _ANYTHING = ".*?"
 
 
 class Template:
-    """The literal text between parts decides where one ends; the last part takes the rest."""
+    """The literal text between parts decides where a part ends; the last part takes the rest."""
 
     def __init__(self, text: str) -> None:
         self.names: list[str] = []

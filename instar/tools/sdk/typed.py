@@ -1,8 +1,10 @@
-"""Converters on models: dataclasses, typed dicts, pydantic or msgspec, whichever is there.
+"""Converters on models: dataclasses, typed dicts, pydantic or msgspec, whichever is installed.
 
-None of the libraries is imported unless a model of theirs is used. A model describes the object
-without ``apiVersion`` and ``kind``; it sees ``metadata`` only if it has a field of that name.
-What a model leaves unset stays absent, because parts of objects must convert to parts.
+Called by ``converter.py`` and ``admission.py`` for functions whose annotations are models. None of
+the libraries is imported unless a model of that library is used. A model describes the object
+without ``apiVersion`` and ``kind``; it sees ``metadata`` only if it has a field of that name. A
+field that a model leaves unset stays absent, because server-side apply also converts partial
+objects, and a converter must not add fields to them.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from instar.tools.sdk.errors import ConversionError, ConverterDefinitionError
 
 Read = Callable[[dict[str, Any]], Any]
 Write = Callable[[Any], dict[str, Any]]
-_FRAME = ("apiVersion", "kind", "metadata")
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Model:
     wants_metadata: bool
 
     def load(self, obj: Mapping[str, Any]) -> Any:
-        hidden = _FRAME[:2] if self.wants_metadata else _FRAME
+        hidden = _COMMON_FIELDS[:2] if self.wants_metadata else _COMMON_FIELDS
         return self.read({name: value for name, value in obj.items() if name not in hidden})
 
 
@@ -96,7 +98,7 @@ def _summary(cls: type[Any], error: ValueError) -> str:
 
 
 def _msgspec(cls: type[Any]) -> tuple[Read, Write]:
-    # Only here: not a dependency; who has such a class has the library.
+    # Imported here: a class of this library exists only where the library is installed.
     import msgspec
 
     def read(raw: dict[str, Any]) -> Any:

@@ -1,6 +1,6 @@
 """``conversion.yaml``: a converter made of declarative rules only, without a line of Python.
 
-::
+``loading.py`` calls this module to read such a file::
 
     conversion: instar/v1
     group: example.com

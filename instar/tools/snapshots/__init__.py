@@ -1,1 +1,4 @@
-"""Cluster snapshots: captured from a cluster or a store, read in many forms, served again."""
+"""Cluster snapshots: captured from a cluster or a store, read in many forms, served again.
+
+Called by ``instar snapshot``, ``serve --from``, ``rehearse`` and ``restore``.
+"""

@@ -1,8 +1,9 @@
 """Reader of tar archives, compressed or not: walks them once and opens any member again.
 
-``snapshot_file.py`` and ``sources.py`` call it. Nothing is unpacked onto the disk, so no name in
-an archive can reach a file; names that try are refused all the same. Extended headers are bounded:
-``tarfile`` would read them whole, however large they claim to be.
+``snapshot_file.py`` and ``sources.py`` call it. Nothing is unpacked onto the disk, so no name in an
+archive can reach a file; names that point outside the archive are refused all the same. The size of
+extended headers is limited, because ``tarfile`` would read a whole header into memory, however
+large it claims to be.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from typing import BinaryIO, NamedTuple, Protocol
 from instar.base.fast_dataclass import dataclass
 from instar.base.limits import KIB, MAX_ARCHIVE_FILES, MAX_ARCHIVE_RATIO, MIB
 from instar.tools.snapshots.errors import SnapshotError
-from instar.tools.snapshots.inflate import MAGIC, CutOff, Inflated, enter
+from instar.tools.snapshots.inflate import MAGIC, GzipStream, TruncatedGzip, enter
 
 _BLOCK = 512
-_REGULAR = (b"0", b"\0", b"7")
-_FOLDER, _PAX, _PAX_OF_ALL, _LONG_NAME = b"5", b"x", b"g", b"L"
-_MOST_EXTRA = 64 * KIB
-_ENOUGH_TO_JUDGE = 256 * MIB
+_REGULAR_TYPES = (b"0", b"\0", b"7")
+_FOLDER, _PAX, _GLOBAL_PAX, _LONG_NAME = b"5", b"x", b"g", b"L"
+_MAX_HEADER_SIZE = 64 * KIB
+"""An archive with a larger extended header is refused."""
+_ALWAYS_ALLOWED_SIZE = 256 * MIB
+"""An archive may unpack to this size, whatever its compression ratio is."""
 _CHUNK = 256 * KIB
 
 
@@ -43,7 +46,7 @@ class _Source(Readable, Protocol):
     def read(self, count: int, /) -> bytes: ...
 
 
-class Entered(io.RawIOBase):
+class MemberStream(io.RawIOBase):
     """Stream over the content of one member, ending at its last byte."""
 
     def __init__(self, stream: Readable, size: int, closing: Callable[[], None]) -> None:
@@ -59,7 +62,7 @@ class Entered(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         data = self._stream.read1(min(len(buffer), self._left))
         if not data and self._left:
-            raise CutOff("it ends in the middle")
+            raise TruncatedGzip("it ends in the middle")
         self._left -= len(data)
         buffer[: len(data)] = data
         return len(data)
@@ -87,12 +90,12 @@ class Archive:
         """Names of members that are not regular files or whose path is not harmless."""
 
     def walk(self) -> Iterator[tuple[ArchiveMember, io.BufferedReader]]:
-        """Yield every file with its content, which need not be read. Raises ``CutOff`` where
+        """Yield every file with its content, which need not be read. Raises ``TruncatedGzip`` where
         the archive ends too early, ``SnapshotError`` where it is unsafe to go on.
         """
         packed = self._path.stat().st_size
         with self._path.open("rb") as file:
-            inflated = Inflated(file) if self._packed else None
+            inflated = GzipStream(file) if self._packed else None
             if inflated is not None:
                 self._entrances = inflated.entrances
             raw = file if inflated is None else io.BufferedReader(inflated, _CHUNK)
@@ -105,7 +108,7 @@ class Archive:
                 stream.skip(skip_to - stream.position)
 
     def open(self, member: ArchiveMember) -> BinaryIO:
-        """Open a member that ``walk`` yielded. Raises ``CutOff``; the caller closes it."""
+        """Open a member that ``walk`` yielded. Raises ``TruncatedGzip``; the caller closes it."""
         file = self._path.open("rb")
         if not self._packed:
             file.seek(member.position)
@@ -122,24 +125,24 @@ class Archive:
             try:
                 info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
             except tarfile.HeaderError as error:
-                raise CutOff(f"it is damaged: {error}") from None
+                raise TruncatedGzip(f"it is damaged: {error}") from None
             if info.size < 0:
-                raise CutOff("it is damaged: a file of a negative size")
+                raise TruncatedGzip("it is damaged: a file of a negative size")
             if info.type in (_PAX, _LONG_NAME):
                 _note(extra, info, _extra(stream, info.size, self._path))
                 continue
-            if info.type == _PAX_OF_ALL:
+            if info.type == _GLOBAL_PAX:
                 _extra(stream, info.size, self._path)
                 continue
             name, size = extra.name or info.name, info.size if extra.size is None else extra.size
             extra = _Long()
-            if info.type in _REGULAR and _harmless(name):
+            if info.type in _REGULAR_TYPES and _harmless(name):
                 yield ArchiveMember(name.removeprefix("./"), size, stream.position)
                 continue
             if info.type != _FOLDER:
                 self.refused.append(name)
                 del self.refused[100:]
-            stream.skip(size + -size % _BLOCK if info.type in _REGULAR else 0)
+            stream.skip(size + -size % _BLOCK if info.type in _REGULAR_TYPES else 0)
 
 
 class _Counted:
@@ -149,7 +152,7 @@ class _Counted:
 
     def __init__(self, raw: _Source, packed: int, shown: str) -> None:
         self._raw, self._shown = raw, shown
-        self._most = max(packed * MAX_ARCHIVE_RATIO, _ENOUGH_TO_JUDGE)
+        self._most = max(packed * MAX_ARCHIVE_RATIO, _ALWAYS_ALLOWED_SIZE)
         self.position = 0
 
     def read(self, count: int) -> bytes:
@@ -171,22 +174,22 @@ class _Counted:
         while count > 0:
             passed = len(self.read(min(count, _CHUNK)))
             if not passed:
-                raise CutOff("it ends in the middle")
+                raise TruncatedGzip("it ends in the middle")
             count -= passed
 
 
 def _buffered(
     stream: Readable, size: int, closing: Callable[[], None] = lambda: None
 ) -> io.BufferedReader:
-    return io.BufferedReader(Entered(stream, size, closing), _CHUNK)
+    return io.BufferedReader(MemberStream(stream, size, closing), _CHUNK)
 
 
 def _extra(stream: _Counted, size: int, path: Path) -> bytes:
-    if size > _MOST_EXTRA:
+    if size > _MAX_HEADER_SIZE:
         raise SnapshotError(f"{path}: a header of {size} bytes")
     data = stream.read(size + -size % _BLOCK)[:size]
     if len(data) < size:
-        raise CutOff("it ends in the middle")
+        raise TruncatedGzip("it ends in the middle")
     return data
 
 
@@ -197,7 +200,7 @@ def _note(extra: _Long, info: tarfile.TarInfo, data: bytes) -> None:
     while data:
         length = data[:16].partition(b" ")[0]
         if not length.isdigit() or len(length) > 6 or not 0 < int(length) <= len(data):
-            raise CutOff("it is damaged: a header that cannot be read")
+            raise TruncatedGzip("it is damaged: a header that cannot be read")
         key, _, value = data[len(length) + 1 : int(length)].removesuffix(b"\n").partition(b"=")
         if key == b"path":
             extra.name = value.decode(errors="surrogateescape")

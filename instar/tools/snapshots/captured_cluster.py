@@ -1,8 +1,9 @@
 """A captured cluster, read in streams: CRDs, objects, audit events, usage.
 
-Rehearsals, ``serve --from``, ``census`` and ``restore`` read it. It is the same for a snapshot, a
-folder of manifests, a dump, a backup or a live cluster; ``sources.py`` opens each of them as this.
-What cannot be read is reported once in ``problems`` and counted as unknown.
+``rehearse``, ``serve --from``, ``snapshot`` and ``restore`` read it. The interface is the same for
+a snapshot, a folder of manifests, a dump, a backup or a live cluster; ``sources.py`` opens each of
+them as a ``CapturedCluster``. What cannot be read is reported once in ``problems`` and counted as
+unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from instar.kube.api.crd import is_crd
 from instar.kube.api.crd_codec import CrdDecodeError
 from instar.kube.crds.documents import read_definition
 from instar.tools.snapshots.errors import SnapshotError
-from instar.tools.snapshots.inflate import CutOff
+from instar.tools.snapshots.inflate import TruncatedGzip
 from instar.tools.snapshots.manifest import (
     AUDIT,
     CRDS,
@@ -63,6 +64,8 @@ class RecordedUse:
 
 @dataclass(frozen=True)
 class Counts:
+    """Numbers of objects, and of those that cannot be used."""
+
     crds: int = 0
     objects: Mapping[str, int] = field(default_factory=dict)
     """Number of custom resources by CRD name."""
@@ -75,18 +78,18 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """Return the number of custom resources that can be judged."""
+        """Return the number of custom resources that can be checked."""
         return sum(self.objects.values())
 
     @property
     def unjudged(self) -> int:
-        """Return the number of objects that cannot be judged; they never count as fine."""
+        """Return the number of objects that cannot be checked; they never count as fine."""
         return sum(self.unknown.values()) + sum(self.missing.values())
 
 
-class World:
-    """A captured cluster. Close it, or use ``with open_world(…) as world``: it may hold a
-    private folder.
+class CapturedCluster:
+    """A captured cluster. Close it, or use ``with open_captured_cluster(…) as cluster``: it may
+    hold a private folder.
     """
 
     def __init__(
@@ -216,7 +219,7 @@ class World:
         try:
             with part.open() as stream:
                 document = small_document(stream, USAGE)
-        except (CutOff, OSError, SnapshotError) as error:
+        except (TruncatedGzip, OSError, SnapshotError) as error:
             self.say(f"{USAGE} is not readable: {error}")
             return []
         uses = document.get("uses") if isinstance(document, dict) else None

@@ -1,7 +1,7 @@
 """Computes the status that a server would give the CRDs of a captured cluster. Pure.
 
-``loading.py`` and rehearsals call it. A CRD that a server has accepted is taken as it is. A
-manifest that no server has seen is validated as if it were created now.
+``loading.py`` calls it. A CRD that a server has accepted is taken as it is. A manifest that no
+server has seen is validated as if it were created now.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import NamedTuple
 from instar.base.field_errors import FieldError
 from instar.base.json_values import Object
 from instar.kube.api.crd_codec import CrdDecodeError, from_internal, to_internal
-from instar.kube.crds.lifecycle import settling_states
+from instar.kube.crds.lifecycle import status_sequence
 from instar.kube.crds.strategy import prepare_for_create
 from instar.kube.crds.validation.crd import validate_create
 from instar.kube.schema.cel_rules.lazy_engine import check_if_any
 
-_SHOWN = 3
+_MAX_SHOWN_ERRORS = 3
+"""Further errors of a CRD are only counted."""
 
 
 class InvalidCrd(NamedTuple):
@@ -25,7 +26,9 @@ class InvalidCrd(NamedTuple):
     why: str
 
 
-def settle(crds: Iterable[Object], now: str, refused: Callable[[InvalidCrd], None]) -> list[Object]:
+def with_status(
+    crds: Iterable[Object], now: str, refused: Callable[[InvalidCrd], None]
+) -> list[Object]:
     """Return each CRD with a status, without those that a server would refuse; they are
     reported.
     """
@@ -37,7 +40,7 @@ def settle(crds: Iterable[Object], now: str, refused: Callable[[InvalidCrd], Non
         if ready is None:
             continue
         mates = of_group.setdefault(ready["spec"]["group"], [])
-        states = settling_states(ready, [each for each in mates if _name(each) != name], now)
+        states = status_sequence(ready, [each for each in mates if _name(each) != name], now)
         if states:
             ready = {**ready, "status": states[-1]}
         mates.append(ready)
@@ -79,14 +82,14 @@ def _created(crd: Object, refused: Callable[[InvalidCrd], None]) -> Object | Non
         refused(InvalidCrd(name, str(error)))
         return None
     if errors:
-        refused(InvalidCrd(name, _told(errors)))
+        refused(InvalidCrd(name, _errors_text(errors)))
         return None
     return from_internal(internal, "v1")
 
 
-def _told(errors: list[FieldError]) -> str:
-    more = f" and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
-    return "; ".join(str(error) for error in errors[:_SHOWN]) + more
+def _errors_text(errors: list[FieldError]) -> str:
+    more = f" and {len(errors) - _MAX_SHOWN_ERRORS} more" if len(errors) > _MAX_SHOWN_ERRORS else ""
+    return "; ".join(str(error) for error in errors[:_MAX_SHOWN_ERRORS]) + more
 
 
 def _name(crd: Object) -> str:

@@ -1,8 +1,8 @@
 """Reads objects from YAML or JSON text of any size: files, ``kubectl get -o``, JSON lines.
 
-``sources.py`` and ``spool.py`` call it. A small text is parsed as a whole. A large one is cut into
-list members by its lines first, because kubectl writes each member at a fixed indentation; so the
-whole is never in memory. What is skipped is reported.
+``sources.py`` calls it. A small text is parsed as a whole. A large text is first cut into list
+members by its lines, because kubectl writes each member at a fixed indentation; so the whole text
+is never in memory. What is skipped is reported.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Errors of snapshots: a source that cannot be read at all, or a capture that was interrupted.
 
-What can be read in part is a problem of the ``World``, not an error.
+Raised by the modules of this package; the commands print them as one line. A source that can be
+read in part is not an error: ``CapturedCluster.problems`` lists what is missing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gzip stream that remembers at which offsets of the file it can be entered again.
 
 ``archive.py`` reads through it. A file may consist of several gzip members. ``snapshot_writer.py``
-begins a new one with each part, so that a part can be read without those before it; a file that
+begins a new member with each part, so that a part can be read without those before it; a file that
 was recompressed has one member and is entered at its beginning.
 """
 
@@ -16,18 +16,19 @@ from instar.base.limits import KIB
 
 MAGIC = b"\x1f\x8b"
 _CHUNK = 64 * KIB
-_APART = 64 * KIB
+_ENTRY_DISTANCE = 64 * KIB
 """Least distance between remembered entry points, because a file can consist of tiny members."""
 _GZIP = 31
+"""The argument by which zlib reads a gzip header."""
 _FREE_MEMBERS = 10_000
-"""Number of members after which they must hold a KiB each on average."""
+"""A file with more members is refused unless each further member adds a KiB of content."""
 
 
-class CutOff(Exception):
+class TruncatedGzip(Exception):
     """The file ends in the middle, or continues with bytes that are not gzip."""
 
 
-class Inflated(io.RawIOBase):
+class GzipStream(io.RawIOBase):
     """The uncompressed bytes of ``file`` from the member that begins at ``at``."""
 
     def __init__(self, file: BinaryIO, at: int = 0) -> None:
@@ -54,11 +55,11 @@ class Inflated(io.RawIOBase):
             if not self._waiting:
                 self._waiting = self._file.read(_CHUNK)
                 if not self._waiting:
-                    raise CutOff("it ends in the middle")
+                    raise TruncatedGzip("it ends in the middle")
             try:
                 made = self._engine.decompress(self._waiting, len(room))
             except zlib.error as error:
-                raise CutOff(f"it is damaged: {error}") from None
+                raise TruncatedGzip(f"it is damaged: {error}") from None
             self._waiting = self._engine.unconsumed_tail
             if made:
                 room[: len(made)] = made
@@ -73,8 +74,8 @@ class Inflated(io.RawIOBase):
             return False
         self._members += 1
         if self._members > _FREE_MEMBERS + self._made // KIB:
-            raise CutOff("it is made of too many pieces that hold nothing")
-        if self._made - self.entrances[-1][0] >= _APART:
+            raise TruncatedGzip("it is made of too many pieces that hold nothing")
+        if self._made - self.entrances[-1][0] >= _ENTRY_DISTANCE:
             self.entrances.append((self._made, self._file.tell() - len(rest)))
         self._engine = zlib.decompressobj(_GZIP)
         self._waiting = rest
@@ -83,13 +84,13 @@ class Inflated(io.RawIOBase):
 
 def enter(
     file: BinaryIO, entrances: list[tuple[int, int]], position: int
-) -> io.BufferedReader[Inflated]:
+) -> io.BufferedReader[GzipStream]:
     """Open the uncompressed stream at a position, from the entry point before it. Raises
-    ``CutOff``.
+    ``TruncatedGzip``.
     """
     found = bisect_right(entrances, (position, 1 << 62)) - 1
     start, at = entrances[found]
-    stream = io.BufferedReader(Inflated(file, at), _CHUNK)
+    stream = io.BufferedReader(GzipStream(file, at), _CHUNK)
     skip(stream, position - start)
     return stream
 
@@ -98,5 +99,5 @@ def skip(stream: BinaryIO, count: int) -> None:
     while count > 0:
         passed = len(stream.read(min(count, _CHUNK)))
         if not passed:
-            raise CutOff("it ends in the middle")
+            raise TruncatedGzip("it ends in the middle")
         count -= passed

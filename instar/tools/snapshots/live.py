@@ -19,15 +19,15 @@ from instar.tools.reviewer.sources import ReviewedCluster
 from instar.tools.snapshots.capture.cluster import ClusterSource
 from instar.tools.snapshots.capture.scope import CaptureScope
 from instar.tools.snapshots.capture.taking import take
-from instar.tools.snapshots.captured_cluster import World
+from instar.tools.snapshots.captured_cluster import CapturedCluster
 from instar.tools.snapshots.errors import SnapshotError
 from instar.tools.snapshots.snapshot_file import open_archive
-from instar.tools.snapshots.snapshot_writer import Packing
+from instar.tools.snapshots.snapshot_writer import SnapshotWriter
 from instar.wire.client.client import Client
-from instar.wire.client.kubeconfig import KubeconfigError, load_access
+from instar.wire.client.kubeconfig import KubeconfigError
 
 
-def open_cluster(rest: str, cluster: ReviewedCluster) -> World:
+def open_cluster(rest: str, cluster: ReviewedCluster) -> CapturedCluster:
     """Open ``[CRD][?context=NAME]``, the form ``review`` uses. Raises ``SnapshotError``."""
     name, _, query = rest.partition("?")
     named = parse_qs(query).get("context")
@@ -40,7 +40,7 @@ def open_cluster(rest: str, cluster: ReviewedCluster) -> World:
     try:
         target = folder / "snapshot.tar.gz"
         asked = CaptureScope(frozenset({name} if name else ()))
-        asyncio.run(_take(target, asked, ReviewedCluster(cluster.kubeconfig, context)))
+        asyncio.run(_take(target, asked, cluster._replace(context=context)))
         world = open_archive(target, closing=gone)
         assert world is not None
         return world
@@ -53,7 +53,7 @@ def open_cluster(rest: str, cluster: ReviewedCluster) -> World:
 
 
 async def _take(target: Path, asked: CaptureScope, cluster: ReviewedCluster) -> None:
-    access = load_access(cluster.kubeconfig, cluster.context)
+    access = cluster.access()
     async with Client(access, user_agent=SNAPSHOT) as client:
         source = ClusterSource(client, f"kube:{access.server}")
-        await take(source, Packing(target), asked, NoProgress())
+        await take(source, SnapshotWriter(target), asked, NoProgress())

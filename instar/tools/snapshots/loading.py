@@ -1,7 +1,7 @@
 """Loads a captured cluster into an empty store, before a server starts on it.
 
-``instar serve --from`` and rehearsals call it. It writes bytes in batches, without verbs or
-admission.
+``cli/serving/snapshot_store.py`` (``instar serve --from``) and ``tools/testing/api_server.py`` call
+it. The loader writes encoded objects in batches, without API requests or admission.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.base.times import time_text
 from instar.server.registry.insight.usage import RECORD
-from instar.tools.snapshots.captured_cluster import World
-from instar.tools.snapshots.crd_status import InvalidCrd, settle, with_stored
+from instar.tools.snapshots.access import opens_access, without_webhook
+from instar.tools.snapshots.captured_cluster import CapturedCluster
+from instar.tools.snapshots.crd_status import InvalidCrd, with_status, with_stored
 from instar.tools.snapshots.errors import SnapshotError
-from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.sources import open_captured_cluster
 from instar.tools.snapshots.store_layout import (
     Misplaced,
     PlacedObject,
@@ -52,14 +53,22 @@ class Loaded:
     """Namespaces that were made because captured objects are in them."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Number of objects that were not loaded, by CRD or resource."""
+    withheld: Counter[str] = field(default_factory=Counter)
+    """Number of objects that were not loaded because the file is not trusted, by kind."""
 
 
 async def load(
-    world: World, store: Store, *, usage: bool = False, now: datetime | None = None
+    world: CapturedCluster,
+    store: Store,
+    *,
+    usage: bool = False,
+    now: datetime | None = None,
+    trust_access: bool = True,
 ) -> Loaded:
     """Load all of a captured cluster, with its usage counts if requested. Raises
     ``SnapshotError`` if the store is not empty. What cannot be loaded is reported in
-    ``world.problems`` once for each kind and reason.
+    ``world.problems`` once for each kind and reason. Without ``trust_access``, objects that grant
+    access or send objects elsewhere (``access.py``) are withheld.
     """
     if (await store.range("", limit=1)).records:
         raise SnapshotError("the store is not empty: a snapshot is loaded into an empty one")
@@ -67,27 +76,28 @@ async def load(
     document = world.usage_document() if usage else None
     if document is not None:
         await store.commit(Write(RECORD, orjson.dumps(document) + b"\n", 0))
-    return await _Loading(world, store, moment).run()
+    return await _Loading(world, store, moment, trust_access).run()
 
 
 def filling(
-    source: str, told: Callable[[World, Loaded], None]
+    source: str, told: Callable[[CapturedCluster, Loaded], None], *, trust_access: bool
 ) -> Callable[[Store], Awaitable[None]]:
     """Return a function for ``Settings.fill`` that loads ``source`` at start. Raises
     ``SnapshotError``.
     """
 
     async def fill(store: Store) -> None:
-        world = await asyncio.to_thread(open_world, source)
+        world = await asyncio.to_thread(open_captured_cluster, source)
         with world:
-            told(world, await load(world, store, usage=True))
+            told(world, await load(world, store, usage=True, trust_access=trust_access))
 
     return fill
 
 
 class _Loading:
-    def __init__(self, world: World, store: Store, now: str) -> None:
+    def __init__(self, world: CapturedCluster, store: Store, now: str, trust_access: bool) -> None:
         self._world, self._store, self._now = world, store, now
+        self._trust_access = trust_access
         self._loaded = Loaded()
         self._used: set[str] = set()
         """Namespaces of loaded objects."""
@@ -95,11 +105,14 @@ class _Loading:
 
     async def run(self) -> Loaded:
         world, loaded = self._world, self._loaded
-        crds = settle(world.crds(), self._now, self._refused)
+        crds = with_status(world.crds(), self._now, self._refused)
         known = set()
         for crd in crds:
             name = crd["metadata"]["name"]
             known.add(name)
+            if not self._trust_access:
+                crd, withheld = without_webhook(crd)
+                loaded.withheld["conversion webhook"] += withheld
             versions: Counter[str] = Counter()
             done = await self._put(world.objects(name), place_of_crd(crd), name, versions)
             loaded.objects[name] += done
@@ -123,10 +136,13 @@ class _Loading:
         places = builtin_places()
         by_place: dict[StoreCollection, list[Object]] = {}
         for obj in self._world.others():
+            if not self._trust_access and opens_access(obj):
+                self._loaded.withheld[str(obj.get("kind"))] += 1
+                continue
             facts = places.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
             if facts is None:
                 what = f"{obj.get('kind')} of {obj.get('apiVersion')}"
-                self._leave_out(what, 1, "nobody serves it here")
+                self._leave_out(what, 1, "this server does not serve it")
                 continue
             place = StoreCollection(facts.group, facts.plural, facts.kind, facts.namespaced)
             waiting = by_place.setdefault(place, [])

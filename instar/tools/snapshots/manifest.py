@@ -1,7 +1,7 @@
 """The snapshot format: names of its parts, and the manifest that lists them. Pure.
 
-The writer and all readers of snapshots use it. ``docs/snapshot.md`` documents it for users of
-``tar`` and ``jq``.
+The writer and all readers of snapshots use it. ``docs/how-to/snapshots.md`` documents it for users
+of ``tar`` and ``jq``.
 """
 
 from __future__ import annotations

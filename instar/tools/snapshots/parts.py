@@ -18,7 +18,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.base.limits import KIB, MAX_LINE
 from instar.tools.snapshots.errors import SnapshotError
-from instar.tools.snapshots.inflate import CutOff
+from instar.tools.snapshots.inflate import TruncatedGzip
 
 _CHUNK = 256 * KIB
 
@@ -61,7 +61,7 @@ class SnapshotPart:
                         self.bad += 1
                     else:
                         yield obj
-        except (CutOff, OSError) as error:
+        except (TruncatedGzip, OSError) as error:
             self.trouble = str(error)
 
 
@@ -96,7 +96,7 @@ def digest(stream: PartStream) -> Digest:
             size += len(data)
             count += data.count(b"\n")
             last = data[-1:]
-    except CutOff:
+    except TruncatedGzip:
         whole = False
     # the bytes after the last newline are a line too, unless the part is truncated
     count += whole and last != b"\n"

@@ -1,4 +1,4 @@
-"""Opens a snapshot file, or the folder it was unpacked to, as a ``World``, checked by its
+"""Opens a snapshot file, or the folder it was unpacked to, as a ``CapturedCluster``, checked by its
 manifest.
 
 ``sources.py`` calls it.
@@ -14,8 +14,8 @@ from typing import BinaryIO, NamedTuple
 
 from instar.base.plurals import counted
 from instar.tools.snapshots.archive import Archive
-from instar.tools.snapshots.captured_cluster import World
-from instar.tools.snapshots.inflate import CutOff
+from instar.tools.snapshots.captured_cluster import CapturedCluster
+from instar.tools.snapshots.inflate import TruncatedGzip
 from instar.tools.snapshots.manifest import (
     MANIFEST,
     SUFFIX,
@@ -33,7 +33,7 @@ class _Found(NamedTuple):
     digest: Digest
 
 
-def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> World | None:
+def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> CapturedCluster | None:
     """Open an archive; None if it is not a snapshot."""
     archive = Archive(path)
     found: dict[str, _Found] = {}
@@ -46,7 +46,7 @@ def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> Worl
                 document, folder = small_document(stream, f"{path}: {member.name}"), above
             elif name.endswith(SUFFIX) or name == USAGE:
                 found[member.name] = _Found(partial(archive.open, member), digest(stream))
-    except CutOff as error:
+    except TruncatedGzip as error:
         cut = f"{path}: {error}: the file is not whole"
     if not is_manifest(document):
         return None
@@ -58,7 +58,7 @@ def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> Worl
     return _world(read_manifest(document, str(path)), mine, problems, closing)
 
 
-def open_folder(path: Path) -> World | None:
+def open_folder(path: Path) -> CapturedCluster | None:
     """Open a folder made by ``tar``; None if it is not a snapshot."""
     manifest = path / MANIFEST
     if not manifest.is_file():
@@ -85,7 +85,7 @@ def _world(
     found: Mapping[str, _Found],
     problems: list[str],
     closing: Callable[[], None] = lambda: None,
-) -> World:
+) -> CapturedCluster:
     if manifest.version != VERSION:
         problems.append(
             f"it is of version {manifest.version} of the format and this instar knows "
@@ -95,7 +95,7 @@ def _world(
         problems.append("the snapshot says of itself that it is not complete")
     problems += manifest.problems
     parts = list(_parts(manifest, found, problems))
-    return World(
+    return CapturedCluster(
         manifest.origin,
         parts,
         problems=problems,

@@ -35,7 +35,7 @@ _GZIP = 31
 
 
 @dataclass
-class Growing:
+class GrowingPart:
     """A part being written."""
 
     name: str
@@ -91,7 +91,7 @@ class Growing:
         )
 
 
-class Packing:
+class SnapshotWriter:
     """A snapshot that is being written."""
 
     def __init__(self, target: Path) -> None:
@@ -118,14 +118,14 @@ class Packing:
                 file.write(os.urandom(32))
         return path.read_bytes()
 
-    def part(self, name: str) -> Growing:
+    def part(self, name: str) -> GrowingPart:
         """Start a part, replacing an older one."""
         path = self._path(name)
         path.unlink(missing_ok=True)
-        return Growing(name, path)
+        return GrowingPart(name, path)
 
-    def part_again(self, name: str, packed: int, versions: Mapping[str, int]) -> Growing:
-        grown = Growing(name, self._path(name))
+    def part_again(self, name: str, packed: int, versions: Mapping[str, int]) -> GrowingPart:
+        grown = GrowingPart(name, self._path(name))
         if packed:
             grown.again(packed, versions)
         return grown

@@ -1,7 +1,7 @@
-"""Opens any source as a captured cluster: ``open_world`` recognises the form.
+"""Opens any source as a captured cluster: ``open_captured_cluster`` recognises the form.
 
-The ``rehearse``, ``serve --from``, ``snapshot``, ``census`` and ``restore`` commands call it.
-Forms: a snapshot (the file, or unpacked), a folder of manifests, a dump, a backup's tree or a
+The ``rehearse``, ``snapshot`` and ``restore`` commands and ``loading.py`` (``serve --from``) call
+it. Forms: a snapshot (the file, or unpacked), a folder of manifests, a dump, a backup's tree or a
 must-gather bundle (folders or archives), ``-``, ``git:REF:PATH``, ``kube:[CONTEXT]``.
 """
 
@@ -19,10 +19,10 @@ from instar.kube.api.encoding.manifests import SUFFIXES
 from instar.tools.reviewer.git import GitError, texts_at
 from instar.tools.reviewer.sources import ReviewedCluster
 from instar.tools.snapshots.archive import Archive
-from instar.tools.snapshots.captured_cluster import World
+from instar.tools.snapshots.captured_cluster import CapturedCluster
 from instar.tools.snapshots.dumps import objects_in
 from instar.tools.snapshots.errors import SnapshotError
-from instar.tools.snapshots.inflate import MAGIC, CutOff, Inflated
+from instar.tools.snapshots.inflate import MAGIC, GzipStream, TruncatedGzip
 from instar.tools.snapshots.snapshot_file import open_archive, open_folder
 from instar.tools.snapshots.spool import Spool
 
@@ -32,7 +32,7 @@ _MARK = slice(257, 262)
 File = tuple[str, BinaryIO]
 
 
-def open_world(source: str, cluster: ReviewedCluster | None = None) -> World:
+def open_captured_cluster(source: str, cluster: ReviewedCluster | None = None) -> CapturedCluster:
     """Open a source. Raises ``SnapshotError`` if there is nothing to read. It reads everything
     once, so call it in a thread, not on an event loop.
     """
@@ -53,9 +53,11 @@ def open_world(source: str, cluster: ReviewedCluster | None = None) -> World:
         raise SnapshotError(f"{error.filename or source}: {error.strerror or error}") from None
 
 
-def _from_path(path: Path) -> World:
+def _from_path(path: Path) -> CapturedCluster:
     if path.is_dir():
         return open_folder(path) or _spooled(str(path), lambda _: _files_below(path))
+    if path.exists() and not path.is_file():  # a device may never end
+        raise SnapshotError(f"{path}: it is neither a file nor a folder; use - for a pipe")
     with path.open("rb") as file:
         first = _first_block(file)
     if first[_MARK] == b"ustar":
@@ -66,10 +68,10 @@ def _from_path(path: Path) -> World:
 def _first_block(file: BinaryIO) -> bytes:
     packed = file.read(2) == MAGIC
     file.seek(0)
-    stream: BinaryIO = io.BufferedReader(Inflated(file)) if packed else file
+    stream: BinaryIO = io.BufferedReader(GzipStream(file)) if packed else file
     try:
         return stream.read(_BLOCK)
-    except CutOff:
+    except TruncatedGzip:
         return b""
 
 
@@ -77,7 +79,7 @@ def _one_file(path: Path) -> Iterator[File]:
     with path.open("rb") as file:
         packed = file.read(2) == MAGIC
         file.seek(0)
-        yield str(path), io.BufferedReader(Inflated(file)) if packed else file
+        yield str(path), io.BufferedReader(GzipStream(file)) if packed else file
 
 
 def _files_below(folder: Path) -> Iterator[File]:
@@ -123,7 +125,9 @@ def _wanted(name: str) -> bool:
     return len(below) < 2 or below[0] in ("cluster", "namespaces")
 
 
-def _spooled(origin: str, files: Callable[[Callable[[str], None]], Iterator[File]]) -> World:
+def _spooled(
+    origin: str, files: Callable[[Callable[[str], None]], Iterator[File]]
+) -> CapturedCluster:
     spool = Spool()
     problems: list[str] = []
     try:
@@ -131,7 +135,7 @@ def _spooled(origin: str, files: Callable[[Callable[[str], None]], Iterator[File
             for name, stream in files(problems.append):
                 for obj in objects_in(stream, name, problems.append):
                     spool.add(obj)
-        except CutOff as error:
+        except TruncatedGzip as error:
             problems.append(f"{origin}: {error}: the file is not whole")
         parts = list(spool.parts())
         if not parts:
@@ -141,7 +145,7 @@ def _spooled(origin: str, files: Callable[[Callable[[str], None]], Iterator[File
             problems.append(
                 f"{origin}: no Kubernetes objects: {counted(spool.foreign, 'document')}"
             )
-        world = World(origin, parts, problems=problems, closing=spool.close)
+        world = CapturedCluster(origin, parts, problems=problems, closing=spool.close)
         for resource, number in world.counts().unknown.items():
             world.say(f"no CRD defines {resource}: {counted(number, 'object')} unknown")
         return world

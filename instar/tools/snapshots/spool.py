@@ -43,6 +43,8 @@ def builtin_resources() -> dict[Kind, str]:
 
 
 class Spool:
+    """Collects objects by kind in a private folder."""
+
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="instar-world-"))
         self._waiting: dict[Kind, list[bytes]] = {}

@@ -1,8 +1,8 @@
 """Store keys and bytes of captured objects. Pure.
 
-``loading.py`` calls it. uid, times, generation, managedFields, status and version are kept;
-``resourceVersion`` belongs to the old store and is not. A manifest that no server has seen gets
-what it lacks, deterministically.
+``loading.py`` and rehearsals call it. uid, times, generation, managedFields, status and version are
+kept; ``resourceVersion`` belongs to the old store and is dropped. A manifest that no server has
+seen gets deterministic values for the fields it lacks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from instar.kube.api.encoding.json_text import encode_sorted
 from instar.kube.facts.resources import ResourceFacts, resources
 from instar.wire.storage.keys import collection_prefix
 
-_OF_THE_STORE = ("resourceVersion", "selfLink")
+_STORE_FIELDS = ("resourceVersion", "selfLink")
+"""Fields of metadata that belong to the old store; they are dropped."""
 
 
 class Misplaced(Exception):
@@ -68,7 +69,7 @@ def placed(obj: Object, place: StoreCollection, now: str) -> PlacedObject:
     given = obj.get("metadata")
     if not isinstance(given, dict):
         raise Misplaced("has no metadata")
-    metadata = {name: value for name, value in given.items() if name not in _OF_THE_STORE}
+    metadata = {name: value for name, value in given.items() if name not in _STORE_FIELDS}
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if place.namespaced:
         namespace = metadata["namespace"] = namespace or "default"

@@ -1,4 +1,5 @@
-"""New CRDs brought to a cluster: reviewed, applied, migrated, proven, or taken back.
+"""Upgrades the CRDs of a cluster to a release: review, apply, migrate, verify, or roll back.
 
-Built on the reviewer and the migrator. Flags and output are the command's.
+``instar upgrade`` calls ``upgrade.py``. Built on the reviewer and the migrator;
+``cli/commands/upgrade.py`` has the flags and prints the output.
 """

@@ -1,4 +1,7 @@
-"""Reads, tries, applies and takes back one CRD on a cluster, for ``upgrade.py``."""
+"""Reads, dry-runs, applies and rolls back one CRD on a cluster.
+
+``upgrade.py`` calls it for each step.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,7 @@ class CrdAccess:
         crd = read_live_crd(live)
         found = await dependents(self._client, crd, leaving)
         done = await repoint(self._client, crd, leaving, found.found, self._patience)
-        return References(done.changed, _told(done.failed), _told(found.unseen))
+        return References(done.changed, _reason_lines(done.failed), _reason_lines(found.unseen))
 
     async def why_unreadable(self, name: str, settle: float) -> str:
         """Return why objects cannot be listed under the CRD as it is; empty when they can."""
@@ -120,5 +123,5 @@ class CrdAccess:
         return "other clients change the CRD all the time"
 
 
-def _told(reasons: Mapping[str, str]) -> list[str]:
+def _reason_lines(reasons: Mapping[str, str]) -> list[str]:
     return [f"{name}: {why}" for name, why in sorted(reasons.items())]

@@ -1,4 +1,7 @@
-"""Renders ``instar upgrade`` as a Job with its permissions, for Helm, Argo CD and Flux."""
+"""Renders ``instar upgrade`` as a Job with its permissions, for Helm, Argo CD and Flux.
+
+Called by ``instar upgrade --manifests``.
+"""
 
 from __future__ import annotations
 

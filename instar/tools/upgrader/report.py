@@ -1,4 +1,7 @@
-"""The report of an upgrade, as text and as JSON."""
+"""The report of an upgrade, as text and as JSON.
+
+``upgrade.py`` makes it; ``instar upgrade`` prints it.
+"""
 
 from __future__ import annotations
 

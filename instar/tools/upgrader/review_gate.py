@@ -1,4 +1,7 @@
-"""Reviews a release's CRD against the cluster's, with a sample of real objects."""
+"""Reviews a release's CRD against the cluster's, with a sample of real objects.
+
+``cli/commands/upgrade.py`` passes it to ``upgrade.py``, which calls it before anything is applied.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ from instar.tools.upgrader.transition_crds import bridge
 from instar.wire.client.client import Client
 
 HANDLED = {"stored-version-removed": Severity.INFO}
-"""What an upgrade itself sees to: objects are migrated before their version goes."""
-_STORED = "stored-objects-break"
+"""Findings that an upgrade resolves: it migrates objects before their version is removed."""
+_STORED_OBJECTS_RULE = "stored-objects-break"
 
 
 async def sample(client: Client, live: Object, most: int) -> list[Object]:
@@ -34,7 +37,9 @@ async def sample(client: Client, live: Object, most: int) -> list[Object]:
     return [{**frame, **item} for item in page.get("items") or ()]
 
 
-def judged(old: Object | None, new: Object, objects: list[Object], config: Config) -> Report:
+def review_release(
+    old: Object | None, new: Object, objects: list[Object], config: Config
+) -> Report:
     """The old CRD is the cluster's, status and all, so its storedVersions count."""
     # The server is asked itself, with a dry run.
     options = ReviewOptions(severities={**HANDLED, **config.severities}, ask_server=False)
@@ -59,5 +64,5 @@ def _with_objects(
         witnesses=False,
         objects=objects,
     )
-    broken = [item for item in tried.findings if item.rule == _STORED]
+    broken = [item for item in tried.findings if item.rule == _STORED_OBJECTS_RULE]
     return in_order([*found.findings, *broken])

@@ -1,16 +1,18 @@
-"""Builds the CRDs that an upgrade applies: the bridge, the release, the way back. Pure.
+"""Builds the CRDs that an upgrade applies: a transitional one, the release's, and the one to roll
+back to. Pure.
 
-A release that drops a version must not be applied while objects may be stored in it. The API server
-refuses it only if ``storedVersions`` names the version, and that can be false. So the bridge, the
-new CRD with every old version still in it, is applied first; then every object is rewritten, and
-only then the CRD of the release is applied.
+``upgrade.py`` and rehearsals call it. A release that drops a version must not be applied while
+objects may be stored in that version. The API server refuses the release only if ``storedVersions``
+names the version, and that list can be wrong. So the transitional CRD (``bridge``), the new CRD
+with every old version still in it, is applied first; then every object is rewritten, and only then
+the CRD of the release is applied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json
 
 _SERVER_OWNED = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 
@@ -73,7 +75,7 @@ def loses_webhook(new: Object, live: Object) -> bool:
 
 def same_crd(one: Object, other: Object) -> bool:
     """Return whether two CRDs are equal in spec, labels and annotations."""
-    return _essence(one) == _essence(other)
+    return same_json(_essence(one), _essence(other))
 
 
 def _essence(crd: Object) -> Object:

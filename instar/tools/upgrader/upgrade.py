@@ -1,8 +1,9 @@
 """Runs an upgrade: reviews and tries every CRD, then takes one after the other through all steps.
 
 Called by ``instar upgrade``. Nothing is written before every CRD was reviewed and tried (dry run)
-on the server, and before every object was compared with what the release would leave of it. Each
-step is safe to repeat; a run that finds everything as it should be writes nothing.
+on the server, and before every object was compared with the same object as it would read under the
+new CRDs. Each step is safe to repeat; a run on a cluster that already matches the release writes
+nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ async def upgrade(
         report.crds.append(entry)
         await _look(access, entry, before[name], crd, judge)
     if not report.ok:
-        report.refused = "not every CRD may go on"
+        names = ", ".join(entry.name for entry in report.crds if not entry.ok)
+        report.refused = f"the review refused {names}"
     if not report.ok or options.plan_only:
         return report
     for crd, entry in zip(crds, report.crds, strict=True):

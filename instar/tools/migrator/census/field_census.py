@@ -19,7 +19,7 @@ from instar.wire.client.client import Client
 class FieldCount(NamedTuple):
     tally: FieldTally
     version: str
-    """At which the objects were read."""
+    """The version at which the objects were read."""
     complete: bool
 
 
@@ -46,7 +46,7 @@ async def _count(
     async for page in client.pages(live.path(version)):
         items = page.get("items") or []
         room = len(items) if not most else most - tally.total
-        await offload.apart(partial(_add, tally, items[:room]))
+        await offload.run_in_thread(partial(_add, tally, items[:room]))
         more = bool((page.get("metadata") or {}).get("continue")) or len(items) > room
         full = bool(most) and tally.total >= most
         late = bool(seconds) and time.monotonic() > until

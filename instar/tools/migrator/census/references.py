@@ -1,8 +1,10 @@
-"""Finds what still names a version: owner references of other objects, managedFields of its own.
+"""Finds what still names a version: owner references of other objects, managedFields of the CRD's
+own objects.
 
-An owner reference says ``apiVersion``; once that version is gone, the garbage collector cannot
-find the owner any more and dependents are orphaned or never cleaned up. Nothing rewrites them:
-they lie in objects of any kind.
+Called by ``instar versions``, ``instar migrate`` and ``instar upgrade`` before a version is
+removed. An owner reference says ``apiVersion``; once that version is gone, the garbage collector
+cannot find the owner any more, and dependents are orphaned or never cleaned up. A migration does
+not rewrite owner references, because objects of any kind may have them.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from instar.wire.client.client import Client
 from instar.wire.client.discovery import ResourceType, listable
 
 _ATTEMPTS = 5
-_NAMED = 20
+_MAX_NAMED_OBJECTS = 20
+"""If more objects name a version, only this number of them is reported by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ async def naming_entries(client: Client, live: LiveCrd, version: str) -> Version
             for item in page.get("items") or ():
                 if version in versions_named(item, live.crd.group):
                     named.count += 1
-                    named.keys = [*named.keys, key_of(item)][:_NAMED]
+                    named.keys = [*named.keys, key_of(item)][:_MAX_NAMED_OBJECTS]
     except ApiError as error:
         named.unseen = error.message
     return named

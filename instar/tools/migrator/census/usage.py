@@ -1,6 +1,7 @@
 """Counts the uses of each version: from instar's counters, or from audit logs of other servers.
 
-Called by ``instar versions`` and the console; ``lifecycle.py`` judges the result.
+Called by ``instar versions``, ``instar snapshot`` and the console; ``versions/lifecycle.py``
+decides by the counts whether a version may be removed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Counts objects by the version they are stored in. An instar server counts exactly; elsewhere it
-is an estimate through the public API.
+"""Counts objects by the version they are stored in: exactly on an instar server, elsewhere as an
+estimate through the public API.
 
-Called by ``instar census``, ``instar versions``, the plan of a migration and the console. What the
-public API shows: an object written a while after the CRD's last change is stored at the storage
-version. Right after the change an API server that has not seen it still writes the old version.
-managedFields hold times, and an object with a higher resourceVersion than an object with such a
-time was written later too. Of the others only the possible versions are known:
-``status.storedVersions`` can be patched by any client, so it is an assumption and is called one.
+Called by ``instar census``, ``instar versions``, ``instar upgrade``, the plan of a migration and
+the console. The estimate rests on times: an object written a while after the CRD's last change is
+stored at the storage version. Right after the change, an API server that has not seen the change
+still writes the old version. managedFields hold times, and an object with a higher resourceVersion
+than an object with such a time was written later too. Of all other objects only the possible
+versions are known: any client can patch ``status.storedVersions``, so the report calls these
+versions assumed.
 """
 
 from __future__ import annotations

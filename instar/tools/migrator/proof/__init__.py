@@ -1,1 +1,5 @@
-"""Proof before a migration writes: what a rewrite would change, and records of passes."""
+"""Checks before a migration writes: what the rewrite of each object would change. Also keeps
+records of complete passes.
+
+Called by ``rewrite_pass.py``, ``instar migrate --plan`` and ``instar upgrade``.
+"""

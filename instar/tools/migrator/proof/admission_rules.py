@@ -1,7 +1,8 @@
 """Finds out whether mutating admission may change the objects of a CRD on a write.
 
-Called before a migration's first write: only then every rewrite is tried by a dry run, which costs
-a request per object.
+Called by ``instar migrate`` and ``migration.py`` before the first write. If admission may change
+the objects, every rewrite is first sent as a dry run, which costs one more request per object;
+otherwise no dry run is sent.
 """
 
 from __future__ import annotations

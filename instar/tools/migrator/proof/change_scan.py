@@ -1,4 +1,4 @@
-"""Proves the rewrite of every object without writing one: which fields would change.
+"""Finds which fields of every object a rewrite would change, without writing one.
 
 Called by ``instar migrate --plan`` and, with the CRD of a release, by ``instar upgrade``.
 """

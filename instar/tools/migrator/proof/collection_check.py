@@ -1,21 +1,29 @@
 """Lists a whole collection at every served version, to see that every object can be read.
 
-Called after a version was removed from a CRD: an object that is stored in it makes every list
-fail, and then the version is put back at once.
+Called by ``cli/shared/version_edits.py`` and ``tools/upgrader/cluster.py`` after a version was
+removed from a CRD: an object that is stored in that version makes every list fail, and then the
+caller puts the version back at once. A list that is refused or not found does not prove that the
+objects can be read, so it is a failure too.
 """
 
 from __future__ import annotations
 
-from instar.base.errors import ApiError, Forbidden, NotFound
+import asyncio
+import time
+
+from instar.base.errors import ApiError, NotFound
 from instar.tools.migrator.live_crd import LiveCrd
 from instar.tools.migrator.object_pages import list_page
 from instar.tools.migrator.retries import RetryPolicy
 from instar.wire.client.client import Client
 
 EFFECT_SECONDS = 2.0
-"""So long an API server of a cluster may take to use a changed CRD."""
+"""Seconds an API server may need to pick up a changed CRD."""
 _PAGE = 500
-_BRIEF = RetryPolicy(attempts=3)
+_BRIEF_RETRIES = RetryPolicy(attempts=3)
+_NOT_FOUND_SECONDS = 10.0
+"""Seconds in which an API server may still answer 404 for a version that the CRD serves."""
+_POLL = 0.25
 
 
 async def why_unreadable(client: Client, live: LiveCrd) -> str:
@@ -23,8 +31,6 @@ async def why_unreadable(client: Client, live: LiveCrd) -> str:
     for version in live.read_versions:
         try:
             await _list_all(client, live.path(version))
-        except (Forbidden, NotFound):
-            continue
         except ApiError as error:
             return f"the objects cannot be listed at {version}: {error.message}"
     return ""
@@ -32,8 +38,15 @@ async def why_unreadable(client: Client, live: LiveCrd) -> str:
 
 async def _list_all(client: Client, path: str) -> None:
     token = ""
+    until = time.monotonic() + _NOT_FOUND_SECONDS
     while True:
-        page, _ = await list_page(client, path, token, _PAGE, _BRIEF, metadata=True)
+        try:
+            page, _ = await list_page(client, path, token, _PAGE, _BRIEF_RETRIES, metadata=True)
+        except NotFound:
+            if time.monotonic() > until:
+                raise
+            await asyncio.sleep(_POLL)
+            continue
         token = (page.get("metadata") or {}).get("continue") or ""
         if not token:
             return

@@ -1,9 +1,9 @@
-"""The record of a complete migration pass: proof that all objects are at the storage version.
+"""The record of a complete migration pass: evidence that all objects are at the storage version.
 
-Written beside the progress file when a run has rewritten, verified and trimmed. Read by ``instar
-census``, ``instar versions`` and ``instar upgrade``, which do not believe ``storedVersions``
-alone. The record holds for one CRD (uid) in one state (generation and storage version): an edit
-of the CRD that did not go through ``instar versions`` ends it.
+Written beside the progress file when a run has rewritten and verified every object and trimmed
+``storedVersions``. Read by ``instar census``, ``instar versions`` and ``instar upgrade``, which do
+not rely on ``storedVersions`` alone. The record is valid for one CRD (uid) in one state (generation
+and storage version): an edit of the CRD that did not go through ``instar versions`` invalidates it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from instar.base.fast_dataclass import dataclass
+from instar.base.text_files import read_text
 from instar.tools.migrator.live_crd import LiveCrd
 from instar.tools.migrator.progress_file import default_path
 
@@ -51,7 +52,7 @@ def record_path(crd: str, server: str) -> Path:
 def load_record(crd: str, server: str) -> PassRecord | None:
     """Return the record of the last pass; None when there is none or it cannot be read."""
     try:
-        document = json.loads(record_path(crd, server).read_text())
+        document = json.loads(read_text(record_path(crd, server)))
         return PassRecord(**document)
     except (OSError, ValueError, TypeError):
         return None
@@ -62,7 +63,8 @@ def save_record(record: PassRecord) -> None:
     path = record_path(record.crd, record.server)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_suffix(".pass-draft")
-    with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
+    handle = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(asdict(record), file)
         file.flush()
         os.fsync(file.fileno())

@@ -1,12 +1,12 @@
-"""Proves before a write what the write would change, for every object of a page.
+"""Finds out, before an object is written, what the write would change, for every object of a page.
 
-Called by ``rewrite_pass.py`` before a page is journalled and written, and by ``instar migrate
---plan`` and
-``--dry-run``. With conversion strategy None the effect is computed from the readings and the
-schemas (``rewrite_effect.py``). With a webhook the object is converted there and back: a dry-run
-update at each other served version shows what that version would show after the rewrite, because
-the API server encodes the result at the storage version and decodes it again. Where mutating
-admission may change objects, a dry-run update at the version that is written shows it.
+Called by ``rewrite_pass.py`` before a page is recorded in the undo journal and written, and by
+``instar migrate --plan`` and ``--dry-run``. With conversion strategy None the effect is computed
+from the readings and the schemas (``rewrite_effect.py``). With a webhook the object is converted
+there and back: a dry-run update at each other served version shows what that version would show
+after the rewrite, because the API server encodes the result at the storage version and decodes it
+again. Where mutating admission may change objects, a dry-run update at the version that is written
+shows the change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from instar.kube.schema.metadata.types import MetaError
 from instar.tools.migrator.content_diff import differences
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.live_crd import USER_AGENT, LiveCrd
-from instar.tools.migrator.outcomes import ObjectResult, failed, refused
+from instar.tools.migrator.outcomes import ObjectResult, failed, refused, unproven
 from instar.tools.migrator.proof.rewrite_effect import (
     ChangeCause,
     FieldChange,
@@ -161,6 +161,9 @@ class RewriteProver:
     async def refusal(self, found: ListedObject) -> ObjectResult | None:
         """Return why an object must not be written; None when the write is proven to keep it, or
         when the object has changed since it was read, so that the write will not happen."""
+        unread = [name for name in self._live.read_versions if name not in found.readings]
+        if unread and found.key not in self._accepted_keys:
+            return unproven(found.key, found.revision, unread)
         try:
             changes = self._effect.of(found.readings)
             changes += await self._tried(found, changes)

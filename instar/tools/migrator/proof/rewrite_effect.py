@@ -1,12 +1,13 @@
 """Computes what a rewrite does to an object before anything is written. Pure.
 
-Called by ``prover.py`` for every object of a page, and by ``instar upgrade`` for the CRD of a
-release. Works on readings (the object as the API returns it at each served version) and on the
-CRD's schemas; the order of pruning and defaulting is ``kube/schema/pipeline.py``'s.
+Called by ``prover.py`` for every object of a page, and by ``change_scan.py`` for the CRD of a
+release (``instar upgrade``). Works on readings (the object as the API returns it at each served
+version) and on the CRD's schemas, in the order of pruning and defaulting of
+``kube/schema/pipeline.py``.
 
 With conversion strategy None everything is computed here: a server prunes and defaults by the
 version it reads, sets ``apiVersion`` and prunes by the other version. With a webhook only the
-defaults of the version that is written are; the conversions are tried by dry runs.
+defaults of the version that is written are computed here; dry runs try the conversions.
 """
 
 from __future__ import annotations

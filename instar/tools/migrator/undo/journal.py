@@ -1,13 +1,12 @@
 """The undo journal of a migration: each object as every served version showed it before its write.
 
 ``rewrite_pass.py`` records a page here before the page is written, and the record is on disk
-(fsync) before
-the first write is sent. ``put_back.py`` reads it to put objects back: at once when a rewrite
-changed an object, and for ``instar migrate --undo`` and the roll back of ``instar upgrade``.
+(fsync) before the first write is sent. ``put_back.py`` reads it to put objects back: at once when a
+rewrite changed an object, and for ``instar migrate --undo`` and the rollback of ``instar upgrade``.
 
-The file lies beside the progress file. It holds contents of objects, so only its owner may read it
-(mode 0600) and values are compressed. Its size is bounded: a run stops before it would grow beyond
-the limit, and three journals of earlier runs are kept. SQLite in WAL mode with full
+The file is beside the progress file. It holds contents of objects, so only its owner may read it
+(mode 0600) and values are compressed. Its size is bounded: a run stops before the file would grow
+beyond the limit, and three journals of earlier runs are kept. SQLite in WAL mode with full
 synchronisation survives a kill at any moment.
 """
 
@@ -18,7 +17,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -85,17 +84,18 @@ class UndoJournal:
             _rotate(self.path)
         self._open()
         if not self.subject.crd:
-            with self._db:
+            with _told(self.path), self._db:
                 facts = {"format": _FORMAT, **subject._asdict()}
                 self._db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
     def reopen(self) -> None:
-        """Open an existing journal, to put its objects back. Raises ``UndoJournalError``."""
+        """Open an existing journal, to put its objects back. Raises ``UndoJournalError``, and
+        leaves a file that is no journal as it is."""
         if not Path(self.path).is_file():
             raise UndoJournalError(f"{self.path}: there is no such journal")
-        self._open()
-        if self._fact("format") != _FORMAT:
+        if _format_of(self.path) != _FORMAT:
             raise UndoJournalError(f"{self.path} is not an undo journal of this version of instar")
+        self._open()
 
     def close(self) -> None:
         if self._database is not None:
@@ -112,7 +112,8 @@ class UndoJournal:
     @property
     def size(self) -> int:
         """Bytes of compressed objects."""
-        (found,) = self._db.execute("SELECT sum(length(readings)) FROM objects").fetchone()
+        with _told(self.path):
+            (found,) = self._db.execute("SELECT sum(length(readings)) FROM objects").fetchone()
         return int(found or 0)
 
     def record(self, page: Iterable[ListedObject]) -> None:
@@ -130,21 +131,15 @@ class UndoJournal:
                 f"the undo journal {self.path} would exceed {self._limit >> 20} MiB; give a larger "
                 "--journal-limit"
             )
-        try:
-            with self._db:
-                self._db.executemany(
-                    "INSERT OR REPLACE INTO objects (key, uid, revision, readings) "
-                    "VALUES (?, ?, ?, ?)",
-                    fresh,
-                )
-        except sqlite3.Error as error:
-            raise UndoJournalError(
-                f"the undo journal {self.path} cannot be written: {error}"
-            ) from None
+        with _told(self.path), self._db:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO objects (key, uid, revision, readings) VALUES (?, ?, ?, ?)",
+                fresh,
+            )
 
     def note_written(self, revisions: Mapping[str, str]) -> None:
         """Note the resourceVersion that each write left, by key."""
-        with self._db:
+        with _told(self.path), self._db:
             self._db.executemany(
                 "UPDATE objects SET after = ? WHERE key = ?",
                 ((revision, key) for key, revision in revisions.items()),
@@ -152,20 +147,23 @@ class UndoJournal:
 
     def drop(self, keys: Iterable[str]) -> None:
         """Remove objects that were not written after all."""
-        with self._db:
+        with _told(self.path), self._db:
             self._db.executemany("DELETE FROM objects WHERE key = ?", ((key,) for key in keys))
 
     def note_undone(self, key: str) -> None:
-        with self._db:
+        with _told(self.path), self._db:
             self._db.execute("UPDATE objects SET undone = 1 WHERE key = ?", (key,))
 
     def entry(self, key: str) -> JournalledObject | None:
-        row = self._db.execute(f"SELECT {_COLUMNS} FROM objects WHERE key = ?", (key,)).fetchone()
-        return None if row is None else _entry(row)
+        with _told(self.path):
+            query = f"SELECT {_COLUMNS} FROM objects WHERE key = ?"
+            row = self._db.execute(query, (key,)).fetchone()
+            return None if row is None else _entry(row)
 
     def keys(self) -> list[str]:
         """Return the keys of all objects, in order."""
-        return [key for (key,) in self._db.execute("SELECT key FROM objects ORDER BY key")]
+        with _told(self.path):
+            return [key for (key,) in self._db.execute("SELECT key FROM objects ORDER BY key")]
 
     def entries(self) -> Iterator[JournalledObject]:
         """Yield every object, one at a time in memory."""
@@ -198,8 +196,42 @@ class UndoJournal:
         return found.key, found.uid, found.revision, _packed(found.readings)
 
     def _fact(self, name: str) -> str:
-        row = self._db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return "" if row is None else str(row[0])
+        with _told(self.path):
+            row = self._db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+            return "" if row is None else str(row[0])
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Turn what the disk or damaged contents cause into an ``UndoJournalError``."""
+    try:
+        yield
+    except (sqlite3.Error, zlib.error, orjson.JSONDecodeError) as error:
+        text = f"the undo journal {path} cannot be read or written: {error}"
+        raise UndoJournalError(text) from None
+
+
+def _format_of(path: str) -> str:
+    """Return the format that a file says it has, without changing the file; empty for any other
+    file."""
+    try:
+        address = f"{Path(path).absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True)) as database:
+            query = "SELECT value FROM facts WHERE name = 'format'"
+            row = database.execute(query).fetchone()
+            return "" if row is None else str(row[0])
+    except sqlite3.Error as error:
+        if _is_unreadable(error):
+            raise UndoJournalError(f"{path}: {error}") from None
+        return ""
+
+
+def _is_unreadable(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_IOERR,
+    )
 
 
 def journal_path(progress: str | Path) -> Path:
@@ -222,7 +254,7 @@ def _is_still_first(known: JournalledObject, found: ListedObject) -> bool:
 def _locked(path: str) -> IO[str]:
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = Path(f"{path}.lock").open("w")  # noqa: SIM115 - held until close()
+        lock = Path(f"{path}.lock").open("w", encoding="utf-8")  # noqa: SIM115 - held until close()
     except OSError as error:
         raise UndoJournalError(f"{path}: {error}") from None
     try:

@@ -1,24 +1,26 @@
 """Puts objects back as the undo journal recorded them.
 
-Called when a rewrite changed an object (``rewrite_pass.py``), by ``instar migrate --undo`` and by
-the roll
-back of ``instar upgrade``. An object is put back by an update at the storage version, where no
-conversion happens, guarded by its resourceVersion; afterwards every served version is read again
-and compared with the journal. An object that another client has written since is left alone.
-Everything may be repeated, and a run that was killed goes on where it was.
+Called by ``rewrite_pass.py`` when a rewrite changed an object, by ``instar migrate --undo`` and by
+the rollback of ``instar upgrade``. An object is put back by an update at the storage version, where
+no conversion happens, guarded by its resourceVersion; afterwards every served version is read again
+and compared with the journal. Where another version still shows something else than the journal,
+the object is updated at that version. An object that another client has written since is left
+alone. Every step can be repeated, and a run that was killed continues where it stopped.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import field
 from enum import StrEnum
 from functools import partial
 
 from instar.base.errors import ApiError, Conflict, NotFound
+from instar.base.escaping import shell_word
 from instar.base.fast_dataclass import dataclass
-from instar.base.json_values import Object
+from instar.base.json_values import ABSENT, Object
 from instar.base.plurals import counted
 from instar.tools.migrator.content_diff import differences
 from instar.tools.migrator.listed_object import ListedObject
@@ -27,10 +29,11 @@ from instar.tools.migrator.object_pages import Lister
 from instar.tools.migrator.ownership import entries_of, is_same_ownership
 from instar.tools.migrator.progress import Progress
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
-from instar.tools.migrator.undo.journal import JournalledObject, UndoJournal
+from instar.tools.migrator.undo.journal import JournalledObject, UndoJournal, UndoJournalError
 from instar.wire.client.client import Client
 
-_ROUNDS = 5
+_RACES = 5
+"""So often another client may be faster before an object is left to it."""
 _NAMED = 1000
 _SHOWN = 20
 _PATHS = 3
@@ -102,17 +105,30 @@ class UndoReport:
         }
 
 
+class _Overtaken(Exception):
+    """Another client changes the object faster than it can be put back."""
+
+
 class ObjectRestorer:
     """Puts the objects of one CRD back."""
 
     def __init__(
-        self, client: Client, live: LiveCrd, patience: RetryPolicy, journal: UndoJournal
+        self,
+        client: Client,
+        live: LiveCrd,
+        patience: RetryPolicy,
+        journal: UndoJournal,
+        *,
+        served_only: bool = False,
     ) -> None:
+        """``served_only``: versions that the CRD does not serve now need not show what they showed;
+        a release that was taken back brought them."""
         self._client = client
         self._live = live
         self._patience = patience
         self._journal = journal
         self._lister = Lister(client, live, patience, verify=True)
+        self._served_only = served_only
 
     async def put_all_back(self, progress: Progress, *, concurrency: int = 8) -> UndoReport:
         """Never raises an ``ApiError``: what happens to an object is in the report."""
@@ -140,8 +156,10 @@ class ObjectRestorer:
         entry = self._journal.entry(key)
         if entry is None:
             return UndoneObject(key, UndoState.FAILED, "the journal does not have it")
-        if entry.undone:
-            return UndoneObject(key, UndoState.UNCHANGED)
+        if self._served_only:
+            served = self._live.read_versions
+            kept = {name: obj for name, obj in entry.readings.items() if name in served}
+            entry = entry._replace(readings=kept)
         try:
             done = await self._put_back(entry)
         except NotFound:
@@ -149,7 +167,9 @@ class ObjectRestorer:
         except ApiError as error:
             done = UndoneObject(key, UndoState.FAILED, error.message)
         if done.state in _WELL:
-            self._journal.note_undone(key)
+            # Without the note the next undo compares the object again, and finds it as it was.
+            with suppress(UndoJournalError):
+                self._journal.note_undone(key)
         return done
 
     async def _put_back(self, entry: JournalledObject) -> UndoneObject:
@@ -157,32 +177,60 @@ class ObjectRestorer:
         wrong = _wrong(entry, now)
         if not wrong or now.revision == entry.revision:
             return UndoneObject(entry.key, UndoState.UNCHANGED)
+        if entry.undone:
+            text = "it was put back before, and another client has written it since; left alone"
+            return UndoneObject(entry.key, UndoState.CHANGED_SINCE, text)
         if not _is_left_by_us(entry, now):
             text = "another client has written it since; it was left alone"
             return UndoneObject(entry.key, UndoState.CHANGED_SINCE, text)
         first = ", ".join(wrong[:_PATHS])
-        for _ in range(_ROUNDS):
+        attempts: dict[str, ListedObject] = {}
+        for version in self._worth_writing(entry):
+            if attempts and not any(item.endswith(f" at {version}") for item in wrong):
+                continue
             try:
-                await self._write(entry, now)
+                now = await self._written(entry, now, version)
+            except _Overtaken:
+                text = "another client writes it at the same time; it was left alone"
+                return UndoneObject(entry.key, UndoState.CHANGED_SINCE, text)
+            attempts[version], wrong = now, _wrong(entry, now)
+            if not wrong:
+                return UndoneObject(entry.key, UndoState.PUT_BACK, first)
+        best = min(attempts, key=lambda name: _losses(entry, attempts[name]), default="")
+        if best and not now.same_content(attempts[best].digests):
+            now = await self._written(entry, now, best)
+            wrong = _wrong(entry, now)
+        return UndoneObject(entry.key, UndoState.NOT_RESTORED, self._why(entry, wrong))
+
+    def _worth_writing(self, entry: JournalledObject) -> list[str]:
+        """Return the versions at which an update may bring something back, the best one first.
+        Without a webhook the storage version decides alone what is kept."""
+        known = [name for name in self._live.read_versions if name in entry.readings]
+        return known[:1] if self._live.crd.conversion.strategy == "None" else known
+
+    async def _written(
+        self, entry: JournalledObject, now: ListedObject, version: str
+    ) -> ListedObject:
+        """Write the object at a version and read it again. Raises ``_Overtaken``."""
+        for _ in range(_RACES):
+            try:
+                await self._write(entry, now, version)
             except Conflict:
                 again = await self._lister.again(entry.key)
                 if not again.same_content(now.digests):
-                    text = "another client writes it at the same time; it was left alone"
-                    return UndoneObject(entry.key, UndoState.CHANGED_SINCE, text)
+                    raise _Overtaken from None
                 now = again
                 continue
             now = await self._lister.again(entry.key)
-            wrong = _wrong(entry, now)
-            if not wrong:
-                return UndoneObject(entry.key, UndoState.PUT_BACK, first)
-        return UndoneObject(entry.key, UndoState.NOT_RESTORED, self._why(wrong))
+            # The next undo sees by this that only this tool has written the object since.
+            with suppress(UndoJournalError):
+                self._journal.note_written({entry.key: now.revision})
+            return now
+        raise _Overtaken
 
-    async def _write(self, entry: JournalledObject, now: ListedObject) -> None:
-        """Write what differs: the object, its status, its field owners."""
+    async def _write(self, entry: JournalledObject, now: ListedObject, version: str) -> None:
+        """Write what differs at a version: the object, its status, its field owners."""
         live = self._live
-        version = next((name for name in live.read_versions if name in entry.readings), "")
-        if not version:
-            return
         wanted, revision = entry.readings[version], now.revision
         shown = now.readings.get(version)
         if shown is None or any(_is_outside_status(d.path) for d in differences(wanted, shown)):
@@ -208,25 +256,35 @@ class ObjectRestorer:
         put = partial(self._client.put, path, body, fieldManager=USER_AGENT)
         return await call_with_retries(put, self._patience)
 
-    def _why(self, wrong: list[str]) -> str:
+    def _why(self, entry: JournalledObject, wrong: list[str]) -> str:
         storage = self._live.storage
+        unread = [name for name in entry.readings if name not in self._live.read_versions]
+        if unread:
+            return (
+                f"what {', '.join(unread)} showed cannot be compared, because it is not served "
+                "now; serve it, then undo again"
+            )
         text = f"{', '.join(wrong[:_PATHS])} cannot be put back while {storage} is stored"
         others = [name for name in self._live.read_versions if name != storage]
         if not others:
             return text
         crd = self._live.name
         return (
-            f"{text}; make the version that shows it the storage version (instar versions {crd} "
-            f"storage {others[0]}), undo again, then make {storage} the storage version again"
+            f"{text}; make the version that shows it the storage version (instar versions "
+            f"{shell_word(crd)} "
+            f"storage {shell_word(others[0])}), undo again, then make {storage} the "
+            "storage version again"
         )
 
 
 def _wrong(entry: JournalledObject, now: ListedObject) -> list[str]:
-    """Return what differs from the journal, at every version that both were read at."""
+    """Return what differs from the journal. A version that does not show the object now differs:
+    nothing tells that it would show what it showed."""
     found = []
     for version, wanted in entry.readings.items():
         shown = now.readings.get(version)
         if shown is None:
+            found.append(f"everything at {version}")
             continue
         found += [f"{item.path} at {version}" for item in differences(wanted, shown)]
     shared = next((name for name in entry.readings if name in now.readings), None)
@@ -237,19 +295,45 @@ def _wrong(entry: JournalledObject, now: ListedObject) -> list[str]:
     return found
 
 
+def _losses(entry: JournalledObject, now: ListedObject) -> int:
+    """Return how many fields of the journal no longer show."""
+    shown = ((wanted, now.readings.get(name)) for name, wanted in entry.readings.items())
+    return sum(
+        difference.before is not ABSENT
+        for wanted, seen in shown
+        if seen is not None
+        for difference in differences(wanted, seen)
+    )
+
+
 def _is_left_by_us(entry: JournalledObject, now: ListedObject) -> bool:
     """Return whether the present state is the one that the migration's write left.
 
-    Where a kill hid the result of the write, its trace is a version that shows what it showed.
+    Where a kill hid the result of the write, its trace is a version that shows what it showed,
+    without an owner that came since.
     """
     if entry.uid != now.uid:
         return False
     if entry.after and entry.after == now.revision:
         return True
+    if _has_new_owners(entry, now):
+        return False
     if entry.after:
         # An undo that was killed put the content back, and perhaps not yet the owners.
         return all(now.has_content(name, obj) for name, obj in _shared(entry, now))
     return any(now.has_content(name, obj) for name, obj in _shared(entry, now))
+
+
+def _has_new_owners(entry: JournalledObject, now: ListedObject) -> bool:
+    """Return whether a client other than this tool wrote fields after the journal's reading: each
+    of its writes leaves an entry with a new time."""
+    known = {_write_of(item) for reading in entry.readings.values() for item in entries_of(reading)}
+    others = (item for item in now.entries if item.get("manager") != USER_AGENT)
+    return any(_write_of(item) not in known for item in others)
+
+
+def _write_of(item: Object) -> tuple[object, ...]:
+    return tuple(item.get(name) for name in ("manager", "operation", "subresource", "time"))
 
 
 def _shared(entry: JournalledObject, now: ListedObject) -> list[tuple[str, Object]]:

@@ -1,1 +1,4 @@
-"""The versions of one CRD: their state, what may be done next, and the edits that do it."""
+"""The versions of one CRD: their state, what may be done next, and the edits that do it.
+
+Called by ``instar versions``, ``instar fields`` and the console.
+"""

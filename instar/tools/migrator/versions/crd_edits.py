@@ -1,6 +1,7 @@
-"""Edits a CRD's JSON or YAML tree in place, for ``instar versions``. Pure; ``lifecycle.py`` judges.
+"""Edits a CRD's JSON or YAML tree in place, for ``instar versions`` and the console. Pure.
 
-Works on what ``ruamel.yaml`` loads as well as on plain dicts, so that comments in files survive.
+The callers first check with ``lifecycle.py`` that an edit is safe. The functions work on what
+``ruamel.yaml`` loads as well as on plain dicts, so that comments in files survive.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Removes a field from a CRD in stages: deprecate, warn on writes, count uses, remove. Pure.
 
-``instar fields`` calls it. Nothing breaks while clients still set the field, and whether they do
-is counted, not guessed.
+``instar fields`` and the console's fields view call it, and the redaction of snapshots uses its
+paths. Clients that still set the field keep working until it is removed, and the objects that set
+it are counted before the removal.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def _absent(base: str, steps: list[str], depth: int) -> str:
         return f"{base}.all({each}, {_absent(value, rest, depth + 1)})"
     name = escape(head)
     if name is None:
-        raise NoSuchField(f"no expression can name {head!r}, so nobody can be warned about it")
+        raise NoSuchField(f"no expression can name {head!r}, so no client can be warned about it")
     field = f"{base}.{name}"
     missing = f"!has({field})"
     return missing if not rest else f"({missing} || {_absent(field, rest, depth)})"

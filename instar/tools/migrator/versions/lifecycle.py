@@ -1,7 +1,8 @@
-"""Judges which lifecycle steps of a CRD's versions are safe, and what blocks the others. Pure.
+"""Checks which lifecycle steps of a CRD's versions are safe, and what blocks the others. Pure.
 
-The preconditions are those of the Kubernetes documents on CRD versions. One function per step:
-it returns what blocks the step, and nothing when the step is safe.
+Called by ``instar versions`` and the console before an edit. The preconditions are those of the
+Kubernetes documents on CRD versions. There is one function per step; it returns the reasons that
+block the step, or nothing if the step is safe.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from instar.base.escaping import shell_word
 from instar.base.fast_dataclass import dataclass
 from instar.base.plurals import counted
 from instar.kube.api.crd import Crd
@@ -24,7 +26,7 @@ _SHOWN_USERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything the judgement depends on; parts that are not known are None or empty."""
+    """Everything the decision depends on; parts that are not known are None or empty."""
 
     crd: Crd
     census: StoredVersionCensus | None
@@ -131,20 +133,27 @@ def blocks_remove(situation: Situation, version: str) -> list[str]:
         found.append(f"{version} is still served; unserve it first and wait for complaints")
     if not situation.cluster_known:
         return found
-    stored = situation.census.at_most(version) if situation.census is not None else 0
+    if situation.census is None or not situation.census.counted:
+        why = "nothing counts them" if situation.census is None else situation.census.how
+        found.append(f"how many objects are stored in it is not known: {why}")
+        return found + _migrating(situation) + _depended_on(situation)
+    stored = situation.census.at_most(version)
     listed = version in crd.stored_versions
     if stored:
-        number = situation.census.shown(version) if situation.census is not None else ""
+        number = situation.census.shown(version)
         verb = "is" if number == "1" else "are"
         text = f"{counted(number, 'object')} {verb} stored in it"
-        if situation.census is not None and situation.census.assumed:
+        if situation.census.assumed:
             text = (
                 f"up to {counted(stored, 'object')} may be stored in it: storedVersions says "
                 "otherwise, and nothing proves it"
             )
-        found.append(f"{text}; run instar migrate {crd.name}")
+        found.append(f"{text}; run instar migrate {shell_word(crd.name)}")
     elif listed:
-        found.append(f"status.storedVersions still names {version}; run instar migrate {crd.name}")
+        found.append(
+            f"status.storedVersions still names {version}; run instar migrate "
+            f"{shell_word(crd.name)}"
+        )
     return found + _migrating(situation) + _depended_on(situation)
 
 
@@ -157,7 +166,7 @@ def warnings_remove(situation: Situation, version: str) -> list[str]:
             f"managedFields of {counted(named.count, 'object')} name {version} (for example "
             f"{', '.join(named.keys[:_SHOWN_USERS])}): on a kube-apiserver the next write would "
             "drop every owner of them; carry them over first: "
-            f"instar migrate {crd.name} --clean-managed-fields"
+            f"instar migrate {shell_word(crd.name)} --clean-managed-fields"
         )
     if named is not None and named.unseen:
         found.append(f"whose managedFields name {version} is not known: {named.unseen}")
@@ -174,7 +183,7 @@ def _depended_on(situation: Situation) -> list[str]:
     names = ", ".join(str(dependent) for dependent in found[:_SHOWN_USERS])
     return [
         f"owner references of {counted(len(found), 'object')} name it ({names}), and would lead "
-        f"nowhere; run instar migrate {situation.crd.name} --owner-references"
+        f"nowhere; run instar migrate {shell_word(situation.crd.name)} --owner-references"
     ]
 
 
@@ -185,7 +194,8 @@ def _migrating(situation: Situation) -> list[str]:
         return []
     message = crd.conditions["StorageMigrating"].get("message", "")
     return [
-        f"a migration is under way ({message}); let it finish, or run instar migrate {crd.name} "
+        f"a migration is under way ({message}); let it finish, or run instar migrate "
+        f"{shell_word(crd.name)} "
         "if it was killed"
     ]
 

@@ -1,6 +1,6 @@
 """Finds out the state of a CRD's versions on a cluster, and renders it as JSON.
 
-Called by ``instar versions`` and the console; ``lifecycle.py`` judges it.
+Called by ``instar versions`` and the console; ``lifecycle.py`` checks it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from instar.tools.migrator.versions.lifecycle import Situation, next_steps
 from instar.wire.client.client import Client
 
 QUIET_DAYS = 14.0
+"""A version without requests for this number of days counts as unused."""
 
 
 async def situation_of(

@@ -1,4 +1,7 @@
-"""Renderers of a rehearsal: one module per output format, chosen by name."""
+"""Renderers of a rehearsal: one module per output format, chosen by name.
+
+``instar rehearse`` calls the one that ``--output`` names.
+"""
 
 from __future__ import annotations
 

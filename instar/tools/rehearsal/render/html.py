@@ -1,10 +1,13 @@
-"""Renders a rehearsal as one self-contained HTML page: steps, clients, evidence."""
+"""Renders a rehearsal as one self-contained HTML page: steps, clients, evidence.
+
+``render/__init__.py`` calls it for ``--output html``; ``model.py`` defines the results.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
+from instar.base.escaping import html_text
 from instar.tools.rehearsal.go_no_go import GoNoGo
 from instar.tools.rehearsal.model import (
     ClientStanding,
@@ -192,7 +195,7 @@ def _fault(one: FaultOutcome) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(clean(text))
+    return html_text(clean(text))
 
 
 def _text_lines(lines: list[str]) -> str:

@@ -1,4 +1,7 @@
-"""Renders a rehearsal as JSON."""
+"""Renders a rehearsal as JSON.
+
+``render/__init__.py`` calls it for ``--output json``; ``model.py`` defines the results.
+"""
 
 from __future__ import annotations
 

@@ -1,15 +1,18 @@
-"""Renders a rehearsal as JUnit XML: a suite per CRD, a case per step and client."""
+"""Renders a rehearsal as JUnit XML: a suite per CRD, a case per step and client.
+
+``render/__init__.py`` calls it for ``--output junit``; ``model.py`` defines the results.
+"""
 
 from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
+from instar.base.escaping import xml_document
 from instar.tools.rehearsal.go_no_go import GoNoGo
 from instar.tools.rehearsal.model import ClientStanding, CrdRehearsal, Rehearsal, StepOutcome
 from instar.tools.rehearsal.render.shared import damages, example, exchange, step_standing
-from instar.tools.reviewer.render.junit import clean
 
-_UNJUDGED = (ClientStanding.UNKNOWN,)
+_UNJUDGED_STANDINGS = (ClientStanding.UNKNOWN,)
 
 
 def to_junit(rehearsal: Rehearsal, decision: GoNoGo) -> str:
@@ -22,10 +25,9 @@ def to_junit(rehearsal: Rehearsal, decision: GoNoGo) -> str:
         number = str(len(told))
         suite = Xml.SubElement(root, "testsuite", name="input", tests=number, errors=number)
         for reason in told:
-            case = Xml.SubElement(suite, "testcase", name=clean(reason.word), classname="input")
-            Xml.SubElement(case, "error", message=clean(reason.text))
-    Xml.indent(root)
-    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+            case = Xml.SubElement(suite, "testcase", name=reason.word, classname="input")
+            Xml.SubElement(case, "error", message=reason.text)
+    return xml_document(root)
 
 
 def _suite(root: Xml.Element, crd: CrdRehearsal) -> None:
@@ -34,7 +36,7 @@ def _suite(root: Xml.Element, crd: CrdRehearsal) -> None:
         classname = f"{crd.name}.{number}"
         _step(suite, step, classname)
         for name, verdict in sorted(step.clients.items()):
-            case = Xml.SubElement(suite, "testcase", name=clean(name), classname=classname)
+            case = Xml.SubElement(suite, "testcase", name=name, classname=classname)
             body = "\n".join([*verdict.reasons, *map(exchange, verdict.evidence), *verdict.basis])
             _told(case, verdict.standing, "; ".join(verdict.reasons), body)
     cases = suite.findall("testcase")
@@ -63,8 +65,8 @@ def _step(suite: Xml.Element, step: StepOutcome, classname: str) -> None:
 
 def _told(case: Xml.Element, standing: ClientStanding, message: str, body: str) -> None:
     if standing is ClientStanding.BROKEN:
-        Xml.SubElement(case, "failure", type="broken", message=clean(message)).text = clean(body)
-    elif standing in _UNJUDGED:
-        Xml.SubElement(case, "error", type="unknown", message=clean(message)).text = clean(body)
+        Xml.SubElement(case, "failure", type="broken", message=message).text = body
+    elif standing in _UNJUDGED_STANDINGS:
+        Xml.SubElement(case, "error", type="unknown", message=message).text = body
     elif standing is ClientStanding.WARNED:
-        Xml.SubElement(case, "system-out").text = clean(f"{message}\n{body}")
+        Xml.SubElement(case, "system-out").text = f"{message}\n{body}"

@@ -1,9 +1,13 @@
-"""Renders a rehearsal as a pull request comment: verdict, table of steps, folded evidence."""
+"""Renders the result of ``instar rehearse`` as a pull request comment, with folded details.
+
+``render/__init__.py`` calls it for ``--output markdown``; ``model.py`` defines the results.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from instar.base.escaping import markdown_block, markdown_text
 from instar.tools.rehearsal.go_no_go import GoNoGo
 from instar.tools.rehearsal.model import ClientStanding, CrdRehearsal, Rehearsal
 from instar.tools.rehearsal.render.shared import (
@@ -18,7 +22,8 @@ from instar.tools.rehearsal.render.shared import (
     verdict,
     way,
 )
-from instar.tools.reviewer.render.markdown import COMMENT, cell, fold, shortened
+from instar.tools.reviewer.render.comment_budget import Section, fit
+from instar.tools.reviewer.render.markdown import fold
 
 _MARK = {
     ClientStanding.UNAFFECTED: "🟢",
@@ -26,25 +31,28 @@ _MARK = {
     ClientStanding.UNKNOWN: "⚪",
     ClientStanding.BROKEN: "🔴",
 }
-_MOST = 20
 
 
 def to_markdown(rehearsal: Rehearsal, decision: GoNoGo) -> str:
     mark = "🟢" if decision.go else "🔴"
-    lines = [f"## {mark} {verdict(decision)}", "", _cell(headline(rehearsal)), ""]
-    lines += [f"- **{one.word}**: {_cell(one.text)}" for one in decision.reasons[:_MOST]]
-    if len(decision.reasons) > _MOST:
-        lines.append(f"- … and {len(decision.reasons) - _MOST} more")
-    lines += [f"- 🟡 {_cell(text)}" for text in decision.warnings[:_MOST]]
-    lines.append("")
+    title = (f"## {mark} {verdict(decision)}", "", _cell(headline(rehearsal)), "")
+    reasons = tuple((f"- **{one.word}**: {_cell(one.text)}",) for one in decision.reasons)
+    warnings = tuple((f"- 🟡 {_cell(text)}",) for text in decision.warnings)
+    assumed = tuple((f"- assumed: {_cell(text)}",) for text in rehearsal.assumptions)
+    sections = [
+        Section((title,), "title", 0),
+        Section(reasons, "reason", 1),
+        Section(warnings, "warning", 3, closing=("",)),
+    ]
     for crd in rehearsal.crds:
-        lines += _crd(crd)
-    lines += [f"- assumed: {_cell(text)}" for text in rehearsal.assumptions]
-    return shortened("\n".join(lines).rstrip() + "\n", COMMENT)
+        sections.append(Section((tuple(_crd(crd)),), "CRD", 2))
+        sections.append(Section(tuple(_proof(crd)), "step with evidence", 5))
+    sections.append(Section(assumed, "assumption", 4))
+    return fit([section for section in sections if any(section.items)])
 
 
 def _cell(text: str) -> str:
-    return cell(clean(text))
+    return markdown_text(clean(text))
 
 
 def _crd(crd: CrdRehearsal) -> Iterator[str]:
@@ -71,23 +79,23 @@ def _crd(crd: CrdRehearsal) -> Iterator[str]:
             marks = " | ".join(_MARK[one.standing] if one else "" for one in verdicts)
             yield f"| {_cell(name)} | {marks} |"
         yield ""
-    yield from _proof(crd)
+    if crd.load is not None:
+        yield f"On the cluster: {_cell(load(crd.load))}"
+        yield ""
 
 
-def _proof(crd: CrdRehearsal) -> Iterator[str]:
+def _proof(crd: CrdRehearsal) -> Iterator[tuple[str, ...]]:
+    """Yield a fold per step that has evidence."""
     for step in crd.steps:
         lines: list[str] = []
         for one in step.damages.examples:
             lines.append(f"- {_cell(example(one))}")
             if one.diff:
-                shown = [clean(line).replace("```", "'''") for line in one.diff]
-                lines += ["", "```diff", *shown, "```", ""]
+                shown = "\n".join(map(clean, one.diff))
+                lines += ["", markdown_block(shown, "diff"), ""]
         for name, verdict_ in step.clients.items():
             lines += [f"- {_cell(name)}: {_cell(text)}" for text in verdict_.reasons]
             lines += [f"  - {_cell(exchange(one))}" for one in verdict_.evidence]
             lines += [f"  - {_cell(text)}" for text in verdict_.basis if verdict_.reasons]
         if lines:
-            yield from fold(_cell(step.title), lines)
-    if crd.load is not None:
-        yield f"On the cluster: {_cell(load(crd.load))}"
-        yield ""
+            yield tuple(fold(_cell(step.title), lines))

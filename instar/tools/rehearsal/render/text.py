@@ -1,4 +1,7 @@
-"""Renders a rehearsal for a terminal: evidence first, the verdict last."""
+"""Renders a rehearsal for a terminal: evidence first, the verdict last.
+
+``cli/commands/rehearse.py`` calls it for ``--output text``; ``model.py`` defines the results.
+"""
 
 from __future__ import annotations
 

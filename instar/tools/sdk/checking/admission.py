@@ -1,8 +1,9 @@
-"""Laws for admission handlers written in Python, for `instar check --admission`.
+"""Laws for admission handlers written in Python, for ``instar check --admission``.
 
-A mutator may not change identity or immutable fields, must be idempotent and keep objects valid;
-validators must give one verdict for an object at every version. Handlers run as a server calls
-webhooks: in order, each at the version its rules ask for, with defaults applied after each mutator.
+Called by ``cli/commands/check.py``. A mutator may not change identity or immutable fields, must be
+idempotent and keep objects valid; validators must give one verdict for an object at every version.
+Handlers run as a server calls webhooks: in order, each at the version its rules ask for, with
+defaults applied after each mutator.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class HandlerRunner:
 
 
 def _run(handler: AdmissionHandler, request: Object) -> HandlerResult:
-    """A handler that fails breaks the law that is being judged."""
+    """A handler that fails breaks the law that is being checked."""
     try:
         return handler.run(request)
     except Exception as error:
@@ -232,7 +233,7 @@ def check_admission(
     seed: int | None,
     progress: Progress = lambda outcome: None,
 ) -> CheckReport:
-    """Judge every law at every served version.
+    """Check every law at every served version.
 
     ``responder`` converts between versions; None for a CRD with conversion strategy None.
     """

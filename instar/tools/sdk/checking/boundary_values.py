@@ -1,7 +1,7 @@
 """Values at which converters break, by type and format of a schema.
 
-`directed_objects.py` puts them into objects. A value that the schema refuses is dropped there, so
-the lists here need no knowledge of bounds other than those stated in the schema.
+``directed_objects.py`` puts them into objects and drops a value that the schema refuses, so this
+module only knows the bounds that a schema states.
 """
 
 from __future__ import annotations

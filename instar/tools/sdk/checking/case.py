@@ -22,7 +22,7 @@ from instar.wire.conversion import contract
 
 
 class ConversionRejected(Exception):
-    """The converter said no, or crashed; the message is the converter's."""
+    """The converter refused the object, or crashed; the message is the converter's."""
 
 
 class ContractBroken(Exception):
@@ -93,7 +93,7 @@ class CheckCase:
     def raw(self, objects: Sequence[Object], to: VersionSchema) -> list[Any]:
         """The answer before the contract is checked.
 
-        The converter gets a copy, so that it cannot change the object it is judged by. A value
+        The converter gets a copy, so that it cannot change the object it is checked by. A value
         that JSON cannot carry, such as an integer beyond 64 bits, counts as a refusal.
         """
         try:

@@ -1,6 +1,7 @@
 """Reads the CRDs that a check is about, and objects of users, from manifests.
 
-`instar check` and `instar.testing` call this; `instar/tools/manifest_files.py` opens the files.
+``instar check``, ``instar convert``, ``instar.testing`` and the console call this;
+``instar/tools/manifest_files.py`` opens the files.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def objects_in(texts: Iterable[tuple[str, str]], crd: Crd) -> dict[str, list[Obj
 
 
 def _framed(value: Object, crd: Crd) -> Object:
-    """With the metadata that conversion is judged by."""
+    """With the metadata that conversion is checked by."""
     metadata = value.get("metadata")
     frame: Object = {"name": "a", "uid": "u1"}
     if crd.namespaced:

@@ -1,8 +1,8 @@
-"""Judges whether a converter gives the same answer for the same object, whatever happened before.
+"""Checks whether a converter gives the same answer for the same object, whatever happened before.
 
-`search.py` calls this outside hypothesis, which seeds Python's random numbers and so makes
+``search.py`` calls this outside hypothesis, which seeds Python's random numbers and so makes
 ``random`` look deterministic. Objects are converted in order, again in reverse order, and, where
-the converter can be imported, in a second process (`second_process.py`).
+the converter can be imported, in a second process (``second_process.py``).
 """
 
 from __future__ import annotations

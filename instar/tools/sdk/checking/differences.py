@@ -1,6 +1,7 @@
 """Compares two JSON values: where they differ, and whether one is part of the other.
 
-``laws.py`` and ``minimise.py`` call it.
+Called by the modules of this package, by ``tools/suites/running.py`` and by the console's convert
+view.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import same_json
 from instar.tools.sdk.kept_values import canonical
 from instar.tools.sdk.paths import MISSING, Each, join, parse_path
 from instar.tools.sdk.ruleset import Loss
@@ -96,7 +98,7 @@ def object_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
     found += differences(old.get("labels") or {}, new.get("labels") or {}, ("metadata", "labels"))
     kept = new.get("annotations") or {}
     for name, value in (old.get("annotations") or {}).items():
-        if kept.get(name, MISSING) != value:
+        if not same_json(kept.get(name, MISSING), value):
             path = ("metadata", "annotations", name)
             found.append(Difference(path, value, kept.get(name, MISSING)))
     return found

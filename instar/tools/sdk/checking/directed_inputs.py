@@ -1,6 +1,7 @@
-"""Combines directed objects into the inputs that laws ask for.
+"""Combines the objects of ``directed_objects.py``, which are built around values at which
+converters break, into the inputs that each law (a property such as round trip) takes.
 
-`search.py` goes through these inputs before hypothesis makes random ones. Objects are built once
+``search.py`` goes through these inputs before hypothesis makes random ones. Objects are built once
 per version and shared by all laws and directions.
 """
 
@@ -16,8 +17,10 @@ from instar.tools.sdk.checking.laws import Input, VersionPair
 from instar.tools.sdk.checking.mined_values import MinedValues, mine_code, mine_objects
 from instar.tools.sdk.checking.parts import removable, without
 
-_PARTS_OF_ONE = 40
-_PARTS = 120
+_MAX_SINGLE_FIELD_PARTS = 40
+"""After this number of partial objects that lack one field, parts lack several fields."""
+_MAX_PARTS = 120
+"""After this number no further partial objects are made."""
 
 
 class DirectedInputs:
@@ -90,14 +93,14 @@ def _parts(sources: list[Object], schema: Structural) -> Iterator[list[Object]]:
         fields = removable(source, schema)
         if not fields:
             continue
-        if given < _PARTS_OF_ONE:
-            for field in fields[:_PARTS_OF_ONE]:
+        if given < _MAX_SINGLE_FIELD_PARTS:
+            for field in fields[:_MAX_SINGLE_FIELD_PARTS]:
                 given += 1
                 yield [source, without(source, [field])]
         else:
             given += 1
             yield [source, without(source, fields[place % 3 :: 3])]
-        if given > _PARTS:
+        if given > _MAX_PARTS:
             return
 
 

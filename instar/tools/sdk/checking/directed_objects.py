@@ -1,9 +1,9 @@
 """Builds objects of one CRD version around values at which converters break.
 
-`search.py` judges these objects before random ones. Round by round every place of the schema
-takes the next value of its pool (`boundary_values.py`, mined constants, texts that fit its
-pattern), so a small schema is covered in as many rounds as its longest pool has values. The same
-schema gives the same objects.
+``directed_inputs.py`` calls it, so that these objects are checked before random ones. Round by
+round every place of the schema takes the next value of its pool (``boundary_values.py``, constants
+from the converter's code, strings that match its pattern), so a small schema is covered in as many
+rounds as its longest pool has values. The same schema gives the same objects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from instar.tools.sdk.checking.boundary_values import INT64, LARGE, MAP_KEYS, SI
 from instar.tools.sdk.checking.case import VersionSchema
 from instar.tools.sdk.checking.mined_values import MinedValues
 
-_FRAME = ("apiVersion", "kind", "metadata")
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata")
 _EMBEDDED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inner"}}
 _ANY_JSON: tuple[Any, ...] = (
     *({"Key": "a b"}, "a", 1, True, [], {}, [1, "b", {"c": [2]}], {"x": {"y": [None, 1.5]}}),
@@ -184,7 +184,9 @@ class _Round:
     def object(self, node: Structural, path: Path, *, root: bool = False) -> Object:
         required, forbidden = _branches(node.raw, self._number)
         known = {
-            name: each for name, each in node.properties.items() if not root or name not in _FRAME
+            name: each
+            for name, each in node.properties.items()
+            if not root or name not in _COMMON_FIELDS
         }
         made: Object = copy_json(_EMBEDDED) if node.embedded else {}
         for name, inner in known.items():
@@ -258,7 +260,7 @@ def _places(node: Structural, path: Path, depth: int) -> Iterator[tuple[Path, St
     if depth > _DEEPEST:
         return
     for name, inner in node.properties.items():
-        if path or name not in _FRAME:
+        if path or name not in _COMMON_FIELDS:
             yield from _places(inner, (*path, name), depth + 1)
     for each in (node.items, node.additional):
         if isinstance(each, Structural):

@@ -1,7 +1,7 @@
 """The laws of conversion, each a function that takes objects and raises ``LawBroken``.
 
-``search.py`` and ``live.py`` run them. They see objects as an API server has them, through
-``CheckCase``, whether generated, live or from a saved counterexample.
+``search.py`` and ``live.py`` run them. A law gets objects as an API server has them, through
+``CheckCase``; the objects are generated, live or from a saved counterexample.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class VersionPair:
 
 @dataclass(frozen=True, slots=True)
 class Law:
+    """A law: its name, its explanation and the function that checks it."""
+
     name: str
     title: str
     check: Callable[[VersionPair, Sequence[Object]], None]
@@ -76,6 +78,7 @@ def _view(pair: VersionPair, obj: Object, to: VersionSchema) -> Object:
 
 
 def total(pair: VersionPair, inputs: Sequence[Object]) -> None:
+    """Every object can be converted."""
     try:
         pair.case.raw(inputs, pair.target)
     except ConversionRejected as error:
@@ -83,6 +86,7 @@ def total(pair: VersionPair, inputs: Sequence[Object]) -> None:
 
 
 def keeps_contract(pair: VersionPair, inputs: Sequence[Object]) -> None:
+    """Converted objects keep identity and metadata, as an API server requires."""
     try:
         answer = pair.case.raw(inputs, pair.target)
     except ConversionRejected as error:
@@ -135,6 +139,7 @@ def keeps_labels(pair: VersionPair, inputs: Sequence[Object]) -> None:
 
 
 def fits_schema(pair: VersionPair, inputs: Sequence[Object]) -> None:
+    """A converted valid object is valid in the other version."""
     try:
         result = pair.case.convert(inputs[0], pair.target)
     except (ConversionRejected, ContractBroken) as error:
@@ -153,6 +158,7 @@ def fits_schema(pair: VersionPair, inputs: Sequence[Object]) -> None:
 
 
 def round_trip(pair: VersionPair, inputs: Sequence[Object]) -> None:
+    """Converting there and back restores the object."""
     there = _view(pair, inputs[0], pair.target)
     try:
         back = pair.case.view(there, pair.source)
@@ -227,6 +233,7 @@ def _expect(
 
 
 def deterministic(pair: VersionPair, inputs: Sequence[Object]) -> None:
+    """Converting twice gives the same result."""
     try:
         first, second = (pair.case.raw(inputs, pair.target) for _ in range(2))
     except ConversionRejected as error:

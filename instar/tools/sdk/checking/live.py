@@ -1,4 +1,6 @@
-"""Runs the laws of conversion on the objects of a cluster instead of generated ones. Read-only.
+"""Checks the laws of conversion (``laws.py``) on a cluster's objects, not on generated ones.
+
+It only reads.
 
 ``instar check --live`` calls it.
 """

@@ -1,8 +1,9 @@
 """Collects constants from a converter's code, to be tried as values.
 
-A converter that splits at "/" or compares with 1000 has that constant in its code object. The
-search follows functions, closures, default arguments, module globals that the code names, and
-the rules of the SDK. It reads code and never runs it; a webhook behind a URL has nothing to mine.
+``directed_inputs.py`` calls it. A converter that splits at "/" or compares with 1000 has that
+constant in its code object. The search follows functions, closures, default arguments, module
+globals that the code names, and the rules of the SDK. The search reads code and never runs it; a
+webhook behind a URL has no code to read.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from instar.base.json_values import Object
 
 _MOST_CONSTANTS = 200
 _MOST_VISITS = 5000
-_LONGEST = 60
+_MAX_TEXT_LENGTH = 60
+"""Longer string constants are ignored."""
 _SDK = "instar.tools.sdk"
-_FRAME = frozenset({"metadata", "apiVersion", "kind", "annotations", "labels", "name"})
+_COMMON_FIELDS = frozenset({"metadata", "apiVersion", "kind", "annotations", "labels", "name"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,10 @@ def mine_code(root: Any, field_names: Iterable[str] = ()) -> MinedValues:
     """
     found = _Constants()
     found.visit(root)
-    ignored = _FRAME.union(field_names)
-    texts = [text for text in found.texts if 0 < len(text) <= _LONGEST and text not in ignored]
+    ignored = _COMMON_FIELDS.union(field_names)
+    texts = [
+        text for text in found.texts if 0 < len(text) <= _MAX_TEXT_LENGTH and text not in ignored
+    ]
     return MinedValues(
         tuple(dict.fromkeys(_texts_around(texts))),
         tuple(dict.fromkeys(_numbers_around(found.numbers))),
@@ -132,7 +136,7 @@ def _add(found: dict[Any, None], value: Any) -> None:
 
 def _docstring(code: types.CodeType) -> Any:
     first = code.co_consts[0] if code.co_consts else None
-    return first if isinstance(first, str) and len(first) > _LONGEST else None
+    return first if isinstance(first, str) and len(first) > _MAX_TEXT_LENGTH else None
 
 
 def _inside_function(function: types.FunctionType) -> list[Any]:

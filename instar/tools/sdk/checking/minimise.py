@@ -1,7 +1,8 @@
 """Makes a counterexample smaller: leaves fields and items out, and takes simpler values.
 
-`search.py` and `live.py` call this. It works on objects, because hypothesis shrinks only its own
-choices, and directed and live objects are not made of them.
+``search.py`` and ``live.py`` call this. The reduction works on objects, because hypothesis shrinks
+only the objects that it generated itself, and a counterexample may also be a directed or a live
+object.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json
 from instar.tools.sdk.checking.differences import PathSteps
 from instar.tools.sdk.checking.laws import Inapplicable, Law, LawBroken, VersionPair
 from instar.tools.sdk.checking.parts import removable, without
 
 MOST_TRIES = 1500
 _FEW_ITEMS = 12
-_FRAME = ("apiVersion", "kind", "metadata")
+"""Of a longer list only the first items are made smaller."""
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata")
 _DECORATIONS = ("labels", "annotations", "generation", "finalizers", "managedFields")
 
 
@@ -88,7 +90,7 @@ def _simpler(pair: VersionPair, law: Law, inputs: list[Object]) -> Iterator[list
 def _values(obj: Object) -> Iterator[tuple[PathSteps, Any]]:
     """Lists before what they hold, so that long ones are cut first."""
     waiting: list[tuple[PathSteps, Any]] = [
-        ((name,), value) for name, value in obj.items() if name not in _FRAME
+        ((name,), value) for name, value in obj.items() if name not in _COMMON_FIELDS
     ]
     while waiting:
         path, value = waiting.pop(0)
@@ -122,7 +124,7 @@ def _with_value(obj: Object, path: PathSteps, old: Any, new: Any) -> Object:
     try:
         for step in path[:-1]:
             holder = holder[step]
-        if holder[path[-1]] == old:
+        if same_json(holder[path[-1]], old):
             holder[path[-1]] = copy_json(new)
     except (KeyError, IndexError, TypeError):
         return changed

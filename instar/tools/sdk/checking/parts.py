@@ -1,7 +1,7 @@
-"""Makes partial objects, as server-side apply sends them: some fields left out, the rest
-unchanged.
+"""Makes partial objects, as server-side apply sends them: some fields left out, the rest unchanged.
 
-``search.py`` and ``live.py`` use them to check that a part converts to a part.
+``search.py`` and ``live.py`` use them to check that a converter accepts a partial object and adds
+nothing that the whole object does not have.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from instar.base.json_values import Object, copy_json
 from instar.kube.schema.structure.structural import Structural
 from instar.tools.sdk.checking.differences import PathSteps
 
-_FRAME = ("apiVersion", "kind", "metadata")
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata")
 
 
 def removable(obj: Object, schema: Structural) -> list[PathSteps]:
@@ -22,7 +22,7 @@ def removable(obj: Object, schema: Structural) -> list[PathSteps]:
     """
     found: list[PathSteps] = []
     for name, value in obj.items():
-        if name not in _FRAME:
+        if name not in _COMMON_FIELDS:
             found.append((name,))
             found += _below(value, schema.properties.get(name), (name,))
     return found

@@ -12,10 +12,11 @@ from xml.etree import ElementTree as ET
 import orjson
 import yaml
 
+from instar.base.escaping import xml_document
 from instar.base.plurals import counted
 from instar.tools.sdk.checking.report import CheckReport, LawResult
 
-_FRAME = ("apiVersion", "kind", "metadata")
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata")
 _MARKS = {"kept": "ok    ", "broken": "BROKEN", "unchecked": "??    "}
 
 
@@ -65,7 +66,7 @@ def _ordered(value: Any) -> Any:
     if isinstance(value, list):
         return [_ordered(item) for item in value]
     if isinstance(value, dict) and "apiVersion" in value:
-        first = {name: value[name] for name in _FRAME if name in value}
+        first = {name: value[name] for name in _COMMON_FIELDS if name in value}
         return {**first, **value}
     return value
 
@@ -139,16 +140,10 @@ def as_junit(report: CheckReport) -> str:
         )
         if outcome.counterexample is not None:
             failure = ET.SubElement(case, "failure", message=outcome.counterexample.message)
-            failure.text = _printable("\n".join(_explain(outcome)))
+            failure.text = "\n".join(_explain(outcome))
         elif outcome.verdict == "unchecked":
             ET.SubElement(case, "skipped", message=outcome.note)
-    ET.indent(suite)
-    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _printable(text: str) -> str:
-    """XML 1.0 cannot carry every character a counterexample may hold."""
-    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "�", text)
+    return xml_document(suite)
 
 
 def as_pytest(report: CheckReport, crd: str, converter: str) -> str:

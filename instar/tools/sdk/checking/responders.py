@@ -124,7 +124,7 @@ class UrlResponder:
         sent = conversion_review.ConversionRequest(self._version, uid, api_version, objects)
         try:
             return contract.check_answer(sent, conversion_review.parse_response(data))
-        except (conversion_review.NoConversionReview, contract.BrokenContract) as error:
+        except (conversion_review.InvalidConversionReview, contract.BrokenContract) as error:
             raise ConversionError(str(error)) from None
 
     async def _post(self, body: bytes) -> bytes:

@@ -1,7 +1,8 @@
-"""Looks for counterexamples: with directed inputs first, then with random ones from hypothesis.
+"""Searches for objects on which a converter breaks a law of conversion, such as a lossless round
+trip: directed inputs (built around values at which converters break) first, then random ones.
 
-`instar check` and `instar.testing` call `check`; `admission.py` calls `hunt`. Counterexamples are
-cut down by `minimise.py`; `report.py` holds the results.
+``instar check``, ``instar.testing`` and the console call ``check``; ``admission.py`` calls
+``hunt``. Counterexamples are cut down by ``minimise.py``; ``report.py`` holds the results.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def _outcomes(
 def _judge_determinism(
     pairs: Sequence[VersionPair], laws: Sequence[Law], directed: DirectedInputs
 ) -> dict[tuple[str, str], LawResult]:
-    """The deterministic law, by direction; it is judged here and not by random objects."""
+    """The deterministic law, by direction; it is checked here and not by random objects."""
     law = next((each for each in laws if each.name == DETERMINISTIC), None)
     if law is None or not pairs:
         return {}
@@ -138,7 +139,7 @@ def hunt(
     seed: int,
     directed: DirectedInputs | None = None,
 ) -> Iterator[LawResult]:
-    """Judge laws with the same inputs in one direction; a broken law leaves the hunt."""
+    """Check laws with the same inputs in one direction; a broken law leaves the hunt."""
     remaining = list(laws)
     tested = dict.fromkeys((law.name for law in laws), 0)
     if directed is not None:
@@ -202,7 +203,7 @@ def _minimised(
 
 
 class _Hunter:
-    """Judges inputs by several laws until one breaks, and from then on by that one only."""
+    """Checks inputs by several laws until one breaks, and from then on by that one only."""
 
     def __init__(self, pair: VersionPair, laws: Sequence[Law]) -> None:
         self._pair, self._laws = pair, laws
@@ -227,7 +228,7 @@ class _Hunter:
 
 
 def _run(hunter: _Hunter, inputs: Any, examples: int, seed: int) -> str:
-    """Returns a note when there was nothing to judge; what was caught is in the hunter."""
+    """Returns a note when there was nothing to check; what was caught is in the hunter."""
 
     def judge(drawn: list[Object]) -> None:
         if not hunter.judge(drawn):

@@ -1,10 +1,10 @@
 """Converts objects in a second Python process that differs in what must not matter.
 
 The second process has another hash seed, another time zone, a clock that is 400 days ahead, fresh
-module state, and gets the objects in another order. `determinism.py` compares its answers.
+module state, and gets the objects in another order. ``determinism.py`` compares its answers.
+
 Run as ``python -m instar.tools.sdk.checking.second_process CONVERTER QUESTIONS ANSWERS``; the last
-two
-are files, because a converter may print.
+two are files, because a converter may print.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Tells whether a controller can start whose own process serves the conversion webhook. Pure.
 
 ``instar check`` warns with it. The controller's caches list objects before its webhook listens. If
-one of them must be converted for that, controller and API server wait for each other
+the API server must convert one of those objects, controller and API server wait for each other
 (controller-runtime issue 1685).
 """
 
 from __future__ import annotations
 
+from instar.base.escaping import shell_word
 from instar.kube.api.crd import Crd
 from instar.tools.sdk.checking.report import Counterexample, LawResult
 
@@ -35,7 +36,7 @@ def _trouble(crd: Crd, stored: str, controller: str) -> Counterexample | None:
     if stored == crd.storage_version():
         cure = f"let the controller use {stored}, the storage version, or make {controller} that"
     else:
-        cure = f"run instar migrate {crd.name} before the controller is rolled out"
+        cure = f"run instar migrate {shell_word(crd.name)} before the controller is rolled out"
     text = (
         f"objects may be stored at {stored}: listing them at {controller} needs the webhook, and a "
         f"controller that serves it itself waits for ever; {cure}; or serve the webhook before the "

@@ -1,7 +1,7 @@
 """Merges changed data into a YAML tree (ruamel) and keeps its comments and style.
 
 ``documents.py`` calls it with the tree, the data it was read as, and the data it should become.
-What is equal in the last two is not touched.
+Parts of the tree whose data stays the same are not touched.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Capture source that reads a cluster through its API: paged lists, each consistent at one
 revision.
 
-``taking.py`` reads its batches. It lists only; it writes nothing to the cluster.
+``taking.py`` reads its batches. The source sends lists only and writes nothing to the cluster.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from instar.tools.snapshots.errors import Interrupted
 from instar.wire.client.client import Client
 from instar.wire.client.paths import resource_path
 
-_SHRINK = 8
-_GROW = 4
-_MOST = 4000
-_BRIEF = RetryPolicy(attempts=2)
+_SHRINK_FACTOR = 8
+_GROWTH_FACTOR = 4
+_MAX_PAGE_SIZE = 4000
+_BRIEF_RETRIES = RetryPolicy(attempts=2)
 
 
 class ClusterSource:
@@ -49,7 +49,7 @@ class ClusterSource:
 
     async def usage(self) -> Object | None:
         try:
-            return await call_with_retries(partial(self._client.get, ENDPOINT), _BRIEF)
+            return await call_with_retries(partial(self._client.get, ENDPOINT), _BRIEF_RETRIES)
         except ApiError:
             return None
 
@@ -86,7 +86,7 @@ class _Reading:
                 raise Gap(error.message, self._remaining) from None
             else:
                 self._begun_anew = anew = True
-                self._page = min(self._page * _GROW, _MOST)
+                self._page = min(self._page * _GROWTH_FACTOR, _MAX_PAGE_SIZE)
                 listed = await self._listed("")
         meta = listed.get("metadata") or {}
         self._token = str(meta.get("continue") or "")
@@ -120,7 +120,7 @@ class _Reading:
             except ApiError as error:
                 if page == 1 or not error.retryable:
                     raise Gap(error.message, self._remaining) from None
-            page, patience = max(1, page // _SHRINK), _BRIEF
+            page, patience = max(1, page // _SHRINK_FACTOR), _BRIEF_RETRIES
 
     def _whole(self, item: Object) -> Object:
         """Add ``apiVersion`` and ``kind``, which members of built-in lists do not have."""

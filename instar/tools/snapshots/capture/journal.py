@@ -2,7 +2,7 @@
 resumes.
 
 ``taking.py`` writes it. A part is recorded after its bytes are on the disk, so the journal never
-claims more than is there.
+lists a part that is not on the disk.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class CaptureProgress:
 
 @dataclass(frozen=True)
 class CaptureJournal:
+    """Which parts of a capture are complete."""
+
     origin: str
     started: str
     asked: Object

@@ -15,11 +15,12 @@ from typing import Any
 
 _LOWER, _UPPER, _DIGITS = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 _ALPHABETS = {character: word for word in (_LOWER, _UPPER, _DIGITS) for character in word}
-_COUNTED = 64
+_MAX_COUNTED_LENGTH = 64
 """Most letters and digits of a text that is replaced one to one; a longer one is hashed, where
 a collision is practically impossible.
 """
 _ROUNDS = 8
+"""Rounds of the keyed permutation that maps a value to its pseudonym."""
 
 
 class Pseudonyms:
@@ -52,7 +53,7 @@ class Pseudonyms:
         alphabets = [word for word in letters if word is not None]
         if not alphabets:
             return value
-        if len(alphabets) > _COUNTED:
+        if len(alphabets) > _MAX_COUNTED_LENGTH:
             chance = self._stream(b"long" + value.encode(errors="surrogatepass"), len(value))
             numbers = [
                 chance[at] % len(word) for at, word in enumerate(letters) if word is not None

@@ -12,17 +12,17 @@ from itertools import islice
 from instar.base.json_values import Object
 from instar.tools.snapshots.capture.scope import CRD_RESOURCE, CapturedResource
 from instar.tools.snapshots.capture.source import CaptureBatch
-from instar.tools.snapshots.captured_cluster import World
+from instar.tools.snapshots.captured_cluster import CapturedCluster
 from instar.tools.snapshots.manifest import OBJECTS, resource_of
 
 _BATCH = 500
 
 
-class WorldSource:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.origin = world.origin
-        self.exact = world.exact
+class CapturedClusterSource:
+    def __init__(self, captured: CapturedCluster) -> None:
+        self._captured = captured
+        self.origin = captured.origin
+        self.exact = captured.exact
         self.needs_serving = False
 
     async def batches(
@@ -36,17 +36,17 @@ class WorldSource:
             anew = False
 
     async def usage(self) -> Object | None:
-        return self._world.usage_document()
+        return self._captured.usage_document()
 
     def _objects(self, resource: CapturedResource) -> Iterable[Object]:
         if resource == CRD_RESOURCE:
-            return self._world.crds()
+            return self._captured.crds()
         if resource.part.startswith(OBJECTS):
-            return self._world.objects(resource_of(resource.part))
+            return self._captured.objects(resource_of(resource.part))
         group = f"{resource.group}/" if resource.group else ""
         return (
             obj
-            for obj in self._world.others()
+            for obj in self._captured.others()
             if obj.get("kind") == resource.kind
             and str(obj.get("apiVersion", "")).startswith(group or "v")
         )

@@ -1,7 +1,7 @@
-"""Scope of a capture: which resources a snapshot holds, and which configurations belong to
-them. Pure.
+"""Scope of a capture: which resources a snapshot holds, and which admission configurations
+(webhooks, policies) belong to them. Pure.
 
-The ``snapshot`` command makes a ``CaptureScope``; ``taking.py`` follows it.
+The ``snapshot`` command makes a ``CaptureScope``; ``taking.py`` and the capture sources follow it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Interface of capture sources, as ``taking.py`` uses it: batches of objects, gaps, usage
-counts.
+"""Interface of capture sources, as ``taking.py`` uses it: batches of objects, usage counts, and
+gaps (collections that could not be read).
 
 ``cluster.py``, ``stored.py`` and ``recapture.py`` implement it.
 """

@@ -1,7 +1,7 @@
 """Capture source that reads a store directly: every object as stored, all at one revision.
 
-``taking.py`` reads its batches. Custom resources and CRDs are stored as JSON. Built-in kinds are
-too in a store of ours; a cluster's own etcd has them as protobuf, under keys without a group.
+``taking.py`` reads its batches. Custom resources and CRDs are stored as JSON. An instar store has
+built-in kinds as JSON too; a cluster's own etcd has them as protobuf, under keys without a group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Takes a snapshot part by part: CRDs, their objects, related configurations, usage.
 
 The ``snapshot`` command and ``live.py`` call ``take``. What cannot be read is reported once and
-recorded as missing; everything else is captured. Memory holds a page of objects, never a
-collection.
+recorded as missing; everything else is captured. At any time one page of objects is in memory,
+never a whole collection.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from instar.tools.snapshots.capture.scope import (
 from instar.tools.snapshots.capture.source import CaptureBatch, Gap, Source
 from instar.tools.snapshots.errors import SnapshotError
 from instar.tools.snapshots.manifest import AUDIT, USAGE, Manifest, Row
-from instar.tools.snapshots.snapshot_writer import Growing, Packing
+from instar.tools.snapshots.snapshot_writer import GrowingPart, SnapshotWriter
 
 _BATCH = 500
 Clock = Callable[[], str]
@@ -49,7 +49,7 @@ def _now() -> str:
 
 async def take(
     source: Source,
-    packing: Packing,
+    packing: SnapshotWriter,
     asked: CaptureScope,
     progress: Progress,
     *,
@@ -76,7 +76,7 @@ async def take(
         journal.write(packing.folder)
     pseudonyms = Pseudonyms(key or packing.key())
     redaction = Redaction(pseudonyms, asked.redacted, secrets=not asked.secret_data)
-    taking = Taking(source, packing, asked, journal, redaction, progress, clock)
+    taking = Capture(source, packing, asked, journal, redaction, progress, clock)
     try:
         return await taking.run(audit, lacking)
     except SnapshotError:
@@ -85,13 +85,13 @@ async def take(
         raise
 
 
-class Taking:
+class Capture:
     """One capture. ``journal`` is new, or that of an interrupted run."""
 
     def __init__(
         self,
         source: Source,
-        packing: Packing,
+        packing: SnapshotWriter,
         asked: CaptureScope,
         journal: CaptureJournal,
         redaction: Redaction,
@@ -206,7 +206,7 @@ class Taking:
             self._problem(f"{resource.name}: the list is not of one moment; it took too long")
         self._note(part.row(revision, consistent=consistent, missing=missing))
 
-    def _begin(self, resource: CapturedResource) -> tuple[Growing, CaptureProgress]:
+    def _begin(self, resource: CapturedResource) -> tuple[GrowingPart, CaptureProgress]:
         standing = self._journal.standing
         if standing is not None and standing.part == resource.part and standing.token:
             part = self._packing.part_again(resource.part, standing.packed, standing.versions)
@@ -274,7 +274,7 @@ class Taking:
     def _redacted(self, objects: list[Object], resource: CapturedResource) -> Iterable[Object]:
         return (self._redaction.applied(obj, resource.name) for obj in objects)
 
-    def _shown(self, resource: CapturedResource, part: Growing, batch: CaptureBatch) -> None:
+    def _shown(self, resource: CapturedResource, part: GrowingPart, batch: CaptureBatch) -> None:
         if batch.remaining is not None and part.count == len(batch.objects):
             self._progress.begin(resource.name, part.count + batch.remaining)
         self._progress.advance(len(batch.objects))
