@@ -1,4 +1,6 @@
-"""The tools around an API version's life, one package each.
+"""Tools for the life cycle of API versions (review, convert, migrate, upgrade, restore and others),
+one package each.
 
-Every tool is a library first; ``instar.cli`` makes a command of it and the console a page.
+Every tool is a library first; ``instar.cli`` makes a command of it, and ``tools/console`` has pages
+for some of them.
 """

@@ -1,6 +1,6 @@
 """Reads manifest texts from files, folders and standard input.
 
-Every tool that is given a path uses it, so that a folder holds the same manifests for all of them.
+Every tool that takes a path calls it, so that all tools find the same manifests in a folder.
 ``kube/api/encoding/manifests.py`` parses the texts.
 """
 
@@ -18,7 +18,7 @@ STDIN = "-"
 
 
 class Unopenable(Exception):
-    """A path without a text; ``str()`` says in one line which and why."""
+    """A path that cannot be read; ``str()`` says in one line which and why."""
 
     def __init__(self, file: str, problem: str) -> None:
         super().__init__(f"{file}: {problem}")

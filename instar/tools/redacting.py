@@ -1,8 +1,8 @@
 """Hides values of fields whose name says that they are secret. Pure.
 
 Called by the reports of ``migrate``, ``upgrade`` and ``rehearse``. A schema does not say what is
-secret, so the last name of a field's path decides. Names of Secrets (``secretName``,
-``secretRef``) are references and are shown.
+secret, so the last name in a field's path decides whether its value is hidden. Names of Secrets
+(``secretName``, ``secretRef``) are references and are shown.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 SHOWN = "(redacted)"
+"""Text that reports show in place of a hidden value."""
 _ENDINGS = (
     "password",
     "passwd",

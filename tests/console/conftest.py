@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from instar.tools.console.setup import before
+from instar.tools.console.setup import console_front
 from tests.console.support import Browser
 from tests.support.server import LiveServer, live_server
 
@@ -14,7 +14,7 @@ from tests.support.server import LiveServer, live_server
 @pytest.fixture(scope="session")
 def console() -> Iterator[LiveServer]:
     """Shared: each test uses groups of its own."""
-    with live_server(front=before()) as running:
+    with live_server(front=console_front()) as running:
         yield running
 
 

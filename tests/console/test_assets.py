@@ -127,7 +127,7 @@ def test_pages_are_only_read(console: LiveServer) -> None:
     assert Browser(console).request("PUT", "/console/", {}).status == 405
 
 
-def test_what_nobody_answers_is_a_status(browser: Browser) -> None:
+def test_an_unknown_console_path_is_a_status(browser: Browser) -> None:
     answer = browser.request("GET", "/console/api/nothing")
 
     assert answer.status == 404

@@ -115,7 +115,7 @@ def test_a_watch_goes_on(console: LiveServer, local: Local, visitor: Browser) ->
 
 
 @pytest.mark.parametrize("path", [CRDS, "/console/api/overview", "/api"])
-def test_nobody_else_is_lent_the_credentials(local: Local, path: str) -> None:
+def test_only_the_signed_in_browser_uses_the_credentials(local: Local, path: str) -> None:
     bare = local.request("GET", path)
     page = local.request("GET", path, headers={"X-Instar-Console": "1"})
     token = local.request("GET", path, headers={"Authorization": "Bearer x"})

@@ -22,7 +22,10 @@ _EXAMPLE = re.compile(r"```json\n(.*?)```", re.DOTALL)
 
 
 def examples() -> list[Any]:
-    return [orjson.loads(text) for text in _EXAMPLE.findall((DOCS / "console-api.md").read_text())]
+    return [
+        orjson.loads(text)
+        for text in _EXAMPLE.findall((DOCS / "reference" / "console-api.md").read_text())
+    ]
 
 
 def example(*keys: str) -> dict[str, Any]:
@@ -67,7 +70,7 @@ def test_documents_have_the_documented_members(console: LiveServer, browser: Bro
 
 
 def test_the_role_of_the_docs_is_one(console: LiveServer) -> None:
-    text = (DOCS / "console.md").read_text()
+    text = (DOCS / "how-to" / "console.md").read_text()
     role = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0])
 
     made = console.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
@@ -77,8 +80,8 @@ def test_the_role_of_the_docs_is_one(console: LiveServer) -> None:
 
 def test_the_curl_of_the_docs_runs_as_written(console: LiveServer, tmp_path: Path) -> None:
     if shutil.which("curl") is None:
-        pytest.skip("NO CURL on this machine: the command of docs/console.md was not run")
-    text = (DOCS / "console.md").read_text()
+        pytest.skip("NO CURL on this machine: the command of docs/how-to/console.md was not run")
+    text = (DOCS / "how-to" / "console.md").read_text()
     command = re.findall(r"```sh\n(curl .*?)```", text, re.DOTALL)[0]
     (tmp_path / "ca.crt").write_bytes(console.ca)
     known = {"TOKEN": console.token, "SERVER": console.url, "PATH": "/usr/bin:/bin"}

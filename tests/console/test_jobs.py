@@ -9,6 +9,7 @@ import yaml
 
 from instar.base.errors import BadRequest, TooManyRequests
 from instar.base.json_values import Object
+from instar.tools.console.jobs.shares import JobShares
 from instar.tools.console.jobs.supervisor import Jobs
 from tests.console.support import Browser
 from tests.console.worlds import forgetting, renaming, widgets
@@ -109,16 +110,16 @@ def test_a_crd_with_one_version_has_nothing_to_check(console: LiveServer, browse
     assert "fewer than two versions" in answer.json["message"]
 
 
-def test_who_waits_behind_too_many_is_sent_away() -> None:
+def test_a_job_behind_too_many_others_is_refused() -> None:
     async def scenario() -> None:
         jobs = Jobs(at_once=1, more=0)
         work: Object = {"old": None, "new": {"text": "", "name": "n"}, "objects": []}
         first = asyncio.create_task(
-            jobs.run("review", {**work, "witnesses": False, "form": "json"}, seconds=20)
+            jobs.run("review", {**work, "witnesses": False, "form": "json"}, user="a", seconds=20)
         )
         await asyncio.sleep(0)
         with pytest.raises(TooManyRequests):
-            await jobs.run("review", work, seconds=20)
+            await jobs.run("review", work, user="b", seconds=20)
         assert (await first).result["crds"] == []
 
     asyncio.run(scenario())
@@ -129,6 +130,48 @@ def test_a_job_says_why_it_cannot_be_done() -> None:
         crd = widgets("bad.example.com")
         work = {"crd": crd, "by": "", "laws": ["nonsense"], "versions": [], "examples": 1}
         with pytest.raises(BadRequest, match="no law nonsense"):
-            await Jobs().run("check", {**work, "seed": 1}, seconds=20)
+            await Jobs().run("check", {**work, "seed": 1}, user="a", seconds=20)
+
+    asyncio.run(scenario())
+
+
+def test_users_take_turns_and_none_takes_all_places() -> None:
+    async def scenario() -> list[str]:
+        shares, order, begin = JobShares(1, 32, per_user=4), list[str](), asyncio.Event()
+
+        async def job(user: str) -> None:
+            async with shares.place(user):
+                await begin.wait()
+                order.append(user)
+
+        greedy = [asyncio.create_task(job("greedy")) for _ in range(4)]
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyRequests, match="you have too many"):
+            await job("greedy")
+        admin = [asyncio.create_task(job("admin")) for _ in range(2)]
+        await asyncio.sleep(0)
+        begin.set()
+        await asyncio.gather(*greedy, *admin)
+        return order
+
+    assert asyncio.run(scenario()) == ["greedy", "greedy", "admin", "greedy", "admin", "greedy"]
+
+
+def test_a_job_that_is_given_up_while_it_waits_leaves_its_place_to_others() -> None:
+    async def scenario() -> None:
+        shares = JobShares(1, 32)
+
+        async def job(user: str) -> None:
+            async with shares.place(user):
+                await asyncio.sleep(0)
+
+        async with shares.place("a"):
+            waiting = asyncio.create_task(job("b"))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        async with asyncio.timeout(5):
+            await asyncio.gather(*(job(f"user{n}") for n in range(5)))
+        assert not shares._unfinished
 
     asyncio.run(scenario())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from instar.base.json_values import Object
-from instar.tools.console.setup import before
+from instar.tools.console.setup import console_front
 from tests.console.support import Browser
 from tests.console.worlds import renaming, store, widget, widgets
 from tests.support.server import LiveServer, live_server
@@ -39,13 +39,13 @@ def old_world(server: LiveServer, group: str, hook: Webhook | None, count: int =
     """Objects stored at v1beta1, and v1 the storage version by now."""
     spec = {} if hook is None else {"conversion": hook.conversion()}
     crd = widgets(group, **spec)
-    before, after = crd["spec"]["versions"]
-    before["storage"], after["storage"] = True, False
+    beta, stable = crd["spec"]["versions"]
+    beta["storage"], stable["storage"] = True, False
     server.create_crd(crd)
     for number in range(count):
         store(server, widget(group, f"w{number}", at="v1beta1", size=number))
-    before["storage"], after["storage"] = False, True
-    patch = {"spec": {"versions": [before, after]}}
+    beta["storage"], stable["storage"] = False, True
+    patch = {"spec": {"versions": [beta, stable]}}
     answer = server.request("PATCH", f"{CRDS}/widgets.{group}", patch, content_type=MERGE)
     assert answer.status == 200, answer.text
 
@@ -71,7 +71,10 @@ def test_a_migration_is_run_to_its_end_and_verified(console: LiveServer, browser
 
 def test_a_migration_that_is_paused_rewrites_nothing_until_it_goes_on() -> None:
     group = "paused.example.com"
-    with live_server(front=before(), conversion_cache=False) as server, Webhook(renaming) as hook:
+    with (
+        live_server(front=console_front(), conversion_cache=False) as server,
+        Webhook(renaming) as hook,
+    ):
         browser = Browser(server)
         browser.sign_in(server.token)
         old_world(server, group, hook, count=120)

@@ -12,7 +12,7 @@ import pytest
 from instar.server.access.identities import JwtSettings
 from instar.tools.console.oidc import next_page
 from instar.tools.console.settings import OidcSettings
-from instar.tools.console.setup import before
+from instar.tools.console.setup import console_front
 from tests.console.support import Browser, cookie_lines
 from tests.support.issuer import LocalIssuer, local_issuer
 from tests.support.server import LiveServer, live_server
@@ -42,7 +42,9 @@ def server(issuer: LocalIssuer, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "required_claim": [],
     }
     settings = OidcSettings(issuer=issuer.url, client="console", authority=authority)
-    with live_server(front=before(settings), tokens_of_others=JwtSettings(oidc=flags)) as running:
+    with live_server(
+        front=console_front(settings), tokens_of_others=JwtSettings(oidc=flags)
+    ) as running:
         eventually(lambda: running.request("GET", "/api", token=issuer.token(aud="console")).status)
         yield running
 
@@ -87,9 +89,7 @@ def why(server: LiveServer, browser: Browser, path: str) -> str:
     return unquote(place.fragment.removeprefix("why="))
 
 
-def test_an_answer_that_began_elsewhere_signs_nobody_in(
-    server: LiveServer, issuer: LocalIssuer
-) -> None:
+def test_a_callback_of_another_sign_in_is_refused(server: LiveServer, issuer: LocalIssuer) -> None:
     mine, other = Browser(server), Browser(server)
     mine.request("GET", START, page=False)
     away = other.request("GET", START, page=False)
@@ -146,7 +146,7 @@ def test_a_token_that_the_server_does_not_take_is_refused(
 
 def test_an_issuer_that_is_down_is_told(tmp_path: Path) -> None:
     settings = OidcSettings(issuer="https://127.0.0.1:9", client="console")
-    with live_server(front=before(settings)) as server:
+    with live_server(front=console_front(settings)) as server:
         assert "cannot be reached" in why(server, Browser(server), START)
 
 

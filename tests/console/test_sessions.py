@@ -90,7 +90,7 @@ def test_our_own_origin_is_no_other_site(console: LiveServer, browser: Browser) 
     assert browser.request("GET", CRDS, headers=headers).status == 200
 
 
-def test_a_token_that_is_nobodys_is_refused(console: LiveServer) -> None:
+def test_a_token_without_a_user_is_refused(console: LiveServer) -> None:
     answer = Browser(console).request("POST", "/console/session", {"token": "nobody"})
 
     assert answer.status == 401
@@ -106,7 +106,7 @@ def test_what_is_no_sign_in_is_told_so(console: LiveServer, body: object) -> Non
     assert answer.json["kind"] == "Status"
 
 
-def test_a_form_of_another_site_cannot_sign_anybody_in(console: LiveServer) -> None:
+def test_a_form_of_another_site_cannot_sign_in(console: LiveServer) -> None:
     answer = console.request(
         "POST", "/console/session", b"token=x", content_type="text/plain", token=None
     )
@@ -115,9 +115,7 @@ def test_a_form_of_another_site_cannot_sign_anybody_in(console: LiveServer) -> N
 
 
 @pytest.mark.parametrize("shown", ["Bearer nobodys", "Basic bm9ib2R5"])
-def test_whoever_the_cluster_does_not_know_has_nothing_worked_out(
-    console: LiveServer, shown: str
-) -> None:
+def test_an_unknown_user_gets_no_view_computed(console: LiveServer, shown: str) -> None:
     body = {"new": {"text": "kind: CustomResourceDefinition"}}
     headers = {"Authorization": shown}
 

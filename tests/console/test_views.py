@@ -58,7 +58,7 @@ def test_home_is_live(console: LiveServer, browser: Browser) -> None:
     assert after["versions"][0]["deprecated"] is False
 
 
-def test_versions_say_who_uses_them_and_what_can_be_done(
+def test_versions_show_their_clients_and_possible_steps(
     console: LiveServer, browser: Browser
 ) -> None:
     console.create_crd(widgets("used.example.com"))
@@ -212,7 +212,7 @@ def test_what_is_no_object_is_told_so(browser: Browser, body: object) -> None:
     assert answer.json["kind"] == "Status"
 
 
-def test_an_object_of_nobodys_kind_is_not_found(browser: Browser) -> None:
+def test_an_object_of_an_unknown_kind_is_not_found(browser: Browser) -> None:
     shown = {"object": {"apiVersion": "none.example.com/v1", "kind": "Nothing", "metadata": {}}}
 
     assert browser.request("POST", "/console/api/convert", shown).status == 404
@@ -228,7 +228,7 @@ def test_rules_and_laws_are_explained(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("path", ["overview", "webhooks", "crds/x.example.com/versions"])
-def test_who_is_not_signed_in_learns_nothing(console: LiveServer, path: str) -> None:
+def test_a_request_without_a_session_is_refused(console: LiveServer, path: str) -> None:
     assert Browser(console).request("GET", f"/console/api/{path}").status == 401
 
 

@@ -22,6 +22,7 @@ ANOTHER_WAY = {
     "v": ("4", "--verbose"),
     "controllers": ("namespace,-garbage", "--controllers=namespace,-garbage"),
     "insecure-port": ("0", ""),
+    "exit-with-parent": ("true", "--exit-with-parent"),
 }
 """A value for each, and the word it becomes; the last says what is so anyhow."""
 VALUES = {
@@ -32,6 +33,7 @@ VALUES = {
     "audit-webhook-mode": "batch",
     "audit-webhook-version": "audit.k8s.io/v1",
     "disable-admission-plugins": "ServiceAccount",
+    "history-size": "64Mi",
     "tls-cipher-suites": "TLS_AES_128_GCM_SHA256",
     "tls-min-version": "VersionTLS12",
 }
@@ -129,3 +131,30 @@ def _spelled(cell: str) -> list[str]:
             found.append(f"{stem}-{each}")
             stem = head
     return found
+
+
+def test_what_kube_apiserver_has_on_by_default_is_on() -> None:
+    words, _ = translate({}, "memory:", TLS, _ours())
+
+    assert "--authorization-mode=AlwaysAllow" in words
+    assert "--enable-admission-plugins=ServiceAccount" in words
+    assert "--controllers=" in words
+
+
+def test_a_suites_history_is_small_in_memory_and_etcds_own_elsewhere() -> None:
+    in_memory, _ = translate({}, "memory:", TLS, _ours())
+    in_etcd, _ = translate({}, "etcd://127.0.0.1:2379/registry", TLS, _ours())
+
+    assert "--history-size=64Mi" in in_memory
+    assert not [word for word in in_etcd if word.startswith("--history-size")]
+
+
+def test_defaults_give_way_to_what_a_suite_says() -> None:
+    given = parse_flags(
+        ["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"], APISERVER
+    )
+
+    words, _ = translate(given, "memory:", TLS, _ours())
+
+    assert "--authorization-mode=AlwaysAllow" not in words
+    assert "--enable-admission-plugins=ServiceAccount" not in words

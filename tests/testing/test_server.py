@@ -56,7 +56,7 @@ def test_a_manifest_that_is_refused_is_named() -> None:
         server.install(bad)
 
 
-def test_stopping_waits_for_nobody() -> None:
+def test_stopping_does_not_wait_for_clients() -> None:
     """A connection kept alive, a watch, half a request."""
     took = []
     for _ in range(3):

@@ -138,7 +138,7 @@ def test_crds_among_the_objects_serve_the_others(
     (folder / "all.yaml").write_text(widget("spec: {size: 7}\n") + "---\n" + CRD)
 
     assert main(["validate", "all.yaml"]) == 0
-    assert capsys.readouterr().out == "1 object: 1 valid\n"
+    assert capsys.readouterr().out == "2 objects: 2 valid\n"
 
 
 def test_a_crd_that_no_server_takes_is_a_refusal_itself(

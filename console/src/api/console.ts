@@ -1,4 +1,4 @@
-/** The documents of `/console/api`, as docs/console.md describes them. */
+/** The documents of `/console/api`, as docs/reference/console-api.md describes them. */
 import type { JsonMap } from "../logic/json";
 
 export interface Unknown {

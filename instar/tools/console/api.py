@@ -1,6 +1,7 @@
-"""Console API (``/console/api/…``): maps paths to views, and queries and bodies to arguments.
+"""Console API (``/console/api/…``): maps paths to views (functions that build the JSON document of
+a page), and queries and bodies to their arguments.
 
-Called by ``pages.py``; the views build the documents.
+Called by ``pages.py``; the views are in ``views/``.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Api:
             case ["webhooks"]:
                 return await webhook_view.webhooks(client, self._summaries, self._now())
             case ["rules"]:
-                return await offload.apart(rules.rules)
+                return await offload.run_in_thread(rules.rules)
             case ["laws"]:
                 return check.laws()
             case ["crds", name, "versions"]:

@@ -1,6 +1,7 @@
 """Authenticates console requests: by session cookie, client certificate or Authorization header.
 
-Called by ``pages.py``. A cookie counts only on requests of our own page (``origin_checks.py``).
+Called by ``pages.py``. A session cookie is accepted only on requests that the console's own page
+sends (``origin_checks.py``).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from instar.tools.console.origin_checks import check_origin, may_show_cookie
 from instar.tools.console.sessions import Ended, NoSession, Session, Sessions
 
 Why = Literal["NotSignedIn", "SessionExpired", "CredentialRefused"]
+"""Reason why a request is not authenticated."""
 _TEXTS: dict[Why, str] = {
     "NotSignedIn": "not signed in",
     "SessionExpired": "the session has ended; sign in again",
@@ -25,6 +27,8 @@ _TEXTS: dict[Why, str] = {
 
 
 class NotSignedIn(Unauthorized):
+    """The request has no valid session or credential."""
+
     def __init__(self, why: Why) -> None:
         super().__init__(_TEXTS[why])
         self.why = why
@@ -33,6 +37,8 @@ class NotSignedIn(Unauthorized):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
+    """A signed-in user with the credentials of its requests."""
+
     how: str
     """``token``, ``oidc``, ``certificate``, ``header`` or ``kubeconfig``."""
     authorization: bytes | None = None

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Iterator
 _PIECE = 3600
 """Characters per cookie; browsers keep 4096 including name and attributes."""
 MOST_PIECES = 6
+"""Maximum number of cookies that one value is split over."""
 
 
 def read_cookies(headers: Iterable[str]) -> dict[str, str]:
-    """Return cookies by name; the first of a name counts, as the more specific one comes first."""
+    """Return cookies by name. Of several cookies with one name the first is used, because browsers
+    send the most specific cookie first."""
     found: dict[str, str] = {}
     for header in headers:
         for pair in header.split(";"):
@@ -30,6 +32,7 @@ def joined(cookies: dict[str, str], name: str) -> str:
 
 
 def fits(value: str) -> bool:
+    """Return whether a value fits into the allowed number of cookies."""
     return len(value) <= _PIECE * MOST_PIECES
 
 

@@ -13,8 +13,8 @@ from instar.server.http.messages import Request
 
 
 def body_of(request: Request) -> Object:
-    """Return the JSON object. Raises ``ApiError``. Other types are rejected, as forms of another
-    site cannot send JSON."""
+    """Return the JSON object. Raises ``ApiError``. A body of another media type is rejected,
+    against CSRF: a form on another site can send a request, but not ``application/json``."""
     media = request.header(b"content-type").partition(";")[0].strip().lower()
     if media != "application/json":
         raise UnsupportedMediaType("the console takes application/json")

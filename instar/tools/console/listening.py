@@ -20,7 +20,7 @@ from instar.server.rest.error_responses import problem
 from instar.tools.console.api import Api
 from instar.tools.console.assets import Assets
 from instar.tools.console.authentication import NotSignedIn, Visitors
-from instar.tools.console.hosts.kubeconfig import KubeconfigHost, Links
+from instar.tools.console.hosts.kubeconfig import KubeconfigHost, SignInLinks
 from instar.tools.console.local_migrations import LocalMigrations
 from instar.tools.console.origin_checks import check_host
 from instar.tools.console.pages import Console
@@ -46,7 +46,7 @@ async def serving(
     listening = await loop.create_server(connections, host, port)
     port = listening.sockets[0].getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    links = Links(lambda secret: show(f"http://{shown}:{port}/console/#link={secret}"))
+    links = SignInLinks(lambda secret: show(f"http://{shown}:{port}/console/#link={secret}"))
     # Cookies are shared between ports, so each console has its own cookie name.
     visitors = Visitors(
         Sessions(Sealer(os.urandom(32))), time.time, scheme="http", cookie=f"instar-console-{port}"
@@ -60,7 +60,7 @@ async def serving(
     )
     names = {"localhost", "127.0.0.1", "[::1]", shown}
     allowed = frozenset(f"{name}:{port}" for name in names)
-    answering.handler = only_here(ConsoleRouter(_refuse_strangers, lambda: console), allowed)
+    answering.handler = local_hosts_only(ConsoleRouter(_refuse_strangers, lambda: console), allowed)
     links.renew()
     try:
         yield f"http://{shown}:{port}"
@@ -80,7 +80,7 @@ class _LateHandler:
         return await self.handler(request, peer)
 
 
-def only_here(door: Handler, allowed: frozenset[str]) -> Handler:
+def local_hosts_only(door: Handler, allowed: frozenset[str]) -> Handler:
     """Reject requests with another Host than a name of this machine (DNS rebinding)."""
 
     async def handle(request: Request, peer: User | None) -> Response:

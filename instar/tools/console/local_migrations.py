@@ -1,7 +1,8 @@
 """Migrations run by the standalone console, for clusters without StorageVersionMigration.
 
-Uses the migrator and the progress file of ``instar migrate``, so that each continues what the other
-began. On our own server its controller migrates instead.
+``api.py`` and the migration view call it. The console uses the migrator and the progress file of
+``instar migrate``, so that the console and the command can each continue a run that the other
+began. On an instar server, the server's migration controller runs migrations instead.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from typing import Any
 from instar.base.json_values import Object
 from instar.tools.migrator.migration import MigrationOptions, migrate
 from instar.tools.migrator.plan import Plan
-from instar.tools.migrator.progress_file import JournalBusy, ProgressFile, default_path
+from instar.tools.migrator.progress_file import (
+    JournalBusy,
+    ProgressFile,
+    ProgressFileError,
+    default_path,
+)
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.undo.journal import UndoJournal, UndoJournalError, journal_path
 from instar.wire.client.client import Client
@@ -156,7 +162,7 @@ class LocalMigrations:
             report = await migrate(self._client, plan, options, journal, run, undo)
             run.finished(report)
             finished = report.ok
-        except UndoJournalError as error:
+        except (UndoJournalError, ProgressFileError) as error:
             run.failed(str(error))
         except asyncio.CancelledError:
             run.paused()

@@ -1,7 +1,8 @@
 """OIDC sign-in of the console: authorization code flow with PKCE, without server-side state.
 
-Called by ``pages.py``. State for the callback is encrypted in a cookie for ten minutes. The ID
-token becomes the session's bearer token, which the server validates by its ``--oidc-…`` flags.
+Called by ``pages.py``. The state that the callback needs is in an encrypted cookie, which is valid
+for ten minutes. The ID token becomes the session's bearer token, which the server validates by its
+``--oidc-…`` flags.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from instar.base.text_files import read_text
 from instar.server.http.messages import Request
 from instar.server.identity import jwt
 from instar.server.identity.oidc.http_fetch import fetcher, poster
-from instar.server.identity.oidc.issuer import FetchTrouble
+from instar.server.identity.oidc.issuer import FetchFailed
 from instar.tools.console.cookies import joined, read_cookies, set_cookies
 from instar.tools.console.sessions import Ended, NoSession, Sealer, Session, session_of
 from instar.tools.console.settings import OidcSettings
@@ -50,8 +52,8 @@ class OidcSignIn:
         self._settings = settings
         self._sealer = sealer
         self._clock = clock
-        authority = "" if settings.authority is None else settings.authority.read_text()
-        self._secret = "" if settings.secret is None else settings.secret.read_text().strip()
+        authority = "" if settings.authority is None else read_text(settings.authority)
+        self._secret = "" if settings.secret is None else read_text(settings.secret).strip()
         self._fetch, self._post = fetcher(authority), poster(authority)
         self._asking = 0
         self._endpoints: Endpoints | None = None
@@ -128,7 +130,7 @@ class OidcSignIn:
         try:
             with self._limited():
                 answer = orjson.loads(await self._post(found.token, fields, headers))
-        except FetchTrouble as error:
+        except FetchFailed as error:
             raise SignInFailed(f"the issuer gives no token: {error}") from error
         except orjson.JSONDecodeError as error:
             raise SignInFailed("the issuer's answer is not JSON") from error
@@ -145,7 +147,7 @@ class OidcSignIn:
         try:
             with self._limited():
                 document = orjson.loads((await self._fetch(url)).body)
-        except FetchTrouble as error:
+        except FetchFailed as error:
             raise SignInFailed(f"the issuer cannot be reached: {error}") from error
         except orjson.JSONDecodeError as error:
             raise SignInFailed("the issuer's discovery document is not JSON") from error

@@ -1,7 +1,8 @@
-"""CSRF protection: accepts only requests of our own page.
+"""CSRF protection: accepts only requests of the console's own page.
 
-Called by ``authentication.py``. Three checks, each sufficient in current browsers: a header that
-only scripts of our origin can add, Sec-Fetch-Site, and Origin.
+Called by ``authentication.py``, ``pages.py`` and ``listening.py``. There are three checks, each of
+which is sufficient in current browsers: a header that only scripts of the console's origin can add,
+Sec-Fetch-Site, and Origin.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ def is_of_our_page(request: Request) -> bool:
 
 
 def may_show_cookie(request: Request) -> bool:
-    """Return whether a cookie counts: on requests of the page, and for a followed link."""
+    """Return whether a cookie is accepted: on requests of the page, and for a followed link."""
     return is_of_our_page(request) or is_followed_link(request)
 
 

@@ -27,13 +27,11 @@ from instar.tools.console.lazy_future import LazyFuture
 from instar.tools.console.oidc import OidcSignIn, SignInFailed, check_nonce
 from instar.tools.console.origin_checks import is_of_our_page
 from instar.tools.console.security_headers import inert, json_answer, redirect, secured
-from instar.wire.client.client import Client
+from instar.tools.console.views.own_identity import review_own_identity
 
 if TYPE_CHECKING:
     from instar.tools.console.api import Api
 
-_WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-_WHO_ASKS: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 _READS = ("GET", "HEAD")
 
 
@@ -193,16 +191,6 @@ class Console:
             "server": server,
             "login": self._host.login(),
         }
-
-
-async def review_own_identity(client: Client) -> Object:
-    answer = await client.post(_WHO, _WHO_ASKS)
-    user = (answer.get("status") or {}).get("userInfo") or {}
-    return {
-        "username": user.get("username") or "",
-        "groups": user.get("groups") or [],
-        "uid": user.get("uid") or "",
-    }
 
 
 def _moment(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """Wraps the API handler and routes console requests to the web console.
 
-Imported by every server, so it is small; the console is imported in a thread on its first request.
+Created by ``setup.py`` and ``listening.py``. Every server imports this module, so it is small; the
+rest of the console is imported in a thread on its first request.
 """
 
 from __future__ import annotations

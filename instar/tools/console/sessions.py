@@ -1,7 +1,7 @@
 """Console sessions as encrypted cookie values; nothing is stored on the server.
 
-Used by ``authentication.py`` and ``oidc.py``. AES-GCM with a key derived from the server's secret,
-so a stolen cookie reveals no token and a changed one is invalid.
+Used by ``authentication.py`` and ``oidc.py``. A value is encrypted by AES-GCM with a key derived
+from the server's secret, so a stolen cookie reveals no token and a changed cookie is invalid.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from instar.base.fast_dataclass import dataclass
 from instar.server.identity import jwt
 
 LONGEST_SECONDS = 12 * 3600
-_NONCE = 12
-_MOST_OPENED = 64 << 10
+_NONCE_BYTES = 12
+_SESSION_BUFFER = 64 << 10
+"""Initial size of the buffer for a decompressed session."""
 _PURPOSE = b"instar console session 1"
 
 
@@ -52,7 +53,7 @@ class Sealer:
         self._purpose = purpose
 
     def seal(self, content: dict[str, Any]) -> str:
-        nonce = os.urandom(_NONCE)
+        nonce = os.urandom(_NONCE_BYTES)
         packed = zlib.compress(orjson.dumps(content))
         return jwt.encoded(nonce + self._cipher.encrypt(nonce, packed, self._purpose))
 
@@ -60,11 +61,11 @@ class Sealer:
         """Decrypt. Raises ``NoSession`` and ``Ended``; every content has ``expires``."""
         try:
             data = jwt.decoded(text)
-            packed = self._cipher.decrypt(data[:_NONCE], data[_NONCE:], self._purpose)
+            packed = self._cipher.decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], self._purpose)
         except (ValueError, InvalidTag) as error:
             raise NoSession from error
         # Authenticated, so its content was written by us.
-        content: dict[str, Any] = orjson.loads(zlib.decompress(packed, bufsize=_MOST_OPENED))
+        content: dict[str, Any] = orjson.loads(zlib.decompress(packed, bufsize=_SESSION_BUFFER))
         if content["expires"] <= now:
             raise Ended
         return content

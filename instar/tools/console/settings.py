@@ -1,4 +1,6 @@
-"""Settings of the console that ``instar serve`` passes in; small, as every start imports it."""
+"""Settings of the console that ``instar serve`` passes in; kept small, because every server start
+imports this module.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Puts the web console (the browser UI under ``/console``) in front of a server's API handler.
 
-``instar serve`` calls it. The console's modules are imported when a browser asks for it first.
+``instar serve`` calls it. The console's modules are imported when a browser first requests a page
+of the console.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from instar.tools.console.pages import Console
 
 
-def before(oidc: OidcSettings | None = None) -> Front:
+def console_front(oidc: OidcSettings | None = None) -> Front:
     """Return the wrapper of a server's handler; the console is loaded on its first request."""
 
     def stand(api: Handler, secret: Secret) -> Handler:

@@ -1,70 +1,82 @@
-"""Feature gates of kube-apiserver 1.36: which there are, and what is wrong with a value. Pure.
+"""Feature gates of kube-apiserver 1.36: their defaults, and the error for a bad value. Pure.
 
-``cli/serving/kube_apiserver.py`` checks ``--feature-gates`` with it before it starts a server. No
-gate changes how this server works: known ones are accepted without effect.
+``cli/serving/feature_gate_flags.py`` and ``cli/serving/kube_apiserver.py`` read ``--feature-gates``
+with it, and log which gates have no effect in instar. Names and defaults are those of the metric
+``kubernetes_feature_enabled``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-_SETTABLE = """
-    APIResponseCompression APIServerIdentity APIServingWithRoutine AllAlpha AllBeta
-    AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
-    AllowParsingUserUIDFromCertAuth AllowServiceExternalIPs AllowUnsafeMalformedObjectDeletion
-    AuthorizePodWebsocketUpgradeCreatePermission CBORServingAndStorage
-    CPUManagerPolicyAlphaOptions CPUManagerPolicyBetaOptions CRDObservedGenerationTracking
-    CRIListStreaming CSIVolumeHealth ChangeContainerStatusOnKubeletRestart
-    ClearingNominatedNodeNameAfterBinding CloudControllerManagerWatchBasedRoutesReconciliation
-    CloudControllerManagerWebhook ClusterTrustBundle ClusterTrustBundleProjection ComponentFlagz
-    ComponentStatusz ConcurrentWatchObjectDecode ConstrainedImpersonation ContainerCheckpoint
-    ContainerRestartRules ContainerStopSignals ContextualLogging
-    ControllerManagerReleaseLeaderElectionLockOnExit CoordinatedLeaderElection
-    CrossNamespaceVolumeDataSource CustomCPUCFSQuotaPeriod DRAConsumableCapacity
-    DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints DRAExtendedResource
-    DRAListTypeAttributes DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList
-    DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization
-    DRAResourcePoolStatus DRASchedulerFilterTimeout DRAWorkloadResourceClaims
-    DeclarativeValidationBeta DeclarativeValidationTakeover
-    DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency
-    DisableCPUQuotaWithExclusiveCPUs EnvFiles EventedPLEG ExtendWebSocketsToKubelet
-    GangScheduling GenericWorkload GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority
-    HPAConfigurableTolerance HPAScaleToZero HostnameOverride ImageVolumeWithDigest
-    InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingExclusiveCPUs
-    InPlacePodVerticalScalingExclusiveMemory InPlacePodVerticalScalingInitContainers KMSv1
-    KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletInUserNamespace
-    KubeletPodResourcesListUseActivePods KubeletRegistrationGetOnExistsOnly
-    KubeletSeparateDiskGC KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot
-    LocalStorageCapacityIsolationFSQuotaMonitoring LoggingAlphaOptions LoggingBetaOptions
-    ManifestBasedAdmissionControlConfig MatchLabelKeysInPodTopologySpread
-    MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet MemoryQoS
-    MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs
-    MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy NativeHistograms
-    NodeDeclaredFeatures NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching
-    PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI
-    PodCertificateRequest PodDeletionCost PodLevelResourceManagers PodLevelResources
-    PodLogsQuerySplitStreams PodReadyToStartContainersCondition PodTopologyLabelsAdmission
-    PodsAPI PortForwardWebsockets PreventStaticPodAPIReferences QOSReserved
-    ReduceDefaultCrashLoopBackOffDecay RelaxedServiceNameValidation ReloadKubeletClientCAFile
+_ENABLED_GATES = """
+    APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth
+    AllowServiceExternalIPs AtomicFIFO AuthorizePodWebsocketUpgradeCreatePermission
+    CPUManagerPolicyBetaOptions CRDObservedGenerationTracking
+    ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation ClientsAllowTLSCacheGC
+    ComponentFlagz ComponentStatusz ConstrainedImpersonation ContainerCheckpoint
+    ContainerRestartRules ContextualLogging CustomCPUCFSQuotaPeriod DRAConsumableCapacity
+    DRADeviceBindingConditions DRADeviceTaints DRAExtendedResource DRAPartitionableDevices
+    DRAPrioritizedList DRAResourceClaimDeviceStatus
+    DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout
+    DeclarativeValidationBeta DeploymentReplicaSetTerminatingReplicas
+    DetectCacheInconsistency DisableCPUQuotaWithExclusiveCPUs EnvFiles
+    ExtendWebSocketsToKubelet GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority
+    HPAConfigurableTolerance HostnameOverride InOrderInformersBatchProcess
+    InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingInitContainers
+    KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages
+    KubeletPodResourcesListUseActivePods KubeletSeparateDiskGC
+    KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot
+    LoggingBetaOptions MatchLabelKeysInPodTopologySpread
+    MatchLabelKeysInPodTopologySpreadSelectorMerge MutablePodResourcesForSuspendedJobs
+    MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy NodeDeclaredFeatures
+    NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching PLEGOnDemandRelist
+    PodDeletionCost PodLevelResources PodReadyToStartContainersCondition
+    PodTopologyLabelsAdmission PortForwardWebsockets PreventStaticPodAPIReferences
+    RelaxedServiceNameValidation ReloadKubeletClientCAFile
     ReloadKubeletServerCertificateFile RemoteRequestHeaderUID ResourceHealthStatus
     ResourceHealthStatusMessage RestartAllContainersOnContainerExits
-    RotateKubeletServerCertificate RuntimeClassInImageCriApi SELinuxMount SchedulerAsyncAPICalls
-    SchedulerAsyncPreemption SchedulerPopFromBackoffQ ServiceAccountNodeAudienceRestriction
-    ServiceCIDRStatusFieldWiping ShardedListAndWatch SizeBasedListCostEstimate
-    StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
-    StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
-    StatefulSetSemanticRevisionComparison StorageCapacityScoring StorageNamespaceIndex
-    StorageVersionAPI StorageVersionHash StorageVersionMigrator StrictIPCIDRValidation
+    RotateKubeletServerCertificate SchedulerAsyncPreemption SchedulerPopFromBackoffQ
+    ServiceAccountNodeAudienceRestriction ServiceCIDRStatusFieldWiping
+    SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet
+    StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet
+    StaleControllerConsistencyStatefulSet StatefulSetSemanticRevisionComparison
+    StorageNamespaceIndex StorageVersionHash StrictIPCIDRValidation
     StructuredAuthenticationConfigurationEgressSelector
-    StructuredAuthenticationConfigurationJWKSMetrics TaintTolerationComparisonOperators
-    TokenRequestServiceAccountUIDValidation TopologyAwareWorkloadScheduling
-    TopologyManagerPolicyAlphaOptions TopologyManagerPolicyBetaOptions
-    TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation
-    UnknownVersionInteroperabilityProxy UserNamespacesHostNetworkSupport VolumeLimitScaling
-    WatchCacheInitializationPostStartHook WatchList WindowsCPUAndMemoryAffinity
-    WindowsGracefulNodeShutdown WindowsHostNetwork WorkloadAwarePreemption WorkloadWithJob
+    StructuredAuthenticationConfigurationJWKSMetrics TokenRequestServiceAccountUIDValidation
+    TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests
+    UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy
+    UnlockWhileProcessingFIFO WatchCacheInitializationPostStartHook WatchList
+    WatchListClient WindowsGracefulNodeShutdown
+"""
+"""On by default."""
+_DISABLED_GATES = """
+    APIServingWithRoutine AllAlpha AllBeta AllowDNSOnlyNodeCSR
+    AllowInsecureKubeletCertificateSigningRequests AllowUnsafeMalformedObjectDeletion
+    CBORServingAndStorage CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth
+    ChangeContainerStatusOnKubeletRestart ClientsAllowCBOR ClientsPreferCBOR
+    CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
+    ClusterTrustBundle ClusterTrustBundleProjection ConcurrentWatchObjectDecode
+    ContainerStopSignals ControllerManagerReleaseLeaderElectionLockOnExit
+    CoordinatedLeaderElection CrossNamespaceVolumeDataSource DRADeviceTaintRules
+    DRAListTypeAttributes DRANodeAllocatableResources DRAResourcePoolStatus
+    DRAWorkloadResourceClaims DeclarativeValidationTakeover EventedPLEG GangScheduling
+    GenericWorkload HPAScaleToZero ImageVolumeWithDigest
+    InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory KMSv1
+    KubeletInUserNamespace KubeletRegistrationGetOnExistsOnly
+    LocalStorageCapacityIsolationFSQuotaMonitoring LoggingAlphaOptions
+    ManifestBasedAdmissionControlConfig MaxUnavailableStatefulSet MemoryQoS
+    MutablePVNodeAffinity NativeHistograms PersistentVolumeClaimUnusedSinceTime
+    PodAndContainerStatsFromCRI PodCertificateRequest PodLevelResourceManagers
+    PodLogsQuerySplitStreams PodsAPI QOSReserved ReduceDefaultCrashLoopBackOffDecay
+    RuntimeClassInImageCriApi SELinuxMount SchedulerAsyncAPICalls ShardedListAndWatch
+    StorageCapacityScoring StorageVersionAPI StorageVersionMigrator
+    TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling
+    TopologyManagerPolicyAlphaOptions UserNamespacesHostNetworkSupport VolumeLimitScaling
+    WindowsCPUAndMemoryAffinity WindowsHostNetwork WorkloadAwarePreemption WorkloadWithJob
 """
 _LOCKED_ON = """
+    InOrderInformers
     APIServerTracing AggregatedDiscoveryRemoveBetaType AnonymousAuthConfigurableEndpoints
     AnyVolumeDataSource AuthorizeNodeWithSelectors AuthorizeWithSelectors BtreeWatchCache
     CPUManagerPolicyOptions CRDValidationRatcheting CSIServiceAccountTokenSecrets
@@ -91,11 +103,17 @@ _LOCKED_ON = """
 _LOCKED_OFF = """
     AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver SeparateCacheWatchRPC
 """
-_LOCKED = {
+_LOCKED_GATES = {
     **dict.fromkeys(_LOCKED_ON.split(), True),
     **dict.fromkeys(_LOCKED_OFF.split(), False),
 }
-GATES = frozenset(_SETTABLE.split()) | _LOCKED.keys()
+_DEFAULTS = {
+    **dict.fromkeys(_ENABLED_GATES.split(), True),
+    **dict.fromkeys(_DISABLED_GATES.split(), False),
+    **_LOCKED_GATES,
+}
+GATES = frozenset(_DEFAULTS)
+_COMPONENT = "kube"
 _BOOLEANS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -106,25 +124,35 @@ class BadFeatureGate(ValueError):
     """``str()`` is what kube-apiserver says."""
 
 
-def check_feature_gates(values: Iterable[str]) -> None:
-    """``values``: those of the flag, ``Name=true`` with commas. Raises ``BadFeatureGate``."""
-    for text in (part.strip() for value in values for part in value.split(",")):
-        if text:
-            _check(text)
+def changed_gates(values: Iterable[str]) -> dict[str, bool]:
+    """Return the gates that are set to something else than their default.
+
+    ``values``: those of the flag, ``Name=true`` or ``kube:Name=true`` with commas. Raises
+    ``BadFeatureGate``.
+    """
+    texts = (part.strip() for value in values for part in value.split(","))
+    given = dict(_read_gate(text) for text in texts if text)
+    return {name: value for name, value in given.items() if value != _DEFAULTS[name]}
 
 
-def _check(text: str) -> None:
-    name, equals, value = (part.strip() for part in text.partition("="))
+def _read_gate(text: str) -> tuple[str, bool]:
+    head, equals, value = (part.strip() for part in text.partition("="))
+    component, colon, name = head.partition(":")
+    if not colon:
+        component, name = _COMPONENT, head
     if not equals:
         raise BadFeatureGate(f"missing bool value for {name}")
+    if component != _COMPONENT:
+        raise BadFeatureGate(f"component not registered: {component}")
     if value not in _BOOLEANS:
         reason = f'strconv.ParseBool: parsing "{value}": invalid syntax'
         raise BadFeatureGate(f"invalid value of {name}={value}, err: {reason}")
     if name not in GATES:
         raise BadFeatureGate(f"unrecognized feature gate: {name}")
     wanted = _BOOLEANS[value]
-    if _LOCKED.get(name, wanted) != wanted:
-        given, locked = (str(each).lower() for each in (wanted, _LOCKED[name]))
+    if _LOCKED_GATES.get(name, wanted) != wanted:
+        given, locked = (str(each).lower() for each in (wanted, _LOCKED_GATES[name]))
         raise BadFeatureGate(
             f"cannot set feature gate {name} to {given}, feature is locked to {locked}"
         )
+    return name, wanted

@@ -9,17 +9,25 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from instar.tools.envtest.flags import Flags
+from instar.tools.envtest.flags import EXIT_WITH_PARENT, Flags
 
 _ELSEWHERE = ("cert-dir", "etcd-servers", "etcd-prefix", "tls-cert-file", "tls-private-key-file")
-"""Flags handled elsewhere, for storage and certificate."""
+"""Flags for storage and certificates, which ``cli/serving/kube_apiserver.py`` handles."""
 _JOINED = {"authorization-mode", "api-audiences", "oidc-signing-algs"}
 """List flags that may be repeated, and that ``instar serve`` takes once."""
+MEMORY = "memory:"
+_HISTORY = "64Mi"
+"""Limit of the watch history: a suite often reinstalls large CRDs, but watches from recent
+revisions only."""
+_SERVICE_ACCOUNT = "ServiceAccount"
+"""An admission plugin that is on by default in kube-apiserver but not in ``instar serve``."""
 _REQUESTS_ARE_LOGGED = 3
 """The verbosity from which kube-apiserver logs each request."""
 
 
 class Translated(NamedTuple):
+    """Flags for ``instar serve``, and kube-apiserver's flags without effect."""
+
     words: list[str]
     """Arguments for ``instar serve``."""
     ignored: list[str]
@@ -40,6 +48,14 @@ def translate(
         # kube-apiserver alone has no controllers, and suites finalize what they delete.
         f"--controllers={_joined(left, 'controllers')}",
     ]
+    if storage == MEMORY and "history-size" not in left:
+        words.append(f"--history-size={_HISTORY}")
+    if not left.keys() & {"authorization-mode", "authorization-config"}:
+        words.append("--authorization-mode=AlwaysAllow")
+    if _pop_flag(left, EXIT_WITH_PARENT, "false") == "true":
+        words.append(f"--{EXIT_WITH_PARENT}")
+    if _SERVICE_ACCOUNT not in _split(left, "disable-admission-plugins"):
+        words.append(f"--enable-admission-plugins={_SERVICE_ACCOUNT}")
     ignored = []
     for network in filter(None, _pop_flag(left, "service-cluster-ip-range", "").split(",")):
         if ":" in network:
@@ -70,6 +86,10 @@ def _pop_flag(left: Flags, name: str, otherwise: str) -> str:
 
 def _joined(left: Flags, name: str) -> str:
     return ",".join(left.pop(name, []))
+
+
+def _split(left: Flags, name: str) -> list[str]:
+    return [part.strip() for value in left.get(name, []) for part in value.split(",")]
 
 
 def _number(text: str) -> int:

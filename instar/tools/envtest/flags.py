@@ -1,6 +1,7 @@
 """Parser and tables of kube-apiserver's and etcd's flags. Pure.
 
-``flag_translation.py`` gives them meaning.
+``cli/serving/kube_apiserver.py`` and ``etcd_stub.py`` parse their command lines with it;
+``flag_translation.py`` translates the flags to those of ``instar serve``.
 """
 
 from __future__ import annotations
@@ -11,15 +12,21 @@ Flags = dict[str, list[str]]
 """Each flag with all its values, in order."""
 
 
+EXIT_WITH_PARENT = "exit-with-parent"
+"""A flag that upstream does not have: ``instar envtest`` starts its programs with it."""
+
+
 class UnknownFlag(Exception):
-    """An unknown flag; ``str()`` is upstream's text."""
+    """An unknown flag; ``str()`` is the message that kube-apiserver or etcd prints."""
 
 
-def parse_flags(words: Sequence[str], known: Mapping[str, bool]) -> Flags:
+def parse_flags(
+    words: Sequence[str], known: Mapping[str, bool], *, shorthands: bool = True
+) -> Flags:
     """``known``: name → whether it is a boolean, which takes no separate value.
 
     Accepts ``--name=value`` and ``--name value``, ``_`` for ``-``, ``-v 2``. Other words are
-    ignored.
+    ignored. Without ``shorthands`` one dash means the same as two, as etcd reads it.
     """
     found: Flags = {}
     waiting = list(reversed(words))
@@ -32,7 +39,7 @@ def parse_flags(words: Sequence[str], known: Mapping[str, bool]) -> Flags:
         dashes = "--" if word.startswith("--") else "-"
         name, equals, value = word.removeprefix(dashes).partition("=")
         name = name.replace("_", "-")
-        if dashes == "-" and len(name) > 1:  # -v2
+        if shorthands and dashes == "-" and len(name) > 1:  # -v2
             name, value, equals = name[0], name[1:] + equals + value, "="
         if name not in known:
             raise UnknownFlag(f"unknown flag: --{name}")
@@ -110,24 +117,61 @@ APISERVER: Mapping[str, bool] = {
     **dict.fromkeys(_OTHERS, False),
     "h": True,
     "controllers": False,
+    "history-size": False,
+    EXIT_WITH_PARENT: True,
 }
 """Every flag of kube-apiserver, and the older ones that suites still give; ``controllers`` is
-kube-controller-manager's."""
+kube-controller-manager's, the last two are ours."""
 
+_ETCD_BOOLEANS = _words("""
+    auto-tls client-cert-auth discovery-insecure-skip-tls-verify discovery-insecure-transport
+    enable-distributed-tracing enable-grpc-gateway enable-log-rotation enable-pprof
+    experimental-compact-hash-check-enabled experimental-enable-distributed-tracing
+    experimental-enable-lease-checkpoint experimental-enable-lease-checkpoint-persist
+    experimental-initial-corrupt-check experimental-memory-mlock
+    experimental-peer-skip-client-san-verification experimental-stop-grpc-service-on-defrag
+    experimental-txn-mode-write-with-shared-buffer force-new-cluster h help
+    initial-election-tick-advance memory-mlock peer-auto-tls peer-client-cert-auth
+    peer-skip-client-san-verification pre-vote socket-reuse-address socket-reuse-port
+    strict-reconfig-check unsafe-no-fsync version
+""")
+_ETCD_OTHERS = _words("""
+    advertise-client-urls auth-token auth-token-ttl auto-compaction-mode
+    auto-compaction-retention backend-batch-interval backend-batch-limit
+    backend-bbolt-freelist-type bcrypt-cost bootstrap-defrag-threshold-megabytes cert-file
+    cipher-suites client-cert-allowed-hostname client-cert-file client-crl-file client-key-file
+    compact-hash-check-time compaction-batch-limit compaction-sleep-interval config-file
+    corrupt-check-time cors data-dir discovery discovery-cacert discovery-cert
+    discovery-dial-timeout discovery-endpoints discovery-fallback discovery-keepalive-time
+    discovery-keepalive-timeout discovery-key discovery-password discovery-proxy
+    discovery-request-timeout discovery-srv discovery-srv-name discovery-token discovery-user
+    distributed-tracing-address distributed-tracing-instance-id
+    distributed-tracing-sampling-rate distributed-tracing-service-name downgrade-check-time
+    election-timeout experimental-bootstrap-defrag-threshold-megabytes
+    experimental-compact-hash-check-time experimental-compaction-batch-limit
+    experimental-compaction-sleep-interval experimental-corrupt-check-time
+    experimental-distributed-tracing-address experimental-distributed-tracing-instance-id
+    experimental-distributed-tracing-sampling-rate experimental-distributed-tracing-service-name
+    experimental-downgrade-check-time experimental-snapshot-catchup-entries
+    experimental-warning-apply-duration experimental-warning-unary-request-duration
+    experimental-watch-progress-notify-interval feature-gates grpc-keepalive-interval
+    grpc-keepalive-min-time grpc-keepalive-timeout heartbeat-interval host-whitelist
+    initial-advertise-peer-urls initial-cluster initial-cluster-state initial-cluster-token
+    key-file listen-client-http-urls listen-client-urls listen-metrics-urls listen-peer-urls
+    log-format log-level log-outputs log-rotation-config-json logger max-concurrent-streams
+    max-learners max-request-bytes max-snapshots max-txn-ops max-wals metrics name
+    peer-cert-allowed-cn peer-cert-allowed-hostname peer-cert-file peer-client-cert-file
+    peer-client-key-file peer-crl-file peer-key-file peer-trusted-ca-file quota-backend-bytes
+    raft-read-timeout raft-write-timeout self-signed-cert-validity snapshot-catchup-entries
+    snapshot-count tls-max-version tls-min-version trusted-ca-file v2-deprecation wal-dir
+    warning-apply-duration warning-unary-request-duration watch-progress-notify-interval
+""")
 ETCD: Mapping[str, bool] = {
-    **dict.fromkeys(("help", "h", "version", "unsafe-no-fsync", "force-new-cluster"), True),
-    **dict.fromkeys(
-        _words("""
-        advertise-client-urls auto-compaction-mode auto-compaction-retention data-dir
-        election-timeout heartbeat-interval initial-advertise-peer-urls initial-cluster
-        initial-cluster-state initial-cluster-token listen-client-urls listen-metrics-urls
-        listen-peer-urls log-level logger max-request-bytes max-txn-ops name
-        quota-backend-bytes snapshot-count
-        """),
-        False,
-    ),
+    **dict.fromkeys(_ETCD_BOOLEANS, True),
+    **dict.fromkeys(_ETCD_OTHERS, False),
+    EXIT_WITH_PARENT: True,
 }
-"""The flags of etcd that suites pass."""
+"""Every flag of etcd 3.6, and one of ours."""
 
 
 def help_text(program: str, known: Mapping[str, bool], without: Sequence[str] = ()) -> str:

@@ -1,1 +1,6 @@
-"""The reviewer of CRD changes: rules find what breaks, witnesses prove it, reports tell it."""
+"""The reviewer of CRD changes: rules find what a change breaks, generated example objects
+(witnesses) prove each finding, and renderers print the report.
+
+``instar review``, ``instar upgrade``, the console and a server with ``--review`` call
+``reviewing.py``.
+"""

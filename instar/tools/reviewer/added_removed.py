@@ -1,7 +1,6 @@
-"""Findings about CRDs that only one side of a review has: removed with their objects, or new.
-Pure.
+"""Findings about CRDs that only one side of a review has: removed with their objects, or new. Pure.
 
-``reviewing.py`` adds them to the report.
+``instar review`` and the console's review job add them to the report.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.rules import BY_ID
 
 REMOVED, REFUSED = "crd-removed", "crd-refused"
+"""Ids of the two rules."""
 
 
 def with_presence(
@@ -50,6 +50,17 @@ def with_presence(
         crds=tuple(ordered),
         only_old=report.only_old if removed else (),
         problems=tuple(problems),
+    )
+
+
+def without_unread(report: Report, *, old: bool, new: bool) -> Report:
+    """Return the report without CRDs that only seem to be on one side, because a file of the
+    other side (``old`` or ``new``) could not be read.
+    """
+    return replace(
+        report,
+        only_old=() if new else report.only_old,
+        only_new=() if old else report.only_new,
     )
 
 

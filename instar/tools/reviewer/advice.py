@@ -1,6 +1,6 @@
-"""Advice about findings: what to do, by rule; rules with the same advice stand together.
+"""Advice about findings: what to do, by rule; rules with the same advice share one entry.
 
-Renderers print it beside each finding.
+``instar review``, the SARIF renderer and the console's rules view print it.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from instar.tools.reviewer.rule_groups import (
     BOUNDS_LOOSEN,
     BOUNDS_TIGHTEN,
-    DEFAULTS_MOVE,
-    FIELDS_LEAVE,
-    LISTS_MERGE_OTHERWISE,
+    DEFAULT_CHANGES,
+    FIELD_REMOVALS,
+    LIST_TYPE_CHANGES,
     NAMES_CHANGE,
     RULES_TIGHTEN,
     VALUES_SHRINK,
-    VERSIONS_LEAVE,
+    VERSION_REMOVALS,
 )
 
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -41,7 +41,7 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
         "Try the stored objects (--objects) first; or describe the field in a new version.",
     ),
     (
-        FIELDS_LEAVE,
+        FIELD_REMOVALS,
         "Keep the field in this version: add the new one beside it, deprecate, and leave the old "
         "one out of a new version only. The plan spells the steps out.",
     ),
@@ -53,7 +53,7 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("map-values-removed",), "Keep the map, or name every key that is in use as a property."),
     (
         ("type-widened",),
-        "Teach readers and generated clients the new type before anybody writes it.",
+        "Teach readers and generated clients the new type before a client writes it.",
     ),
     (
         ("type-changed",),
@@ -79,13 +79,13 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("nullable-added",), "Readers must cope with null."),
     (("default-added",), "Rewrite objects that mean something else by leaving the field out."),
     (
-        DEFAULTS_MOVE,
+        DEFAULT_CHANGES,
         "Rewrite all objects under the old CRD first (instar migrate): that writes the old "
         "default out.",
     ),
     (
-        LISTS_MERGE_OTHERWISE,
-        "Change it in a new version, or while nobody applies; make sure no list has duplicates.",
+        LIST_TYPE_CHANGES,
+        "Change it in a new version, or while no client applies; make sure no list has duplicates.",
     ),
     (("map-type-changed",), "Every applier has to apply once more afterwards."),
     (("unique-items-removed",), "Nothing to do for writers."),
@@ -105,20 +105,20 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("docs-changed",), "Nothing to do. Turn it on to review wording."),
     (("rule-removed",), "Nothing to do for writers."),
-    (("rule-text-changed",), "Nothing to do, unless somebody matches on the message."),
+    (("rule-text-changed",), "Nothing to do, unless a client matches on the message."),
     (
         RULES_TIGHTEN,
         "Existing objects are forgiven as long as the place is not touched. Warn first, tighten a "
-        "release later; --objects lists who breaks it.",
+        "release later; --objects lists the objects that break it.",
     ),
     (("version-added",), "Serve it for a release before anything is stored in it."),
     (("version-served",), "Nothing to do."),
     (("version-deprecated",), "Tell users what to use instead in deprecationWarning."),
     (("deprecation-changed",), "Nothing to do."),
     (
-        VERSIONS_LEAVE,
-        "Deprecate it, wait until nobody asks for it (instar versions), unserve it, and remove it "
-        "a release later.",
+        VERSION_REMOVALS,
+        "Deprecate it, wait until no client requests it (instar versions), unserve it, and remove "
+        "it a release later.",
     ),
     (
         ("storage-version-changed",),
@@ -132,7 +132,7 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("list-kind-changed",), "Generated clients have to be generated again."),
     (
         NAMES_CHANGE,
-        "Tell people who type it.",
+        "Announce it to users of kubectl.",
     ),
     (
         ("subresource-status-added", "subresource-scale-added"),
@@ -144,10 +144,13 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("printer-column-removed", "printer-column-added", "printer-column-changed"),
-        "Nothing to do, unless somebody parses kubectl's output.",
+        "Nothing to do, unless a script parses kubectl's output.",
     ),
     (("selectable-field-added",), "Nothing to do."),
-    (("selectable-field-removed",), "Find out who selects by it: their lists and watches fail."),
+    (
+        ("selectable-field-removed",),
+        "Find the clients that select by it: their lists and watches fail.",
+    ),
     (("conversion-webhook-unneeded",), "Use strategy None until the schemas differ."),
     (
         ("conversion-none-loses", "conversion-none-differs"),
@@ -168,7 +171,7 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("crd-removed",),
-        "Keep it until nobody has objects of it; then remove it in a release that says so.",
+        "Keep it until no cluster has objects of it; then remove it in a release that says so.",
     ),
     (("crd-refused",), "Correct it: it cannot be installed like this."),
     (("unknown-crd-field",), "Correct the spelling or leave it out."),

@@ -1,8 +1,8 @@
 """Pairs two schemas of one version node by node and lists what changed where.
 
-``engine.py`` runs the rules over these changes. A node that is gone or new is listed once, at its
-top; a node whose type changed is not descended into. Combinators belong to the node that carries
-them.
+``engine.py`` runs the rules over these changes. A node that was removed or added is listed once,
+without the nodes inside it; a node whose type changed is not descended into. anyOf, oneOf, allOf
+and not are compared as keywords of the node that has them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The review checklist: questions answered yes or no, with the basis of each answer. Pure.
 
-``engine.py`` attaches it to the review of a CRD; renderers print it.
+``reviewing.py`` attaches it to the review of a CRD; renderers print it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from instar.tools.reviewer.report import (
     StoredObject,
 )
 from instar.tools.reviewer.reviewed_crd import ReviewedCrd
-from instar.tools.reviewer.rule_groups import FIELDS_LEAVE, VERSIONS_LEAVE
+from instar.tools.reviewer.rule_groups import FIELD_REMOVALS, VERSION_REMOVALS
 from instar.tools.reviewer.rules import converting, lints
 
 
@@ -81,11 +81,11 @@ def _announced(old: ReviewedCrd, findings: Sequence[Finding]) -> ChecklistAnswer
     question = "Are rollout steps and communication/deprecation steps defined?"
     silent = []
     for item in findings:
-        if item.rule in VERSIONS_LEAVE and item.severity is Severity.ERROR:
+        if item.rule in VERSION_REMOVALS and item.severity is Severity.ERROR:
             version = old.crd.version(item.version)
             if version is not None and not version.deprecated:
                 silent.append(f"{item.version} was never marked deprecated")
-        if item.rule in FIELDS_LEAVE and not _says_deprecated(old, item):
+        if item.rule in FIELD_REMOVALS and not _says_deprecated(old, item):
             silent.append(f"{item.path} ({item.version}) never said that it is deprecated")
     if not silent:
         return ChecklistAnswer(question, True, "nothing leaves unannounced")
@@ -121,7 +121,9 @@ def _convertible(new: ReviewedCrd) -> ChecklistAnswer:
     if new.crd.conversion.strategy == "Webhook":
         text = "a webhook decides; prove it with: instar check --crd crd.yaml"
         return ChecklistAnswer(question, False, text)
-    lost = [draft for draft in converting.across(new) if draft.rule == "conversion-none-loses"]
+    lost = [
+        draft for draft in converting.version_pairs(new) if draft.rule == "conversion-none-loses"
+    ]
     if lost:
         places = ", ".join(sorted({draft.path for draft in lost})[:4])
         return ChecklistAnswer(question, False, f"strategy None drops {places}")

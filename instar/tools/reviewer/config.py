@@ -1,7 +1,8 @@
 """Project configuration of the reviewer: severities, suppressions and baseline. Pure.
 
-``instar review`` reads it through ``sources.py``. A suppression names its reason, its owner and
-its last day; after that day it is an error itself, and what it hid is reported again.
+``instar review`` reads it through ``sources.py``. A suppression names its reason, its owner and its
+last day; after that day the suppression itself is an error, and the findings that it hid are
+reported again.
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ def parse(raw: Mapping[str, Any], file: str = "") -> Config:
 
 
 def fail_on(text: str) -> Severity | None:
+    """Return the severity from which a review fails; None for never. Raises ``ConfigError``."""
     if text not in _FAIL_ON:
         raise ConfigError(f"fail-on: {text!r} is none of {', '.join(_FAIL_ON)}")
     return _FAIL_ON[text]

@@ -1,8 +1,8 @@
 """Tries the real converter across versions: what it drops or makes invalid, with an example
 object.
 
-``reviewing.py`` calls it when a converter is given. It converts one small object per field to
-every other version and back. The deep search for data loss is ``instar check``.
+``reviewing.py`` calls it when a converter is given. The module converts one small object per field
+to every other version and back. The deep search for data loss is ``instar check``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from instar.base.json_values import Object, copy_json
-from instar.kube.schema.json_types import ABSENT, same_json
+from instar.base.json_values import Object, copy_json, same_json
+from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.rule_engine import RuleCompiler
 from instar.tools.reviewer.changes import Steps, children, value_path
 from instar.tools.reviewer.report import Effect, Finding, ObjectVerdict, Severity, Witness

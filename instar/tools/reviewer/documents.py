@@ -1,4 +1,5 @@
-"""Sorts documents for the reviewer: CRDs, unusable documents, and the lines of places in them.
+"""Sorts the documents of a manifest for the reviewer into CRDs and unusable documents, and finds
+the line numbers of fields in them.
 
 ``sources.py`` calls it with the texts it read.
 """

@@ -1,8 +1,9 @@
 """Runs every rule over a pair of CRDs (or one alone) and turns the results into findings.
 
 ``reviewing.py`` calls it. Order of work: whole CRDs, then each shared version node by node, then
-lints minus what the old CRD already had, then changes that no rule claimed. Evidence is added
-through a callable (``witnesses/search.py``), so this module runs no schema.
+lints except those that the old CRD already had, then changes that no rule covers. The caller passes
+in the function that finds an example object for a finding (``witnesses/search.py``), so this module
+validates no object itself.
 """
 
 from __future__ import annotations

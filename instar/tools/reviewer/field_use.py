@@ -14,7 +14,7 @@ from instar.kube.api.names import parse_group_version
 from instar.kube.apply.field_usage import FieldTally
 from instar.tools.reviewer.report import Finding
 from instar.tools.reviewer.reviewed_crd import ReviewedCrd
-from instar.tools.reviewer.rule_groups import VALUES_LEAVE
+from instar.tools.reviewer.rule_groups import VALUE_LOSSES
 
 
 def with_use(
@@ -33,7 +33,7 @@ def with_use(
 
 def _counted(finding: Finding, tallies: dict[str, FieldTally]) -> Finding:
     tally = tallies.get(finding.version)
-    if tally is None or finding.rule not in VALUES_LEAVE:
+    if tally is None or finding.rule not in VALUE_LOSSES:
         return finding
     said = tally.of(finding.path).says(tally.total)
     return replace(finding, message=f"{finding.message}; {said}")

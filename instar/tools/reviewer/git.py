@@ -1,7 +1,7 @@
-"""Reads from git for the reviewer: files of a revision, commits of a file, the repository of a
-path.
+"""Reads from git: files of a revision, commits of a file, the repository of a path.
 
-``sources.py`` calls it. It runs the ``git`` program; a failure is a ``GitError`` of one line.
+The ``sources.py`` of the reviewer and of snapshots, and ``render/outputs.py``, call it. It runs the
+``git`` program; a failure is a ``GitError`` of one line.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _shallow(folder: Path) -> str:
 def _git(folder: Path, *words: str, must: bool = False) -> str:
     try:
         done = subprocess.run(
-            ["git", *words], cwd=folder, capture_output=True, text=True, check=False
+            ["git", *words], cwd=folder, capture_output=True, encoding="utf-8", check=False
         )
     except (OSError, UnicodeDecodeError) as error:
         raise GitError(f"git: {error}") from None

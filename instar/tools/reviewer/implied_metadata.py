@@ -1,8 +1,9 @@
 """Makes the metadata that every object has explicit in schemas that leave it out.
 
 A schema may restrict ``metadata.name`` and ``metadata.generateName``. The version it is compared
-with often has no ``metadata`` at all, which means any metadata, not none. `engine.py` calls this
-before it compares two sides, so that the first restriction is a narrowed value and not a new field.
+with often has no ``metadata`` at all, which means any metadata, not none. ``engine.py`` calls this
+before it compares two CRDs, so that the first restriction is reported as a narrowed value and not
+as a new field.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Normalises schemas to one spelling per meaning, so that equal schemas behave equally. Pure.
+"""Normalises schemas to one spelling per meaning, so that schemas that mean the same compare as
+equal. Pure.
 
 ``reviewed_crd.py`` calls it. Descriptions stay, so that rules about documentation can see them.
 """
@@ -21,10 +22,12 @@ _FALSE_BY_DEFAULT = frozenset(
         "x-kubernetes-int-or-string",
     }
 )
+"""Keywords for which absent and false mean the same."""
 _EMPTY_BY_DEFAULT = frozenset(
     {"required", "enum", "allOf", "anyOf", "oneOf", "x-kubernetes-validations", "properties"}
     | {"x-kubernetes-list-map-keys", "format", "pattern", "type", "description", "title"}
 )
+"""Keywords for which absent and empty mean the same."""
 _DEFAULT_WORD = {"x-kubernetes-list-type": "atomic", "x-kubernetes-map-type": "granular"}
 _ZERO_IS_NOTHING = frozenset({"minLength", "minItems", "minProperties"})
 _EITHER = ({"type": "integer"}, {"type": "string"})

@@ -1,6 +1,6 @@
 """Makes an ordered plan, release by release, from the findings of a review. Pure.
 
-``engine.py`` attaches it to the review of a CRD. The order is always: add and serve, deprecate,
+``reviewing.py`` attaches it to the review of a CRD. The order is always: add and serve, deprecate,
 flip storage, migrate, unserve, prune storedVersions, remove. A step names its precondition, its
 command and its rollback.
 """
@@ -9,26 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from instar.base.escaping import shell_word
 from instar.base.fast_dataclass import dataclass
 from instar.tools.reviewer.report import Finding, PlanRelease, PlanStep, Severity
 from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_groups import (
     BOUNDS_TIGHTEN,
-    DEFAULTS_MOVE,
-    LISTS_MERGE_OTHERWISE,
+    DEFAULT_CHANGES,
+    LIST_TYPE_CHANGES,
     RULES_TIGHTEN,
-    VALUES_LEAVE,
+    VALUE_LOSSES,
     VALUES_SHRINK,
 )
 
-_TIGHTER = (
+_TIGHTENING_RULES = (
     *BOUNDS_TIGHTEN,
     *VALUES_SHRINK,
     *RULES_TIGHTEN,
     "required-added",
     "pattern-changed",
 )
-_OWNERSHIP = (*LISTS_MERGE_OTHERWISE, "map-type-changed")
+_OWNERSHIP = (*LIST_TYPE_CHANGES, "map-type-changed")
 _IMPOSSIBLE = ("scope-changed", "kind-changed")
 _APPLY = "kubectl apply --server-side -f crd.yaml"
 
@@ -111,14 +112,14 @@ def _impossible(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
             title="make it a new CRD: scope and kind cannot change",
             why=f"the API server refuses to change {_places(found)} of an established CRD",
             preconditions=("a new group or plural for the new CRD",),
-            commands=(f"kubectl get {ways.name} -A -o yaml > backup.yaml", _APPLY),
+            commands=(f"kubectl get {shell_word(ways.name)} -A -o yaml > backup.yaml", _APPLY),
             rollback="delete the new CRD; the old one was not touched",
         )
 
 
 def _fields(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
     """Return the steps that deprecate fields."""
-    found = _named(findings, VALUES_LEAVE)
+    found = _named(findings, VALUE_LOSSES)
     if not found:
         return
     places = _places(found)
@@ -140,7 +141,7 @@ def _fields(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
         release=PlanRelease.N,
         title=f"say that {places} is deprecated",
         why="a sentence in its description, a Condition or Event on objects that use it",
-        commands=(f"kubectl get {ways.name} -A -o json > objects.json",),
+        commands=(f"kubectl get {shell_word(ways.name)} -A -o json > objects.json",),
     )
     yield PlanStep(
         release=PlanRelease.N1,
@@ -160,7 +161,7 @@ def _fields(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
 
 
 def _tighter(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
-    found = _named(findings, _TIGHTER)
+    found = _named(findings, _TIGHTENING_RULES)
     if not found:
         return
     yield PlanStep(
@@ -169,7 +170,7 @@ def _tighter(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
         why="existing objects stay (what does not change is forgiven), but clients that create or "
         "edit them are refused",
         preconditions=("the violating objects are known and their owners told",),
-        commands=(f"instar review --objects kube: kube:{ways.name} crd.yaml",),
+        commands=(f"instar review --objects kube: {shell_word('kube:' + ways.name)} crd.yaml",),
         rollback="nothing to undo",
     )
     yield PlanStep(
@@ -182,7 +183,7 @@ def _tighter(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
 
 
 def _defaults(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
-    found = _named(findings, DEFAULTS_MOVE)
+    found = _named(findings, DEFAULT_CHANGES)
     if found:
         yield PlanStep(
             release=PlanRelease.N,
@@ -190,7 +191,7 @@ def _defaults(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
             why="a default is filled in on reading; rewriting an object under the old CRD makes "
             "its present meaning permanent",
             preconditions=("the old CRD is still installed",),
-            commands=(f"instar migrate {ways.name} --rewrite-current",),
+            commands=(f"instar migrate {shell_word(ways.name)} --rewrite-current",),
             rollback="nothing to undo: objects say explicitly what they meant before",
         )
 
@@ -220,7 +221,10 @@ def _versions(ways: _Ways) -> Iterator[PlanStep]:
             title=f"deprecate {', '.join(silent)}",
             why="deprecated: true sends a warning with every request",
             preconditions=("its replacement has been served for one release",),
-            commands=tuple(f"instar versions {name} deprecate {item}" for item in silent),
+            commands=tuple(
+                f"instar versions {shell_word(name)} deprecate {shell_word(item)}"
+                for item in silent
+            ),
             rollback="set deprecated: false",
         )
     if ways.flips:
@@ -232,12 +236,15 @@ def _versions(ways: _Ways) -> Iterator[PlanStep]:
             release=PlanRelease.N3,
             title=f"stop serving {', '.join(ways.leaving)}",
             preconditions=(
-                "nobody asked for it during a whole release",
+                "no client requested it during a whole release",
                 "no manifest in Git names it: instar convert rewrites them",
             ),
             commands=(
-                f"instar versions {name}",
-                *(f"instar versions {name} unserve {item}" for item in ways.leaving),
+                f"instar versions {shell_word(name)}",
+                *(
+                    f"instar versions {shell_word(name)} unserve {shell_word(item)}"
+                    for item in ways.leaving
+                ),
             ),
             rollback="set served: true again; nothing stored changed",
         )
@@ -252,8 +259,11 @@ def _versions(ways: _Ways) -> Iterator[PlanStep]:
                 "managedFields name no removed version: instar migrate --clean-managed-fields",
             ),
             commands=(
-                f"kubectl get crd {name} -o jsonpath='{{.status.storedVersions}}'",
-                *(f"instar versions {name} remove {item}" for item in ways.removed),
+                f"kubectl get crd {shell_word(name)} -o jsonpath='{{.status.storedVersions}}'",
+                *(
+                    f"instar versions {shell_word(name)} remove {shell_word(item)}"
+                    for item in ways.removed
+                ),
             ),
             rollback="add the version again as it was; its objects are stored elsewhere by now",
         )
@@ -273,7 +283,7 @@ def _add_and_serve(ways: _Ways) -> PlanStep:
         preconditions=(check,),
         commands=(
             _APPLY,
-            f"kubectl wait --for=condition=Established crd/{ways.name}",
+            f"kubectl wait --for=condition=Established {shell_word('crd/' + ways.name)}",
         ),
         rollback=f"apply the old CRD: nothing is stored in {added} yet",
     )
@@ -289,8 +299,8 @@ def _flip(ways: _Ways) -> PlanStep:
             f"the release to roll back to knows {ways.new_storage}",
         ),
         commands=(
-            f"kubectl get {ways.name} -A -o yaml > backup.yaml",
-            f"instar versions {ways.name} storage {ways.new_storage}",
+            f"kubectl get {shell_word(ways.name)} -A -o yaml > backup.yaml",
+            f"instar versions {shell_word(ways.name)} storage {shell_word(ways.new_storage)}",
         ),
         rollback="ROLLBACK POINT: flip back; from the first write on, the old release must know "
         f"{ways.new_storage}",
@@ -301,15 +311,15 @@ def _migrate(ways: _Ways) -> PlanStep:
     return PlanStep(
         release=PlanRelease.N2,
         title=f"rewrite every stored object at {ways.new_storage}",
-        why="an object keeps its stored version until somebody writes it",
+        why="an object keeps its stored version until a client writes it",
         preconditions=(
             *(("the conversion webhook is healthy",) if ways.webhook else ()),
             "instar migrate --dry-run lists no object that would be refused",
         ),
         commands=(
-            f"instar census {ways.name}",
-            f"instar migrate {ways.name} --dry-run",
-            f"instar migrate {ways.name} --clean-managed-fields",
+            f"instar census {shell_word(ways.name)}",
+            f"instar migrate {shell_word(ways.name)} --dry-run",
+            f"instar migrate {shell_word(ways.name)} --clean-managed-fields",
         ),
         rollback="flip storage back and migrate again",
         rewrites=True,
@@ -324,8 +334,9 @@ def _prune(ways: _Ways) -> PlanStep:
         why="the API server refuses to remove a version that is named there",
         preconditions=("the migration ended without failures", "the CRD did not change meanwhile"),
         commands=(
-            f"instar migrate {ways.name}",
-            f"kubectl patch crd {ways.name} --subresource=status --type=merge -p '{patch}'",
+            f"instar migrate {shell_word(ways.name)}",
+            f"kubectl patch crd {shell_word(ways.name)} --subresource=status --type=merge "
+            f"-p {shell_word(patch)}",
         ),
         rollback="add the version to status.storedVersions again",
     )

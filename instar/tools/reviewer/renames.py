@@ -1,7 +1,7 @@
 """Recognises renamed and moved fields: pairs a removed field with an added one.
 
-``engine.py`` calls it with the changes of one version. It is a guess that needs evidence: an equal
-shape and a similar name, or a shape that occurs nowhere else.
+``engine.py`` calls it with the changes of one version. A pair is a guess, which needs evidence: an
+equal shape and a similar name, or a shape that occurs nowhere else.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from typing import Any, NamedTuple
 from instar.tools.reviewer.changes import NodeChange, Steps, children, value_path
 
 _NAME_ALIKE = 0.55
+"""Similarity (0 to 1) from which two names are similar."""
 _NAME_VERY_ALIKE = 0.8
+"""Similarity from which two names are very similar."""
 _MEMBERS_ALIKE = 0.7
+"""Similarity from which the members of two objects are similar."""
 _TEXTS = ("description", "title", "example")
 
 
 class Rename(NamedTuple):
+    """A removed field and the added field that replaces it."""
+
     gone: NodeChange
     came: Steps
     """The new place: a sibling of the old one for a rename, elsewhere for a move."""
@@ -120,4 +125,5 @@ def _bare(node: Any) -> Any:
 
 
 def new_place(pair: Rename) -> str:
+    """Return the path to which a field was renamed or moved."""
     return value_path(pair.came)

@@ -51,7 +51,7 @@ class NoWitness(StrEnum):
     NO_RULES = "CEL rules were not run"
     NO_OLD_CRD = "there is no old CRD to compare with"
     NO_STATUS = "the schema has no status"
-    NOT_WRITABLE = "nobody can write an object of a version that is not served"
+    NOT_WRITABLE = "no client can write an object of a version that is not served"
 
 
 class Effect(StrEnum):
@@ -280,6 +280,7 @@ def pointer_of(path: str) -> Pointer:
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings in the order of reports."""
     return tuple(sorted(findings, key=Finding.order))
 
 

@@ -1,9 +1,10 @@
-"""A CRD under review, of either API version, brought to v1 with its defaults and normalised
-schemas.
+"""A CRD under review (``apiextensions.k8s.io/v1`` or ``v1beta1``), converted to v1, with defaults
+and normalised schemas.
 
-``reviewing.py`` reads both CRDs of a review with it; rules, witnesses and the simulator work on
-it. Schemas are normalised, so that a difference between two of them is a difference in behaviour.
-Compiled forms are made on demand and kept.
+``reviewing.py`` reads both CRDs of a review with it. The rules, the search for example objects
+(``witnesses/``) and the simulated server (``server_model.py``) work on it. Schemas are normalised,
+so that a difference between two of them is a difference in behaviour. Schemas are compiled on
+demand, and the compiled schemas are kept.
 """
 
 from __future__ import annotations

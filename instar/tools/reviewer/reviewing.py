@@ -1,4 +1,8 @@
-"""Entry point of the reviewer, for the library, the command line and the server's ``--review``."""
+"""Entry point of the reviewer, for the library, the command line and the server's ``--review``.
+
+It reads the CRDs (``reviewed_crd.py``), runs the rules (``engine.py``) and adds an example object
+to each finding as evidence (``witnesses/search.py``).
+"""
 
 from __future__ import annotations
 

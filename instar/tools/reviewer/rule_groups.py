@@ -1,12 +1,15 @@
-"""Groups of review rules that call for the same action; ``advice.py`` and ``plan.py`` use them."""
+"""Groups of review rules that call for the same action.
+
+``advice.py``, ``checklist.py``, ``field_use.py`` and ``plan.py`` use them.
+"""
 
 from __future__ import annotations
 
-FIELDS_LEAVE = ("field-removed", "field-renamed", "field-moved")
-VALUES_LEAVE = (*FIELDS_LEAVE, "type-changed")
-VERSIONS_LEAVE = ("version-removed", "version-unserved")
-DEFAULTS_MOVE = ("default-changed", "default-removed")
-LISTS_MERGE_OTHERWISE = ("list-type-changed", "list-map-keys-changed")
+FIELD_REMOVALS = ("field-removed", "field-renamed", "field-moved")
+VALUE_LOSSES = (*FIELD_REMOVALS, "type-changed")
+VERSION_REMOVALS = ("version-removed", "version-unserved")
+DEFAULT_CHANGES = ("default-changed", "default-removed")
+LIST_TYPE_CHANGES = ("list-type-changed", "list-map-keys-changed")
 BOUNDS_TIGHTEN = (
     "format-tightened",
     "multiple-of-tightened",

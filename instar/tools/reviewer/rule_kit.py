@@ -1,4 +1,5 @@
-"""Types that review rules are made of: a rule is a row of data, a check finds its cases.
+"""Types of review rules: a ``ReviewRule`` is the description of a rule, a check is the function
+that finds the changes that the rule is about.
 
 ``rules/`` uses them and ``engine.py`` runs the checks. Checks are pure and declare the keywords
 they cover, so that the engine can report changes that no check covers.
@@ -22,7 +23,7 @@ ERROR, WARNING, INFO, OFF = Severity
 
 @dataclass(frozen=True, slots=True)
 class ReviewRule:
-    """``id`` is also the heading in docs/rules.md."""
+    """``id`` is also the heading in docs/reference/rules.md."""
 
     id: str
     severity: Severity
@@ -33,7 +34,7 @@ class ReviewRule:
 @dataclass(frozen=True, slots=True)
 class Probe:
     """Where to look for a witness, and what it has to show. ``version`` and ``target`` are the
-    versions the object is written at and judged at.
+    versions the object is written at and checked at.
     """
 
     effect: Effect

@@ -1,7 +1,9 @@
-"""Simulates a server with a given CRD: what it does to an object that is created or updated.
+"""Simulates what an API server does to an object that is created or updated under a given CRD:
+prune, default, validate.
 
-The search for witnesses runs every object through the simulators of both CRDs. They call
-``kube/schema/pipeline.py``, as the server does.
+``witnesses/search.py``, which looks for an object that proves a finding, runs every candidate
+through the simulators of the old and the new CRD; ``witnesses/transitions.py`` and
+``conversions.py`` call it too. The simulator calls ``kube/schema/pipeline.py``, as the server does.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from instar.tools.reviewer.report import ObjectVerdict
 from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 
 _NOT_SERVED = "404: the server could not find the requested resource"
+"""The error for a version that is not served."""
 
 
 class CrdSimulator:

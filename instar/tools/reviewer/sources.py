@@ -1,8 +1,8 @@
-"""Loads CRDs and objects for the reviewer: files, folders, standard input, git revisions,
-clusters.
+"""Loads CRDs and objects from files, folders, standard input, git revisions and clusters.
 
-The only module of the reviewer that does I/O. What cannot be read becomes a ``Problem``; the rest
-is still reviewed.
+Called by every command that takes CRDs (``review``, ``upgrade``, ``rehearse``, ``validate``,
+``test``, ``types``, ``snapshot``). This is the only module of the reviewer that reads files and
+clusters. A source that cannot be read becomes a ``Problem``; the rest is still reviewed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from urllib.parse import parse_qs, unquote
 from instar.base.errors import ApiError, NotFound
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
+from instar.base.text_files import read_text
 from instar.kube.api.crd import GROUP, PLURAL, is_crd
 from instar.kube.api.encoding.manifests import Document, UnreadableManifest, only_document
-from instar.tools.manifest_files import Unopenable, is_excluded, texts_of
+from instar.tools.manifest_files import STDIN, Unopenable, files_of, is_excluded, text_of
 from instar.tools.reviewer.admission.configurations import GROUP as ADMISSION
 from instar.tools.reviewer.admission.configurations import PLURALS as ADMISSION_KINDS
 from instar.tools.reviewer.config import FILES, Config, ConfigError, parse, read_baseline, section
@@ -29,7 +30,7 @@ from instar.tools.reviewer.documents import crd_name, crd_problem, documents
 from instar.tools.reviewer.git import Commit, GitError, commits_of, texts_at
 from instar.tools.reviewer.report import Problem
 from instar.wire.client.client import Client
-from instar.wire.client.kubeconfig import KubeconfigError, load_access
+from instar.wire.client.kubeconfig import Access, KubeconfigError, load_access
 
 _PAGE = 500
 
@@ -39,6 +40,11 @@ class ReviewedCluster(NamedTuple):
 
     kubeconfig: str | Path | None = None
     context: str | None = None
+    qps: float = 0
+
+    def access(self, context: str | None = None) -> Access:
+        """Return the access of this cluster, or of another context. Raises ``KubeconfigError``."""
+        return load_access(self.kubeconfig, context or self.context, qps=self.qps)
 
 
 @dataclass
@@ -91,7 +97,7 @@ async def load_admission(source: str, cluster: ReviewedCluster) -> _Read:
     if not source.startswith("kube:"):
         return await _load(source, cluster)
     try:
-        async with Client(load_access(cluster.kubeconfig, cluster.context)) as client:
+        async with Client(cluster.access()) as client:
             found = [item async for item in _configurations(client)]
     except (ApiError, KubeconfigError, OSError) as error:
         return _Read([], [Problem(" ".join(str(error).split()), source)])
@@ -173,10 +179,21 @@ def _not_a_crd(source: str, found: list[Document]) -> Problem:
 
 
 def _from_path(source: str, exclude: Sequence[str]) -> _Read:
+    """Read each file by itself, so that one that cannot be opened does not hide the others."""
     try:
-        return _parsed(texts_of(source, exclude))
+        files = [source] if source == STDIN else [str(file) for file in files_of(source, exclude)]
     except Unopenable as error:
         return _Read([], [Problem(error.problem, error.file)])
+    found, problems = [], []
+    for file in files:
+        try:
+            name = "<stdin>" if file == STDIN else file
+            some = _parsed([(name, text_of(file))])
+        except Unopenable as error:
+            some = _Read([], [Problem(error.problem, error.file)])
+        found += some.documents
+        problems += some.problems
+    return _Read(found, problems)
 
 
 def _parsed(texts: Iterable[tuple[str, str]]) -> _Read:
@@ -222,8 +239,7 @@ async def _from_cluster(rest: str, cluster: ReviewedCluster) -> _Read:
     context = named[0] if named else cluster.context
     shown = f"kube:{name}" + (f"?context={context}" if context else "")
     try:
-        access = load_access(cluster.kubeconfig, context)
-        async with Client(access) as client:
+        async with Client(cluster.access(context)) as client:
             found = await _fetch(client, name)
     except NotFound:
         return _Read([], [Problem("there is no such CRD in the cluster", shown)])
@@ -261,7 +277,7 @@ async def load_live_objects(crd: Object, cluster: ReviewedCluster) -> LoadedObje
     path = f"/apis/{spec.get('group')}/{version.get('name')}/{plural}"
     loaded = LoadedObjects()
     try:
-        async with Client(load_access(cluster.kubeconfig, cluster.context)) as client:
+        async with Client(cluster.access()) as client:
             async for page in client.pages(path, limit=_PAGE):
                 for item in page.get("items") or ():
                     kind = (spec.get("names") or {}).get("kind")
@@ -292,9 +308,9 @@ def load_config(path: str | None) -> Config:
 def _read_config(path: Path) -> Config | None:
     try:
         if path.suffix == ".toml":
-            settings = tomllib.loads(path.read_text())
+            settings = tomllib.loads(read_text(path))
         else:
-            settings = only_document(path.read_text(), str(path)) or {}
+            settings = only_document(read_text(path), str(path)) or {}
         if not isinstance(settings, dict):
             raise ConfigError("not a configuration: its top is no mapping")
         raw = section(path.name, settings)
@@ -311,7 +327,7 @@ def _read_config(path: Path) -> Config | None:
 
 def load_baseline(path: str) -> frozenset[str]:
     try:
-        return read_baseline(Path(path).read_text())
+        return read_baseline(read_text(path))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except ConfigError as error:

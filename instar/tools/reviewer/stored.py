@@ -1,10 +1,10 @@
 """Tries real objects under the new CRD: reads, converts, validates and prunes them one by one.
 
-``reviewing.py`` and the upgrader call it. Reading prunes and defaults and never validates; writing
-an unchanged object back is ratcheted. So an object is *unreadable*, *pruned*, *invalid* (even an
-unchanged write is refused), *frozen* (kept, but edits there and re-creation are refused) or
-*changed*. What the old CRD would report too is left out. Conversion is passed in; nothing here
-does I/O.
+``reviewing.py`` calls it. Reading prunes and defaults and never validates; writing an unchanged
+object back is ratcheted. So an object is *unreadable*, *pruned*, *invalid* (even an unchanged write
+is refused), *frozen* (kept, but edits there and re-creation are refused) or *changed*. Problems
+that an object has under the old CRD too are not reported. The function that converts is passed in;
+nothing here does I/O.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from instar.base.field_errors import FieldError, FieldErrorCode
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json
 from instar.kube.api.names import parse_group_version
-from instar.kube.schema.json_types import ABSENT, same_json
+from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.offline_requests import as_new
 from instar.kube.schema.pipeline import SchemaPipeline
 from instar.kube.schema.rule_engine import RuleCompiler, no_rules
@@ -44,6 +44,7 @@ class Unconvertible(Exception):
 
 
 def convert_none(objects: list[Object], api_version: str) -> list[Object]:
+    """Convert by strategy None: only ``apiVersion`` changes."""
     return [{**copy_json(item), "apiVersion": api_version} for item in objects]
 
 
@@ -112,7 +113,7 @@ class Trial:
         ]
 
     def _at_others(self, read: Object, version: str, seen: list[_Seen]) -> None:
-        """Judge the object as a write at the storage version; at served versions only losses
+        """Check the object as a write at the storage version; at served versions only losses
         count.
         """
         storage = self._new.crd.storage_version()

@@ -1,4 +1,8 @@
-"""JSON types that a schema node admits, and whether one set of types includes another."""
+"""JSON types that a schema node admits, and whether one set of types includes another.
+
+Called by ``engine.py``, ``changes.py``, the rules about types and fields, and the search for
+example objects (``witnesses/``).
+"""
 
 from __future__ import annotations
 

@@ -8,15 +8,16 @@ from typing import Any
 from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import CrdCheck, FindingDraft
 
-_OWN = ("versions[].schema", "group")
+_COMPARED_ELSEWHERE = ("versions[].schema", "group")
 """Parts that are compared elsewhere: schemas node by node, the group as part of the name."""
 _BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration",)
+"""Annotations that are not compared."""
 
 
 def crd_changes(
     old: ReviewedCrd, new: ReviewedCrd, checks: Sequence[CrdCheck]
 ) -> Iterator[FindingDraft]:
-    claims = (*_OWN, *(claim for check in checks for claim in check.claims))
+    claims = (*_COMPARED_ELSEWHERE, *(claim for check in checks for claim in check.claims))
     before, after = _flat(_by_version(old.raw["spec"])), _flat(_by_version(new.raw["spec"]))
     places = sorted({place for place in {*before, *after} if before.get(place) != after.get(place)})
     for generic, place in places:

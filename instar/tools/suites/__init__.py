@@ -1,1 +1,5 @@
-"""``instar test``: runs unit tests of CRDs, written as YAML."""
+"""``instar test``: runs unit tests of CRDs, written as YAML.
+
+Called by ``cli/commands/test.py`` and the pytest plugin; an embedded server answers the requests of
+a case.
+"""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from instar.base.fast_dataclass import dataclass
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, is_among
 from instar.kube.api.crd import Crd, CrdVersion
 from instar.kube.schema.compiled import compile_schema
 from instar.kube.schema.metadata.types import MetaError
@@ -33,7 +33,7 @@ _BOUNDS = (
 )
 _WITH = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 _RULES = "x-kubernetes-validations"
-_FRAME = ("apiVersion", "kind", "metadata")
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata")
 _WITHOUT_REFUSAL = ("int32", "int64", "float", "double", "password")
 """Formats that reject nothing."""
 
@@ -136,7 +136,7 @@ class _Walk:
 
 def _properties(node: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     found = node.get("properties") or {}
-    return found if path else {name: found[name] for name in found if name not in _FRAME}
+    return found if path else {name: found[name] for name in found if name not in _COMMON_FIELDS}
 
 
 def _inside(node: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -159,7 +159,7 @@ def _bounds(node: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _exercised(node: Mapping[str, Any], value: Any) -> Iterator[str]:
-    if value in (node.get("enum") or ()):
+    if is_among(value, node.get("enum") or ()):
         yield f"enum {value}"
     for name in _bounds(node):
         bound = {n: node[n] for n in (name, _WITH.get(name, name)) if n in node}

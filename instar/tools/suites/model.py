@@ -1,4 +1,5 @@
-"""Parses suites: which CRD, which cases. OpenShift's format with additions.
+"""Parses CRD test suites: the CRD that a suite tests, and its cases. The format is OpenShift's,
+with additions.
 
 Called by ``suite_files.py``; ``running.py`` runs the cases.
 """
@@ -19,15 +20,17 @@ from instar.kube.api.encoding.manifests import (
     only_document,
 )
 
-_KNOWN = ("apiVersion", "kind", "name", "crdName", "crd", "version", "tests", "labels")
-_IGNORED = ("featureGate", "featureGates")
-"""OpenShift selects CRD files by these; here the caller selects."""
+_KNOWN_KEYS = ("apiVersion", "kind", "name", "crdName", "crd", "version", "tests", "labels")
+_IGNORED_KEYS = ("featureGate", "featureGates")
+"""Keys by which OpenShift selects CRD files; here the caller selects the files."""
 
 
 _MANAGER = "instar-test"
 
 
 class Act(StrEnum):
+    """What a case does: create, update, apply or convert."""
+
     CREATE = "onCreate"
     UPDATE = "onUpdate"
     APPLY = "onApply"
@@ -113,7 +116,7 @@ def _suite(document: Document) -> Suite:
         notes=tuple(
             f"{document.file}:{document.find((name,))[0]}: a suite has no {name!r}; left aside"
             for name in value
-            if name not in (*_KNOWN, *_IGNORED)
+            if name not in (*_KNOWN_KEYS, *_IGNORED_KEYS)
         ),
     )
 

@@ -1,6 +1,7 @@
 """Generates a first suite for a CRD (``instar test --write``): objects and the server's answers.
 
-The recorded answers are the current behaviour; the user decides whether it is intended.
+Called by ``cli/commands/test.py``. The recorded answers are the current behaviour; the user decides
+whether it is intended.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from instar.tools.reviewer.witnesses.samples import Samples
 from instar.tools.suites.running import SuiteRunner
 
 _MOST_CASES = 60
-_FRAME = ("apiVersion", "kind", "metadata", "status")
-_WRONG: Mapping[str, Any] = {
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata", "status")
+_WRONG_VALUES: Mapping[str, Any] = {
     "string": 1,
     "integer": "one",
     "number": "one",
@@ -66,7 +67,7 @@ def _minimal(crd: Crd, version: str, schema: Mapping[str, Any]) -> Object:
     content = Samples().minimal(dict(schema))
     body = content if isinstance(content, dict) else {}
     head = {"apiVersion": f"{crd.group}/{version}", "kind": crd.names.kind}
-    return {**head, **{name: value for name, value in body.items() if name not in _FRAME}}
+    return {**head, **{name: value for name, value in body.items() if name not in _COMMON_FIELDS}}
 
 
 def _broken(
@@ -74,12 +75,12 @@ def _broken(
 ) -> Iterator[tuple[str, Object]]:
     """Yield minimal objects with one violation each, for every constraint."""
     for name, below in (node.get("properties") or {}).items():
-        if not path and name in _FRAME:
+        if not path and name in _COMMON_FIELDS:
             continue
         where = (*path, name)
         shown = ".".join(where)
-        if below.get("type") in _WRONG and not below.get("x-kubernetes-int-or-string"):
-            yield f"{shown} is of another type", _with(whole, where, _WRONG[below["type"]])
+        if below.get("type") in _WRONG_VALUES and not below.get("x-kubernetes-int-or-string"):
+            yield f"{shown} is of another type", _with(whole, where, _WRONG_VALUES[below["type"]])
         if below.get("enum"):
             yield f"{shown} is none of its values", _with(whole, where, "none-of-them")
         if "minimum" in below:

@@ -9,13 +9,14 @@ import json
 from collections.abc import Callable
 from xml.etree import ElementTree as Xml
 
+from instar.base.escaping import xml_document
 from instar.tools.reviewer.render.github import annotation
-from instar.tools.reviewer.render.junit import clean
 from instar.tools.suites.coverage import Coverage
 from instar.tools.suites.running import Result
 from instar.tools.suites.session import Run
 
-_SHOWN = 40
+_MAX_SHOWN_ITEMS = 40
+"""Further items without coverage are only counted."""
 
 
 def to_text(run: Run) -> str:
@@ -41,9 +42,9 @@ def _coverage_lines(name: str, coverage: Coverage) -> list[str]:
     lines = [f"{name}: {done} of {len(coverage.items)} exercised ({coverage.percent:.0f} %)"]
     if missing:
         lines.append("  not exercised:")
-    lines += [f"    {item}" for item in missing[:_SHOWN]]
-    if len(missing) > _SHOWN:
-        lines.append(f"    and {len(missing) - _SHOWN} more (-o json lists all)")
+    lines += [f"    {item}" for item in missing[:_MAX_SHOWN_ITEMS]]
+    if len(missing) > _MAX_SHOWN_ITEMS:
+        lines.append(f"    and {len(missing) - _MAX_SHOWN_ITEMS} more (-o json lists all)")
     return lines
 
 
@@ -83,7 +84,7 @@ def to_junit(run: Run) -> str:
         suite = Xml.SubElement(
             root,
             "testsuite",
-            name=clean(results[0].suite.name),
+            name=results[0].suite.name,
             tests=str(len(results)),
             failures=str(sum(not result.passed for result in results)),
             time=f"{sum(result.seconds for result in results):.3f}",
@@ -92,22 +93,21 @@ def to_junit(run: Run) -> str:
             case = Xml.SubElement(
                 suite,
                 "testcase",
-                name=clean(result.case.name),
+                name=result.case.name,
                 classname=f"{file}:{result.case.act}",
                 file=file,
                 line=str(result.case.line),
                 time=f"{result.seconds:.4f}",
             )
             if not result.passed:
-                told = clean("\n".join(result.failures))
-                Xml.SubElement(case, "failure", message=clean(result.failures[0])).text = told
+                told = "\n".join(result.failures)
+                Xml.SubElement(case, "failure", message=result.failures[0]).text = told
     if run.problems:
         suite = Xml.SubElement(root, "testsuite", name="input", errors=str(len(run.problems)))
         for problem in run.problems:
             case = Xml.SubElement(suite, "testcase", name="input", classname="input")
-            Xml.SubElement(case, "error", message=clean(problem))
-    Xml.indent(root)
-    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+            Xml.SubElement(case, "error", message=problem)
+    return xml_document(root)
 
 
 def to_github(run: Run) -> str:

@@ -1,4 +1,6 @@
-"""Finds suites and their CRDs in files; the only module of the package that reads files.
+"""Finds CRD test suites and the CRDs they test in files.
+
+It is the only module of the package that reads files.
 
 Called by ``instar test`` and the pytest plugin.
 """

@@ -1,7 +1,7 @@
 """Real API server for the duration of a ``with`` block: TLS, token, event loop in a thread.
 
-Used through ``instar.testing`` and by the pytest plugin. Tests may be synchronous, use asyncio or
-trio, or start clients in other languages, because they share only the process with it.
+Used through ``instar.testing`` and by the pytest plugin. The server shares only the process with a
+test, so tests may be synchronous, use asyncio or trio, or start clients in other languages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from instar.server.settings import Settings
 from instar.tools.testing.manifests import Source, read_manifests
 
 if TYPE_CHECKING:
-    from instar.tools.snapshots.captured_cluster import World
+    from instar.tools.snapshots.captured_cluster import CapturedCluster
     from instar.tools.snapshots.loading import Loaded
 
 log = logging.getLogger(__name__)
@@ -184,11 +184,12 @@ def _captured(source: str) -> dict[str, Any]:
     # Imported here, because most test servers start empty.
     from instar.tools.snapshots.loading import filling
 
-    def told(world: World, _: Loaded) -> None:
+    def told(world: CapturedCluster, _: Loaded) -> None:
         for problem in world.problems:
             log.warning("%s: %s", source, problem)
 
-    return {"fill": filling(source, told), "collect_garbage": False, "furniture": False}
+    fill = filling(source, told, trust_access=True)
+    return {"fill": fill, "collect_garbage": False, "furniture": False}
 
 
 def _keep_quiet() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from instar.base.text_files import read_text
 from instar.kube.api.crd import Crd
 from instar.tools.sdk.checking.case import CheckCase, case_of, schema_of
 from instar.tools.sdk.checking.definition import crd_in, parse_crd
@@ -117,7 +118,7 @@ def objects(crd: AnyCrd, version: str) -> Any:
 
 def read_crd_file(path: str | Path) -> Crd:
     """Return the only CRD in a YAML file."""
-    return crd_in(Path(path).read_text(), str(path))
+    return crd_in(read_text(path), str(path))
 
 
 def _crd(given: AnyCrd) -> Crd:

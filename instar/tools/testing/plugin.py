@@ -1,8 +1,8 @@
 """The pytest plugin: provides a server as fixtures, active as soon as instar is installed.
 
-Importing it is cheap; the first test that uses ``instar`` starts the server, one per xdist worker.
-From then on KUBECONFIG names it and the variables of a pod are hidden, so that no client can reach
-another cluster.
+pytest loads it through ``instar.testing.plugin``. Importing it is cheap; the first test that uses
+``instar`` starts the server, one per xdist worker. From then on KUBECONFIG names that server and
+the environment variables of a pod are hidden, so that no client can reach another cluster.
 """
 
 from __future__ import annotations

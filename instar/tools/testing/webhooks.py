@@ -1,7 +1,8 @@
 """Test webhook for the duration of a ``with`` block: a converter or an admission function.
 
-HTTPS on its own port in a thread, with a CA created on the spot. ``point_crd`` and
-``point_configurations`` make a server call it, as envtest does, whatever service a manifest names.
+Used through ``instar.testing`` and by the pytest plugin. The webhook serves HTTPS on a port of its
+own, in a thread, with a CA created for it. ``point_crd`` and ``point_configurations`` make a server
+call this webhook, as envtest does, whatever service a manifest names.
 """
 
 from __future__ import annotations

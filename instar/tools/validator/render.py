@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable
 from xml.etree import ElementTree as Xml
 
+from instar.base.escaping import sarif_text, xml_document
 from instar.tools.reviewer.render.github import annotation
-from instar.tools.reviewer.render.junit import clean
 from instar.tools.validator.report import ValidatedObject, ValidationLevel, Verdicts
 
 _NAME = "instar validate"
@@ -93,25 +93,24 @@ def to_junit(verdicts: Verdicts) -> str:
         )
         for each in cases:
             _case(suite, each)
-    Xml.indent(root)
-    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return xml_document(root)
 
 
 def _case(suite: Xml.Element, each: ValidatedObject) -> None:
     case = Xml.SubElement(
         suite,
         "testcase",
-        name=clean(each.subject or f"line {each.line}"),
+        name=each.subject or f"line {each.line}",
         classname=each.file,
         file=each.file,
         line=str(each.line),
     )
-    told = clean("\n".join(map(str, each.findings)))
+    told = "\n".join(map(str, each.findings))
     if each.level is ValidationLevel.ERROR:
         first = next(one for one in each.findings if one.level is ValidationLevel.ERROR)
-        Xml.SubElement(case, "failure", message=clean(first.message)).text = told
+        Xml.SubElement(case, "failure", message=first.message).text = told
     elif each.level is ValidationLevel.UNKNOWN:
-        Xml.SubElement(case, "skipped", message=clean(each.findings[0].message))
+        Xml.SubElement(case, "skipped", message=each.findings[0].message)
     elif told:
         Xml.SubElement(case, "system-out").text = told
 
@@ -122,7 +121,9 @@ def to_sarif(verdicts: Verdicts) -> str:
             "ruleId": finding.level.value,
             "level": _SARIF_LEVELS[finding.level],
             "message": {
-                "text": ": ".join(filter(None, (finding.subject, finding.field, finding.message)))
+                "text": sarif_text(
+                    ": ".join(filter(None, (finding.subject, finding.field, finding.message)))
+                )
             },
             "locations": [
                 {

@@ -60,6 +60,8 @@ class Verdicts:
     judged: list[ValidatedObject] = field(default_factory=list)
     problems: list[ValidationFinding] = field(default_factory=list)
     """Input that could not be validated: unreadable text, CRDs that a server would reject."""
+    unreadable: bool = False
+    """Whether a text could not be parsed, so that the verdict is incomplete."""
 
     def add(self, others: Iterable[ValidatedObject]) -> None:
         self.judged += others
@@ -70,6 +72,12 @@ class Verdicts:
     @property
     def findings(self) -> list[ValidationFinding]:
         return [*self.problems, *(one for each in self.judged for one in each.findings)]
+
+    def exit_code(self, *, strict: bool, unknown_is_fine: bool) -> int:
+        """Return 2 for input that could not be read or holds no object, 1 for a refusal, else 0."""
+        if self.unreadable or not self.judged:
+            return 2
+        return int(self.fails(strict=strict, unknown_is_fine=unknown_is_fine))
 
     def fails(self, *, strict: bool, unknown_is_fine: bool) -> bool:
         levels = {finding.level for finding in self.findings}

@@ -30,23 +30,26 @@ class Task:
     crds: tuple[Document, ...]
     texts: tuple[Text, ...]
     old: tuple[Text, ...] = ()
+    own: tuple[Document, ...] = ()
+    """CRDs among all texts: they serve the others, and are judged where they stand."""
 
 
 def validate(task: Task, jobs: int) -> Verdicts:
     """Validate every document of the texts, in order. CRDs among the texts are served, too."""
     parsed = [_parsed(text) for text in task.texts] if _mentions_crds(task.texts) else []
     own = [one for found, _ in parsed for one in found if is_crd(one.value)]
-    task = Task((*task.crds, *map(_picklable, own)), task.texts, task.old)
+    task = Task(task.crds, task.texts, task.old, tuple(own))
     size = sum(len(text) for _, text in task.texts)
     jobs = max(1, min(jobs, len(task.texts), size // _BYTES_A_PROCESS))
     if jobs == 1:
         return _run(task, tell_crds=True)
-    parts = [Task(task.crds, part, task.old) for part in _shared_out(task.texts, jobs)]
+    parts = [Task(task.crds, part, task.old, task.own) for part in _shared_out(task.texts, jobs)]
     # Spawned, not forked: a fork of a process with threads may deadlock.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         runs = list(pool.map(_run, parts, [True] + [False] * (jobs - 1)))
     whole = Verdicts(problems=[one for run in runs for one in run.problems])
+    whole.unreadable = any(run.unreadable for run in runs)
     order = {file: position for position, (file, _) in enumerate(task.texts)}
     whole.add(sorted((one for run in runs for one in run.judged), key=lambda one: order[one.file]))
     return whole
@@ -54,11 +57,6 @@ def validate(task: Task, jobs: int) -> Verdicts:
 
 def _mentions_crds(texts: Iterable[Text]) -> bool:
     return any("CustomResourceDefinition" in text for _, text in texts)
-
-
-def _picklable(document: Document) -> Document:
-    """Return the document without what cannot be pickled."""
-    return Document(document.value, document.file)
 
 
 def _shared_out(texts: Sequence[Text], jobs: int) -> list[tuple[Text, ...]]:
@@ -84,10 +82,13 @@ async def _validate_task(task: Task, *, tell_crds: bool) -> Verdicts:
             refused = await judge.install(crd)
             if tell_crds:
                 verdicts.problems += refused
+        for crd in task.own:
+            await judge.install(crd)
         for text in task.texts:
             found, problems = _parsed(text)
             verdicts.problems += problems
-            verdicts.add([await judge.judge(one) for one in found if not is_crd(one.value)])
+            verdicts.unreadable |= bool(problems)
+            verdicts.add([await judge.judge(one) for one in found])
     return verdicts
 
 

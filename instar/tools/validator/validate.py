@@ -31,6 +31,7 @@ class ObjectKey(NamedTuple):
 
 
 def identity(obj: Object) -> ObjectKey:
+    """Return the key of an object, independent of its version."""
     metadata = obj.get("metadata") if isinstance(obj.get("metadata"), dict) else {}
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
     place = str((metadata or {}).get("namespace") or _NAMESPACE)
@@ -41,6 +42,8 @@ class ManifestValidator:
     def __init__(self, api: Embedded, old: Mapping[ObjectKey, Object] | None = None) -> None:
         self._api = api
         self._old = old or {}
+        self._installed: dict[tuple[str, str], EmbeddedReply] = {}
+        """The server's answers to CRDs, by file and name."""
 
     async def install(
         self, document: Document, *, converts: bool = False
@@ -54,6 +57,7 @@ class ManifestValidator:
         crd.pop("status", None)
         version = str(crd.get("apiVersion", "")).rpartition("/")[2]
         reply = await self._api.ask("POST", f"{_CRDS}/{version}/{_CRD_PLURAL}", crd)
+        self._installed[document.file, _name(crd)] = reply
         return _refusals(document, reply) if reply.refused else []
 
     async def judge(self, document: Document) -> ValidatedObject:
@@ -62,7 +66,10 @@ class ManifestValidator:
             text = "not a Kubernetes object: it has no apiVersion and kind"
             return _judged(document, [_finding(document, ValidationLevel.ERROR, text)])
         if is_crd(obj):
-            return _judged(document, await self.install(document))
+            reply = self._installed.get((document.file, _name(obj)))
+            if reply is None:
+                return _judged(document, await self.install(document))
+            return _judged(document, _refusals(document, reply) if reply.refused else [])
         try:
             group, version = parse_group_version(str(obj["apiVersion"]))
         except ValueError as error:
@@ -125,6 +132,11 @@ class ManifestValidator:
         return await self._api.ask("PUT", path, new, query=query)
 
 
+def _name(obj: Object) -> str:
+    metadata = obj.get("metadata")
+    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+
 def _namespace_of(obj: Object, kind: ServedKind) -> str:
     if not kind.namespaced:
         return ""
@@ -165,6 +177,7 @@ def _judged(document: Document, findings: list[ValidationFinding]) -> ValidatedO
 
 
 def subject(obj: Any) -> str:
+    """Return how a finding names the object."""
     if not isinstance(obj, dict) or not obj.get("kind"):
         return ""
     metadata = obj.get("metadata") if isinstance(obj.get("metadata"), dict) else {}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 
-from instar.tools.console.setup import before
+from instar.tools.console.setup import console_front
 from tests.console.e2e.fleet import Fleet, fill
 from tests.console.e2e.visitor import Visitor
 from tests.support.server import LiveServer, live_server
@@ -41,7 +41,7 @@ def converter() -> Iterator[Webhook]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LiveServer]:
-    with live_server(front=before(), strict_namespaces=False) as running:
+    with live_server(front=console_front(), strict_namespaces=False) as running:
         yield running
 
 

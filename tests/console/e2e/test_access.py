@@ -86,7 +86,9 @@ def test_what_rbac_forbids_is_not_offered(page: Page, server: LiveServer, fleet:
     expect(page.get_by_role("button", name="Start")).to_have_count(0)
 
 
-def test_who_may_see_nothing_is_told_so(page: Page, server: LiveServer, fleet: Fleet) -> None:
+def test_a_user_without_permissions_sees_an_explanation(
+    page: Page, server: LiveServer, fleet: Fleet
+) -> None:
     stranger = Visitor(page, account(server, "stranger"))
     stranger.sign_in(f"/console/objects/{Fleet.orders}")
 

@@ -1,5 +1,5 @@
-"""Host inside ``instar serve``: API requests are calls in the process, with the visitor's
-credentials.
+"""Console host inside ``instar serve``: API requests are function calls in the server's process,
+with the visitor's credentials.
 
 Created by ``tools/console/setup.py``; implements ``host.py``.
 """

@@ -16,6 +16,8 @@ from instar.wire.client.client import Client
 
 
 class Host(Protocol):
+    """What the console needs of the server it runs in or in front of."""
+
     mode: str
     """``serve`` or ``cluster``."""
 

@@ -1,6 +1,6 @@
-"""Host of ``instar console``: requests go to any cluster with a kubeconfig's credentials.
+"""Console host of ``instar console``: requests go to any cluster with a kubeconfig's credentials.
 
-For the one browser that opened the printed link.
+Created by ``tools/console/listening.py``, for the one browser that opened the printed link.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from instar.base.json_values import Object
 from instar.kube.access.attributes import User
 from instar.server.http.messages import Header, Request, Response
 from instar.tools.console.authentication import NotSignedIn, Visitor
-from instar.tools.console.hosts.proxy_stream import PassedOn
+from instar.tools.console.hosts.proxy_stream import ProxiedStream
 from instar.tools.console.sessions import LONGEST_SECONDS, Session
 from instar.wire.client.client import Client
 from instar.wire.client.http import Http
 from instar.wire.client.transport import ConnectionLost
 
-_KEPT = (b"accept", b"content-type", b"if-none-match", b"if-modified-since")
+_FORWARDED_HEADERS = (b"accept", b"content-type", b"if-none-match", b"if-modified-since")
 """Request headers forwarded to the cluster."""
 _OURS = frozenset(
     (
@@ -33,7 +33,7 @@ _OURS = frozenset(
 """Hop-by-hop response headers, which are not forwarded."""
 
 
-class Links:
+class SignInLinks:
     """The secret of the sign-in link: valid once, then replaced."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
@@ -55,7 +55,7 @@ class Links:
 class KubeconfigHost:
     mode = "cluster"
 
-    def __init__(self, client: Client, links: Links, context: str | None) -> None:
+    def __init__(self, client: Client, links: SignInLinks, context: str | None) -> None:
         self._client = client
         self._links = links
         self._context = context
@@ -75,7 +75,9 @@ class KubeconfigHost:
         http, access = await self._client.connected(), self._client.access
         assert isinstance(http, Http), "a client of a kubeconfig has connections of its own"
         headers = [
-            (name.decode(), request.header(name)) for name in _KEPT if name in request.headers
+            (name.decode(), request.header(name))
+            for name in _FORWARDED_HEADERS
+            if name in request.headers
         ]
         request.patience = 0.0  # no timeout: the cluster or the browser decides
         try:
@@ -89,7 +91,7 @@ class KubeconfigHost:
         except ConnectionLost as error:
             raise ServiceUnavailable(f"{request.method} {request.path}: {error}") from None
         return Response(
-            opened.status, (), _forwarded_headers(opened.headers.items()), PassedOn(opened)
+            opened.status, (), _forwarded_headers(opened.headers.items()), ProxiedStream(opened)
         )
 
     def sign_in(self, shown: Object, now: float) -> Session:

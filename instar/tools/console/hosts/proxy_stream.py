@@ -1,4 +1,5 @@
-"""Streams a cluster's response to the browser with back-pressure: lists and watches.
+"""Streams a cluster's response (a list or a watch) to the browser, no faster than the browser
+reads.
 
 Used by ``kubeconfig.py``.
 """
@@ -17,8 +18,8 @@ from instar.wire.client.transport import ConnectionLost
 log = logging.getLogger(__name__)
 
 
-class PassedOn:
-    """A ``Feed``."""
+class ProxiedStream:
+    """Response body that forwards the cluster's response; implements ``Feed``."""
 
     def __init__(self, opened: OpenedResponse) -> None:
         self._opened = opened

@@ -1,4 +1,5 @@
-"""``instar check`` as a job: generates objects here and has the server convert them.
+"""Runs ``instar check`` in a job process: generates objects, and sends them over the pipe to the
+console process, which has the cluster convert them.
 
 Called by ``worker.py``.
 """
@@ -20,7 +21,7 @@ from instar.tools.sdk.checking.search import check
 from instar.tools.sdk.errors import ConversionError
 
 
-class AskedResponder:
+class PipeResponder:
     """A ``Responder`` that sends conversions over the job's pipe."""
 
     def __init__(self, line: JobLine) -> None:
@@ -38,7 +39,7 @@ class AskedResponder:
 
 def checked(work: Object, line: JobLine) -> Any:
     """Run the laws and report each finished one. Raises ``Uncheckable``."""
-    case = case_of(parse_crd(work["crd"]), AskedResponder(line), versions=work["versions"])
+    case = case_of(parse_crd(work["crd"]), PipeResponder(line), versions=work["versions"])
     wanted = set(work["laws"])
     unknown = wanted - {law.name for law in LAWS}
     if unknown:

@@ -1,6 +1,7 @@
-"""Pipe protocol of a job process: one JSON document per line, in both directions.
+"""Pipe protocol between the console and a job process, which runs a review or a check.
 
-Used in the job process; ``supervisor.py`` is the other end.
+Each message is one JSON document on one line, in both directions. ``worker.py`` uses it in the job
+process; ``supervisor.py`` in the console is the other end.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from instar.base.json_values import Object
 
 
 class JobLine:
+    """The job's end of the pipe."""
+
     def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
         self._source = source
         self._target = target

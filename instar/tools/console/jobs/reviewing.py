@@ -1,4 +1,4 @@
-"""``instar review`` as a job, on texts and objects passed in by the server.
+"""Runs ``instar review`` in a job process, on texts and objects that the console process sends.
 
 Called by ``worker.py``.
 """
@@ -11,7 +11,7 @@ import orjson
 
 from instar.base.json_values import Object
 from instar.kube.api.encoding.manifests import Document
-from instar.tools.reviewer.added_removed import with_presence
+from instar.tools.reviewer.added_removed import with_presence, without_unread
 from instar.tools.reviewer.engine import ReviewOptions
 from instar.tools.reviewer.render import MACHINE
 from instar.tools.reviewer.render.json import as_dict
@@ -40,6 +40,7 @@ def reviewed(work: Object) -> Any:
         only_new=report.only_new,
         problems=tuple(dict.fromkeys(problems)),
     )
+    whole = without_unread(whole, old=bool(old and old.problems), new=bool(new.problems))
     whole = with_presence(
         whole, {} if old is None else old.crds, new.crds, options, removed=old is not None
     )

@@ -1,4 +1,4 @@
-"""Server side of jobs: starts the process, sends the work, answers its questions, stops it.
+"""Console side of jobs: starts the process, sends the work, answers its questions, stops it.
 
 Used by the review and check views. Messages are JSON lines: ``{"ask": …}`` needs an answer,
 ``{"note": …}`` is a partial result, ``{"result": …}`` or ``{"refused": "…"}`` is the end.
@@ -11,16 +11,17 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import field
 from typing import Any
 
 import orjson
 
 from instar.base import limits
-from instar.base.errors import ApiError, BadRequest, Internal, Timeout, TooManyRequests
+from instar.base.errors import ApiError, BadRequest, Internal, Timeout
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
+from instar.tools.console.jobs.shares import JobShares
 
 log = logging.getLogger(__name__)
 _WORKER = "instar.tools.console.jobs.worker"
@@ -47,16 +48,14 @@ class Jobs:
     """Runs a few jobs concurrently, as each takes a processor; some more may wait."""
 
     def __init__(self, at_once: int = limits.JOBS_AT_ONCE, more: int = limits.JOBS_WAITING) -> None:
-        self._turn = asyncio.Semaphore(at_once)
-        self._most = at_once + more
-        self._unfinished = 0
+        self._shares = JobShares(at_once, more)
 
     async def run(
-        self, job: str, work: Object, *, seconds: float, answer: Answer = _nothing_to_ask
+        self, job: str, work: Object, *, user: str, seconds: float, answer: Answer = _nothing_to_ask
     ) -> JobResult:
-        """Run a job. Raises ``TooManyRequests``, ``BadRequest`` with the job's message, or the
-        ``ApiError`` of an answer."""
-        async with self._admitted(), self._turn:
+        """Run a job of a user. Raises ``TooManyRequests``, ``BadRequest`` with the job's message,
+        or the ``ApiError`` of an answer."""
+        async with self._shares.place(user):
             running = await _Running.start(seconds)
             try:
                 async with asyncio.timeout(seconds):
@@ -65,16 +64,6 @@ class Jobs:
                 return JobResult(notes=running.notes, complete=False)
             finally:
                 await running.stop()
-
-    @contextlib.asynccontextmanager
-    async def _admitted(self) -> AsyncIterator[None]:
-        if self._unfinished >= self._most:
-            raise TooManyRequests("too many reviews and checks are being made, try again later")
-        self._unfinished += 1
-        try:
-            yield
-        finally:
-            self._unfinished -= 1
 
 
 class _Running:

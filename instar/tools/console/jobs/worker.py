@@ -1,8 +1,8 @@
-"""Child process of the web console that runs one long task: a review, or a check of a
-converter.
+"""Child process of the web console that runs one long task: a review, or a check of a converter.
 
-``supervisor.py`` starts it as ``python -m instar.tools.console.jobs.worker SECONDS``. It has no
-credentials and opens no connection: it asks the server for cluster data over its pipe.
+``supervisor.py`` starts it as ``python -m instar.tools.console.jobs.worker SECONDS``. The process
+has no credentials and opens no connection; it asks the console process for cluster data over a
+pipe.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import Any
 from instar.base.json_values import Object
 from instar.tools.console.jobs.protocol import JobLine
 
-_BYTES = 2 << 30
-_NICER = 10
+_MEMORY_LIMIT = 2 << 30
+"""Bytes of address space; an allocation beyond this limit fails."""
+_NICENESS = 10
+"""Added to the niceness, so that the console process runs first."""
 
 
 class JobRejected(Exception):
@@ -25,9 +27,9 @@ class JobRejected(Exception):
 
 def main() -> int:
     seconds = int(sys.argv[1])
-    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, _MEMORY_LIMIT))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-    os.nice(_NICER)
+    os.nice(_NICENESS)
     line = JobLine(sys.stdin.buffer, sys.stdout.buffer)
     sys.stdout = sys.stderr  # prints of libraries must not mix with the protocol
     line.tell(_done(line, line.hear()))

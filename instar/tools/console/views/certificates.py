@@ -14,7 +14,9 @@ from cryptography import x509
 from instar.base.json_values import Object
 
 SOON_DAYS = 14
-_MOST = 20
+"""A certificate that ends in fewer days is reported as a problem."""
+_MAX_CERTIFICATES = 20
+"""Of a caBundle with more certificates only this number is shown."""
 
 
 def in_bundle(bundle: str, now: datetime) -> list[Object]:
@@ -25,7 +27,7 @@ def in_bundle(bundle: str, now: datetime) -> list[Object]:
         return [_line("caBundle", "", None, now, "the caBundle cannot be read")]
     return [
         _line("caBundle", item.subject.rfc4514_string(), item.not_valid_after_utc, now)
-        for item in found[:_MOST]
+        for item in found[:_MAX_CERTIFICATES]
     ]
 
 

@@ -1,4 +1,5 @@
-"""View: runs the laws of ``instar check`` for a limited time against the cluster's converter.
+"""View: runs the laws of ``instar check`` (what must be true of every conversion) for a limited
+time against the cluster's converter.
 
 Called by ``tools/console/api.py``.
 """
@@ -12,6 +13,7 @@ from instar.base.json_values import Object
 from instar.kube.api.crd import read_crd
 from instar.tools.console.jobs.supervisor import Jobs
 from instar.tools.console.views.conversion_client import conversion_of
+from instar.tools.console.views.own_identity import user_name
 from instar.tools.sdk.checking.laws import LAWS
 from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path
@@ -22,6 +24,7 @@ DEFAULT_SECONDS, MOST_SECONDS = 20.0, 50.0
 
 
 def laws() -> Object:
+    """Return the laws that the page lists."""
     return {"laws": [{"name": law.name, "title": law.title} for law in LAWS]}
 
 
@@ -49,7 +52,8 @@ async def check(
         "seed": seed,
     }
     seconds = float(_number(asked, "seconds", int(DEFAULT_SECONDS), int(MOST_SECONDS)) or 1)
-    outcome = await jobs.run("check", work, seconds=seconds, answer=answer)
+    user = await user_name(client)
+    outcome = await jobs.run("check", work, user=user, seconds=seconds, answer=answer)
     if outcome.complete:
         return {**outcome.result, "complete": True}
     broken = any(item["verdict"] == "broken" for item in outcome.notes)

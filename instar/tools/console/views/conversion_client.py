@@ -1,4 +1,5 @@
-"""Converts objects by a CRD's real converter: through our server, or by calling its webhook.
+"""Converts objects with a CRD's real converter: through an instar server, or by calling the
+webhook.
 
 Used by the convert and check views. Nothing is stored.
 """
@@ -31,7 +32,7 @@ class ConversionClient(Protocol):
         ...
 
 
-def said_by(crd: Crd) -> str:
+def failure_text(crd: Crd) -> str:
     client = crd.conversion.client
     if crd.conversion.strategy != "Webhook" or client is None:
         return crd.conversion.strategy
@@ -42,7 +43,7 @@ class ServerConversion:
     """Converts through the conversion endpoint of our server."""
 
     def __init__(self, client: Client, crd: Crd, namespace: str) -> None:
-        self.by = said_by(crd)
+        self.by = failure_text(crd)
         self._client = client
         self._path = f"/instar/convert/{crd.group}/{crd.names.plural}"
         self._namespace = namespace
@@ -59,7 +60,7 @@ class DirectConversion:
     proxy, for which the visitor needs permission."""
 
     def __init__(self, client: Client, crd: Crd, services: ConversionServices) -> None:
-        self.by = said_by(crd)
+        self.by = failure_text(crd)
         self._crd = crd
         self._converter = _converter(client, crd, services)
 

@@ -25,7 +25,7 @@ from instar.wire.conversion.factory import ConversionServices
 _MOST_DIFFERENCES = 200
 
 
-class Taken(NamedTuple):
+class AcceptedObject(NamedTuple):
     """The object as a server would accept it."""
 
     obj: Object
@@ -42,7 +42,7 @@ async def convert(
     source = crd.version(str(obj["apiVersion"]).rpartition("/")[2])
     if source is None:
         raise NotFound(f"{crd.name} has no version {str(obj['apiVersion'])[:200]}", details={})
-    taken = await offload.apart(lambda: _admitted(crd, source, obj))
+    taken = await offload.run_in_thread(lambda: _admitted(crd, source, obj))
     namespace = (obj.get("metadata") or {}).get("namespace") or ""
     conversion = await conversion_of(client, crd, str(namespace), services)
     lines = [await _at(conversion, crd, version, source, taken.obj) for version in crd.versions]
@@ -84,9 +84,9 @@ async def _crd_of(client: Client, summaries: Summaries, obj: Object) -> str:
     raise NotFound(f"no CRD defines {str(kind)[:100]} of group {group[:200]}", details={})
 
 
-def _admitted(crd: Crd, version: CrdVersion, obj: Object) -> Taken:
+def _admitted(crd: Crd, version: CrdVersion, obj: Object) -> AcceptedObject:
     answer = create(pipeline_of(crd, version), obj)
-    return Taken(answer.obj, answer.refusals, answer.unknown)
+    return AcceptedObject(answer.obj, answer.refusals, answer.unknown)
 
 
 async def _at(
@@ -105,7 +105,7 @@ async def _at(
             line["object"] = obj
         else:
             [found] = await conversion.convert([obj], version.name)
-            line["object"] = await offload.apart(lambda: _pruned(crd, version, found))
+            line["object"] = await offload.run_in_thread(lambda: _pruned(crd, version, found))
     except ApiError as error:
         line["error"] = error.to_status()
     return {**line, "seconds": round(time.perf_counter() - began, 6)}
@@ -130,6 +130,6 @@ async def _round_trip(
         [back] = await conversion.convert([there], source.name)
     except ApiError as error:
         return {"through": through, "differences": [], "error": error.to_status()}
-    again = await offload.apart(lambda: _pruned(crd, source, back))
-    found = await offload.apart(lambda: list(map(str, object_differences(obj, again))))
+    again = await offload.run_in_thread(lambda: _pruned(crd, source, back))
+    found = await offload.run_in_thread(lambda: list(map(str, object_differences(obj, again))))
     return {"through": through, "differences": found[:_MOST_DIFFERENCES], "error": None}

@@ -12,10 +12,11 @@ from instar.tools.migrator.versions.field_removal import deprecated, field_paths
 from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path
 
-_FRAME = ("apiVersion", "kind", "metadata")
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata")
 MOST_OBJECTS = 100_000
 DEFAULT_OBJECTS = 20_000
 SECONDS = 20.0
+"""Time limit of the count."""
 
 
 async def fields(client: Client, name: str, most: int) -> Object:
@@ -27,7 +28,7 @@ async def fields(client: Client, name: str, most: int) -> Object:
     texts = {item.path: item.text for item in deprecated(raw)}
     read = live.crd.version(counted.version)
     framed = field_paths((read.schema if read is not None else None) or {})
-    known = {path for path in framed if not path.startswith(_FRAME)}
+    known = {path for path in framed if not path.startswith(_COMMON_FIELDS)}
     return {
         "crd": name,
         "version": counted.version,

@@ -1,8 +1,8 @@
 """View: shows and controls the migration of a CRD's objects to the storage version.
 
-The server runs it as a ``StorageVersionMigration``, or the standalone console runs the migrator
-(``local_migrations.py``). Actions that ``instar migrate`` would refuse are disabled, with the
-reason.
+Called by ``tools/console/api.py``. The server runs the migration as a ``StorageVersionMigration``,
+or the standalone console runs the migrator (``local_migrations.py``). Actions that
+``instar migrate`` would refuse are disabled, with the reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from instar.tools.console.views.versions import refused
 from instar.tools.migrator.crd_status import CrdStatus
 from instar.tools.migrator.live_crd import LiveCrd
 from instar.tools.migrator.plan import Plan
-from instar.tools.migrator.preflight import find_out
+from instar.tools.migrator.preflight import run_preflight
 from instar.tools.migrator.propagation_delay import SETTLE, seconds_to_settle
 from instar.tools.migrator.read_check import ReadCheckResult, read_everything
 from instar.tools.migrator.retries import RetryPolicy
@@ -86,7 +86,7 @@ async def _steer(client: Client, state: MigrationState, action: str, plan: Plan 
 
 
 async def _plan(client: Client, live: LiveCrd) -> Plan:
-    facts = await find_out(client, live, via_status=False, concurrency=_CONCURRENCY)
+    facts = await run_preflight(client, live, via_status=False, concurrency=_CONCURRENCY)
     settle = 0.0 if facts.is_instar else seconds_to_settle(live, SETTLE, datetime.now(UTC))
     return Plan(live, facts, _CONCURRENCY, 0.0, forced=False, settle=settle)
 

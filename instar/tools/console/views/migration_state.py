@@ -1,7 +1,6 @@
-"""State of a CRD's migration and which actions it allows; read once, then decided by pure
-functions.
+"""State of a CRD's migration, and the actions that the console offers in that state.
 
-Used by ``migration.py``.
+The state is read once; pure functions derive the actions from it. Used by ``views/migration.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.tools.console.local_migrations import LocalMigrations, LocalRun
 from instar.tools.console.views.permissions import Wanted, missing
-from instar.tools.console.views.server_facts import Unknown, told
+from instar.tools.console.views.server_facts import MissingDocuments, read_document
 from instar.tools.migrator.census.version_census import StoredVersionCensus, exact_census
 from instar.tools.migrator.live_crd import LiveCrd, read_live_crd
 from instar.tools.migrator.plan import Plan
@@ -22,6 +21,7 @@ from instar.wire.client.paths import crd_path, resource_path
 GROUP, PLURAL = "storagemigration.k8s.io", "storageversionmigrations"
 VERSIONS = ("v1", "v1beta1")
 PAUSED = "instar.dev/paused"
+"""Annotation of a migration that is paused."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ async def read_state(client: Client, name: str, local: LocalMigrations | None) -
     live = read_live_crd(await client.get(crd_path(name)))
     api, listed = await _migrations(client)
     found = _latest(listed, live)
-    record = await told(client, "migrations", Unknown())
+    record = await read_document(client, "migrations", MissingDocuments())
     known = (record or {}).get("migrations") or {}
     census = await exact_census(client)
     if api is not None:

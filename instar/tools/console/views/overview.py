@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from instar.base.json_values import Object
 from instar.kube.api.user_agents import is_ours
-from instar.tools.console.views.server_facts import Unknown, told
+from instar.tools.console.views.server_facts import MissingDocuments, read_document
 from instar.tools.console.views.summaries import Summaries
 from instar.wire.client.client import Client
 
@@ -17,16 +17,18 @@ VersionKey = tuple[str, str, str]
 
 
 class Uses(NamedTuple):
+    """Requests by version: how many recently, and when the last one."""
+
     recent: dict[VersionKey, int]
     last: dict[VersionKey, str]
 
 
 async def overview(client: Client, summaries: Summaries) -> Object:
-    unknown = Unknown()
+    unknown = MissingDocuments()
     crds = await summaries.all(client)
-    census = await told(client, "census", unknown)
-    usage = await told(client, "usage", unknown)
-    webhooks = await told(client, "webhooks", unknown)
+    census = await read_document(client, "census", unknown)
+    usage = await read_document(client, "usage", unknown)
+    webhooks = await read_document(client, "webhooks", unknown)
     counted = (census or {}).get("crds") or {}
     uses = None if usage is None else _uses(usage)
     called = None if webhooks is None else _conversions(webhooks)

@@ -11,12 +11,14 @@ from instar.base.errors import ApiError, BadRequest, NotFound, Timeout
 from instar.base.json_values import Object
 from instar.kube.api.crd import is_crd
 from instar.tools.console.jobs.supervisor import Jobs
+from instar.tools.console.views.own_identity import user_name
 from instar.tools.migrator.live_crd import read_live_crd
 from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path
 
 FORMS = ("json", "html", "markdown")
 SECONDS = 30.0
+"""Time limit of a review."""
 MOST_OBJECTS = 5_000
 _PAGE = 250
 
@@ -35,7 +37,7 @@ async def review(client: Client, jobs: Jobs, asked: Object, form: str) -> Any:
         "witnesses": asked.get("witnesses", True) is not False,
         "form": form,
     }
-    outcome = await jobs.run("review", work, seconds=SECONDS)
+    outcome = await jobs.run("review", work, user=await user_name(client), seconds=SECONDS)
     if not outcome.complete:
         raise Timeout(f"the review was not finished within {SECONDS:.0f} s; try without witnesses")
     return outcome.result

@@ -1,4 +1,4 @@
-"""View: explanations of the reviewer's rules and the laws of ``check``.
+"""View: explanations of the reviewer's rules and of the laws that ``instar check`` tests.
 
 Called by ``tools/console/api.py``.
 """

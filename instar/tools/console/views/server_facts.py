@@ -1,4 +1,5 @@
-"""Reads ``/instar/…`` documents of our servers, with a reason where they are not available.
+"""Reads the ``/instar/…`` documents of instar servers; a document that is not available gets a
+reason instead.
 
 Used by the other views.
 """
@@ -12,16 +13,17 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.wire.client.client import Client
 
-_OTHER = {
+_REASONS = {
     "census": "this server does not count stored objects by version",
     "migrations": "migration progress is not available on this cluster",
     "usage": "this server does not count requests",
     "webhooks": "webhook statistics are not available on this cluster",
 }
+"""Reason by document, for a document that a server does not have."""
 
 
 @dataclass
-class Unknown:
+class MissingDocuments:
     """Collects what is not available, for the page to show."""
 
     lines: list[Object] = field(default_factory=list)
@@ -30,7 +32,7 @@ class Unknown:
         self.lines.append({"what": what, "why": why})
 
 
-async def told(client: Client, what: str, unknown: Unknown) -> Object | None:
+async def read_document(client: Client, what: str, unknown: MissingDocuments) -> Object | None:
     """Return the document at ``/instar/WHAT``; None if not available, noted in ``unknown``."""
     try:
         return await client.get(f"/instar/{what}")
@@ -40,5 +42,5 @@ async def told(client: Client, what: str, unknown: Unknown) -> Object | None:
         if error.retryable:
             unknown.add(what, error.message)
         else:
-            unknown.add(what, _OTHER[what])
+            unknown.add(what, _REASONS[what])
     return None

@@ -1,7 +1,8 @@
 """Summaries of all CRDs, cached by uid and resourceVersion.
 
 Used by the overview and webhook views. A CRD may be a megabyte of schema, and pages poll every few
-seconds. Only CRDs that the visitor's own metadata list has just named are returned.
+seconds. A visitor gets summaries only of CRDs that a metadata list with the visitor's own
+credentials has just returned.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from instar.kube.api.crd_codec import CrdDecodeError
 from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path
 
-_FEW = 8
+_MAX_SINGLE_READS = 8
+"""Up to this number of CRDs are read one by one; more are read by a list."""
 _PAGE = 25
 
 
@@ -40,7 +42,7 @@ class Summaries:
 
     async def _read(self, client: Client, names: list[str]) -> dict[str, Object]:
         found: dict[str, Object] = {}
-        if len(names) <= _FEW:
+        if len(names) <= _MAX_SINGLE_READS:
             for name in names:
                 try:
                     self._keep(await client.get(crd_path(name)), found)

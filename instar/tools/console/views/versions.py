@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from instar.base.errors import BadRequest, Conflict
+from instar.base.escaping import shell_word
 from instar.base.json_values import Object
 from instar.kube.api.user_agents import VERSIONS, is_ours
 from instar.tools.console.views.quantiles import quantile
-from instar.tools.console.views.server_facts import Unknown, told
+from instar.tools.console.views.server_facts import MissingDocuments, read_document
 from instar.tools.migrator.versions.crd_edits import EDITS, VersionEdit
 from instar.tools.migrator.versions.lifecycle import STEPS, Situation, ago, why_safe
 from instar.tools.migrator.versions.version_state import QUIET_DAYS, as_document, situation_of
@@ -27,9 +28,9 @@ STEPS_HERE = tuple(step for step in STEPS if step != "add")
 async def versions(client: Client, name: str, quiet_days: float = QUIET_DAYS) -> Object:
     """Return the versions and steps. Raises ``ApiError``."""
     raw = await client.get(crd_path(name))
-    unknown = Unknown()
+    unknown = MissingDocuments()
     situation = await situation_of(client, raw, quiet_days=quiet_days)
-    webhooks = await told(client, "webhooks", unknown)
+    webhooks = await read_document(client, "webhooks", unknown)
     if situation.usage.since is None:
         unknown.add("usage", "this server does not count requests")
     document = as_document(situation)
@@ -60,7 +61,9 @@ def _detail(version: Object, situation: Situation) -> None:
     ]
     for step in version["next"]:
         step["why"] = "" if step["blockedBy"] else why_safe(situation, step["step"], name)
-        step["command"] = f"instar versions {crd} {step['step']} {name}"
+        step["command"] = (
+            f"instar versions {shell_word(crd)} {shell_word(step['step'])} {shell_word(name)}"
+        )
 
 
 def _conversions(situation: Situation, webhooks: Object | None) -> list[Object]:
@@ -131,5 +134,6 @@ async def take_step(
 
 
 def refused(text: str, reasons: list[str]) -> Conflict:
+    """Return the error for an edit with these blocking reasons."""
     causes = [{"reason": "Blocked", "message": reason} for reason in reasons]
     return Conflict(f"{text}: {'; '.join(reasons)}", details={"causes": causes})

@@ -13,7 +13,7 @@ from instar.base.errors import ApiError
 from instar.base.json_values import Object
 from instar.tools.console.views import certificates
 from instar.tools.console.views.quantiles import quantile
-from instar.tools.console.views.server_facts import Unknown, told
+from instar.tools.console.views.server_facts import MissingDocuments, read_document
 from instar.tools.console.views.summaries import Summaries, service_text
 from instar.wire.client.client import Client
 from instar.wire.client.paths import resource_path
@@ -30,8 +30,8 @@ _PAGE = 25
 
 async def webhooks(client: Client, summaries: Summaries, now: datetime) -> Object:
     """Return the webhooks. Raises ``ApiError`` if CRDs cannot be listed."""
-    unknown = Unknown()
-    record = await told(client, "webhooks", unknown)
+    unknown = MissingDocuments()
+    record = await read_document(client, "webhooks", unknown)
     calls = {
         (item["type"], item["configuration"], item["name"]): item
         for item in (record or {}).get("webhooks") or ()
@@ -59,7 +59,7 @@ async def webhooks(client: Client, summaries: Summaries, now: datetime) -> Objec
 
 
 async def _configured(
-    client: Client, summaries: Summaries, unknown: Unknown
+    client: Client, summaries: Summaries, unknown: MissingDocuments
 ) -> AsyncIterator[Object]:
     for crd in await summaries.all(client):
         if crd["webhook"] is not None:

@@ -1,4 +1,4 @@
 """Effects of a CRD change on admission: webhooks and policies written for the old CRD. Pure.
 
-``reviewing.py`` calls ``findings.py``; configurations come as documents from ``sources.py``.
+``instar review`` calls ``findings.py``; configurations come as documents from ``sources.py``.
 """

@@ -1,5 +1,7 @@
-"""Reads webhook configurations, policies and bindings from documents, for
-``admission/findings.py``.
+"""Reads webhook configurations, policies and bindings from documents.
+
+Called by ``findings.py`` and ``refusing.py``, by the reviewer's ``sources.py``, and by
+``tools/snapshots/capture/scope.py``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Findings about webhooks and policies under the new CRDs; ``reviewing.py`` adds them to a
-report.
+"""Findings about webhooks and policies under the new CRDs; ``cli/commands/review.py`` adds them to
+a report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from instar.tools.reviewer.admission.configurations import (
     named_versions,
     read_configurations,
 )
-from instar.tools.reviewer.admission.reading import judged
+from instar.tools.reviewer.admission.reading import type_check_policy
 from instar.tools.reviewer.admission.refusing import refusals
 from instar.tools.reviewer.engine import ReviewOptions
 from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity, in_order
@@ -27,6 +27,7 @@ MISSES, READS, REFUSES = (
     "policy-reads-removed-field",
     "policy-refuses-crd",
 )
+"""Ids of the rules."""
 
 
 def with_admission(
@@ -97,8 +98,10 @@ def _unreadable(old: ReviewedCrd, new: ReviewedCrd, configured: Configured) -> I
     for version in named_versions(configured.criteria, new):
         if old.crd.version(version) is None:
             continue
-        before = {each.field: each.problem for each in judged(configured.spec, old, version)}
-        for after in judged(configured.spec, new, version):
+        before = {
+            each.field: each.problem for each in type_check_policy(configured.spec, old, version)
+        }
+        for after in type_check_policy(configured.spec, new, version):
             if after.problem is not None and before.get(after.field) is None:
                 why = "; ".join(issue.text for issue in after.problem.issues)
                 field = configured.path + after.field.removeprefix("spec")

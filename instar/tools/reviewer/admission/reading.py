@@ -29,7 +29,7 @@ class ExpressionReading(NamedTuple):
     problem: BadExpression | None
 
 
-def judged(spec: Object, side: ReviewedCrd, version: str) -> list[ExpressionReading]:
+def type_check_policy(spec: Object, side: ReviewedCrd, version: str) -> list[ExpressionReading]:
     """Return every expression of a policy under the schema of one version of a CRD."""
     found = side.crd.version(version)
     schema = None if found is None or found.schema is None else structural(found.schema)

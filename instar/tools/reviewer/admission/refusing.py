@@ -1,7 +1,7 @@
 """Tells whether a validating policy would deny the new CRD itself.
 
 ``findings.py`` calls it. The policy is evaluated as a server does. The user that will write the
-CRD is unknown, so a policy about the user or their permissions is not judged.
+CRD is unknown, so a policy about the user or their permissions is not checked.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from instar.base.json_values import Object
 from instar.kube.admission.admission_request import request_document
 from instar.kube.admission.evaluation import ExpressionInputs, Meter
-from instar.kube.admission.expressions import ASKING, ASKING_OF_REQUEST, REQUEST
+from instar.kube.admission.expressions import AUTHORIZER, REQUEST, REQUEST_AUTHORIZER
 from instar.kube.admission.match_rules import MatchedRequest, RequestEndpoint
 from instar.kube.admission.matching import Criteria, read_match_resources
-from instar.kube.admission.policies.params import wanted_params
+from instar.kube.admission.policies.params import select_params
 from instar.kube.admission.policies.validating import ValidatingProgram
 from instar.kube.api.crd import GROUP, PLURAL
 from instar.kube.api.names import GroupVersionKind
@@ -38,7 +38,7 @@ def refusals(
     if not _labelled(policy.criteria, old, new):
         return []
     program = ValidatingProgram(policy.spec)
-    if {ASKING, ASKING_OF_REQUEST} & program.reads:
+    if {AUTHORIZER, REQUEST_AUTHORIZER} & program.reads:
         return []
     request = request_document(asked, _CRDS, {}, None, dry_run=False)
     inputs = ExpressionInputs(new.raw, None if old is None else old.raw, request)
@@ -70,7 +70,7 @@ def _params(
     beside: Configurations,
 ) -> Iterator[Object | None]:
     """Return the parameters of each denying binding; a parameter that was not given cannot be
-    judged.
+    checked.
     """
     for binding in policy.bindings:
         if "Deny" not in (binding.get("validationActions") or ()):
@@ -88,7 +88,7 @@ def _params(
 
 
 def _selected(kind: Object, ref: Object, others: Sequence[Object]) -> Iterator[Object]:
-    wanted = wanted_params(ref, namespaced=bool(ref.get("namespace")), request_namespace="")
+    wanted = select_params(ref, namespaced=bool(ref.get("namespace")), request_namespace="")
     for obj in others:
         if (obj.get("apiVersion"), obj.get("kind")) != (kind.get("apiVersion"), kind.get("kind")):
             continue

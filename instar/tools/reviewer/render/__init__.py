@@ -1,10 +1,14 @@
-"""Renderers of review reports: one module per output format, chosen by name."""
+"""Renderers of review reports: one module per output format, chosen by name.
+
+``instar review`` and the console call the one that ``--output`` names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from instar.tools.reviewer.render.github import to_github
+from instar.tools.reviewer.render.gitlab import to_gitlab
 from instar.tools.reviewer.render.html import to_html
 from instar.tools.reviewer.render.json import to_json
 from instar.tools.reviewer.render.junit import to_junit
@@ -17,6 +21,7 @@ MACHINE: dict[str, Callable[[Report], str]] = {
     "json": to_json,
     "sarif": to_sarif,
     "github": to_github,
+    "gitlab": to_gitlab,
     "junit": to_junit,
     "html": to_html,
 }

@@ -1,7 +1,11 @@
-"""Renders a report as GitHub workflow commands: annotations on the lines of a pull request."""
+"""Renders a report as GitHub workflow commands: annotations on the lines of a pull request.
+
+``render/__init__.py`` calls it for ``--output github``, with a ``Report``.
+"""
 
 from __future__ import annotations
 
+from instar.base.escaping import workflow_property, workflow_text
 from instar.tools.reviewer.render.shared import place
 from instar.tools.reviewer.report import Finding, Problem, Report, Severity
 
@@ -16,8 +20,8 @@ def to_github(report: Report) -> str:
 
 def annotation(command: str, *, title: str, text: str, file: str = "", line: int = 0) -> str:
     """Return one workflow command; ``command`` is error, warning or notice."""
-    properties = ",".join([*_place(file, line), f"title={_property(title)}"])
-    return f"::{command} {properties}::{_data(text)}"
+    properties = ",".join([*_place(file, line), f"title={workflow_property(title)}"])
+    return f"::{command} {properties}::{workflow_text(text)}"
 
 
 def _annotation(item: Finding) -> str:
@@ -34,12 +38,4 @@ def _problem(item: Problem) -> str:
 def _place(file: str, line: int) -> list[str]:
     if not file or file.startswith(("git:", "kube:", "<")):
         return []
-    return [f"file={_property(file)}", *([f"line={line}"] if line else [])]
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return [f"file={workflow_property(file)}", *([f"line={line}"] if line else [])]

@@ -1,4 +1,7 @@
-"""Renders a report as JSON, and the JSON Schema that describes it."""
+"""Renders a report as JSON, and the JSON Schema that describes it.
+
+``render/__init__.py`` calls it for ``--output json``, with a ``Report``.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,13 @@
-"""Renders a report as JUnit XML: one suite per CRD, one case per finding; errors are failures."""
+"""Renders a report as JUnit XML: one suite per CRD, one case per finding; errors are failures.
+
+``render/__init__.py`` calls it for ``--output junit``, with a ``Report``.
+"""
 
 from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
+from instar.base.escaping import xml_document
 from instar.tools.reviewer.render.shared import as_yaml, location, place, witness_lines
 from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity
 
@@ -24,9 +28,8 @@ def to_junit(report: Report) -> str:
             case = Xml.SubElement(
                 suite, "testcase", name=problem.file or "input", classname="input"
             )
-            Xml.SubElement(case, "error", message=clean(str(problem)))
-    Xml.indent(root)
-    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+            Xml.SubElement(case, "error", message=str(problem))
+    return xml_document(root)
 
 
 def _suite(root: Xml.Element, crd: CrdReview) -> None:
@@ -42,19 +45,19 @@ def _suite(root: Xml.Element, crd: CrdReview) -> None:
     for item in crd.findings:
         case = _case(suite, item)
         if item.severity is Severity.ERROR:
-            failure = Xml.SubElement(case, "failure", type=item.rule, message=clean(item.message))
-            failure.text = clean(_body(item))
+            failure = Xml.SubElement(case, "failure", type=item.rule, message=item.message)
+            failure.text = _body(item)
         else:
-            Xml.SubElement(case, "system-out").text = clean(f"{item.severity}: {item.message}")
+            Xml.SubElement(case, "system-out").text = f"{item.severity}: {item.message}"
     for item in crd.suppressed:
-        Xml.SubElement(_case(suite, item), "skipped", message=clean(item.suppressed))
+        Xml.SubElement(_case(suite, item), "skipped", message=item.suppressed)
     if not crd.findings and not crd.suppressed:
         Xml.SubElement(suite, "testcase", name="nothing to report", classname=crd.name)
 
 
 def _case(suite: Xml.Element, item: Finding) -> Xml.Element:
     name = " ".join(filter(None, (item.rule, place(item), item.key)))
-    case = Xml.SubElement(suite, "testcase", name=clean(name), classname=item.crd)
+    case = Xml.SubElement(suite, "testcase", name=name, classname=item.crd)
     if item.file:
         case.set("file", item.file)
         case.set("line", str(item.line))
@@ -66,8 +69,3 @@ def _body(item: Finding) -> str:
     if item.witness is not None:
         parts += [as_yaml(item.witness.object), *witness_lines(item.witness)]
     return "\n".join(filter(None, parts))
-
-
-def clean(text: str) -> str:
-    """Remove control characters that XML cannot hold."""
-    return "".join(char for char in text if char >= " " or char in "\t\n")

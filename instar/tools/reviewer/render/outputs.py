@@ -13,7 +13,7 @@ from typing import NamedTuple
 from instar.tools.reviewer.git import GitError, repository
 from instar.tools.reviewer.report import Report
 
-FORMS = ("text", "markdown", "json", "sarif", "github", "junit", "html")
+FORMS = ("text", "markdown", "json", "sarif", "github", "gitlab", "junit", "html")
 
 
 class ReportOutput(NamedTuple):
@@ -56,7 +56,7 @@ def from_top(file: str) -> str:
         return file
 
 
-def told_twice(outputs: Sequence[ReportOutput]) -> bool:
+def mixes_formats(outputs: Sequence[ReportOutput]) -> bool:
     """Return whether two formats would be mixed on standard output. Annotations may be: they
     are lines.
     """

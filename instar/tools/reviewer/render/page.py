@@ -1,9 +1,13 @@
-"""Frame of a self-contained HTML page: no script, no font, no network. HTML renderers use it."""
+"""HTML document around a report, self-contained: no script, no font, no network.
+
+The HTML renderers of reviews and rehearsals use it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
+
+from instar.base.escaping import html_text
 
 _STYLE = """
 :root{color-scheme:light dark;--e:#c62828;--w:#b26a00;--i:#1565c0;--line:#8884;--soft:#8881}
@@ -28,6 +32,6 @@ def page(title: str, body: Iterable[str], style: str = "") -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(title)}</title><style>{_STYLE}{style}</style></head>\n"
+        f"<title>{html_text(title)}</title><style>{_STYLE}{style}</style></head>\n"
         f"<body>\n{content}\n</body></html>\n"
     )

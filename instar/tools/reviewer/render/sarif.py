@@ -1,10 +1,14 @@
-"""Renders a report as SARIF 2.1.0, for code scanning."""
+"""Renders a report as SARIF 2.1.0, for code scanning.
+
+``render/__init__.py`` calls it for ``--output sarif``, with a ``Report``.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from instar.base.escaping import sarif_text
 from instar.tools.reviewer.advice import advice
 from instar.tools.reviewer.render.json import json_pointer
 from instar.tools.reviewer.render.shared import place, slug
@@ -34,7 +38,7 @@ def to_sarif(report: Report) -> str:
             {
                 "executionSuccessful": not report.problems,
                 "toolExecutionNotifications": [
-                    {"level": "error", "message": {"text": str(problem)}}
+                    {"level": "error", "message": {"text": sarif_text(str(problem))}}
                     for problem in report.problems
                 ],
             }
@@ -72,7 +76,7 @@ def _result(item: Finding, hidden: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
         "ruleId": item.rule,
         "level": _LEVEL[item.severity],
-        "message": {"text": f"{item.crd} {place(item)}: {item.message}"},
+        "message": {"text": sarif_text(f"{item.crd} {place(item)}: {item.message}")},
         "locations": [location],
         "partialFingerprints": {"instarReview/v1": item.fingerprint},
     }

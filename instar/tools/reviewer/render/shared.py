@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import yaml
 
 from instar.base.plurals import counted
-from instar.tools.reviewer.report import Effect, Finding, Report, Severity, Witness
+from instar.tools.reviewer.report import CrdReview, Effect, Finding, Report, Severity, Witness
 
 _LONG_TEXT = 80
+"""A string with more characters is cut."""
 _LONG_LIST = 12
+"""Of a list or object with more items only this number is shown."""
 SHOWN = (Severity.ERROR, Severity.WARNING, Severity.INFO)
-DOCS = "https://github.com/instar-dev/instar/blob/main/docs/rules.md"
+"""Severities in the order in which reports show them."""
+DOCS = "https://github.com/instar-dev/instar/blob/main/docs/reference/rules.md"
 
 
 def place(finding: Finding) -> str:
@@ -27,7 +32,27 @@ def location(finding: Finding) -> str:
     return f"{finding.file}:{finding.line}" if finding.line else finding.file
 
 
+def joined(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
+    """Return findings that several versions have in common as one, each with the number of
+    findings it stands for.
+    """
+    alike: dict[tuple[str, ...], list[Finding]] = {}
+    for item in findings:
+        key = (item.rule, item.severity, item.path, item.key, item.message)
+        alike.setdefault(key, []).append(item)
+    return [
+        (replace(group[0], version=",".join(item.version for item in group)), len(group))
+        for group in alike.values()
+    ]
+
+
+def is_unchanged(crd: CrdReview) -> bool:
+    """Return whether the review has nothing to say about the CRD."""
+    return not crd.findings and not crd.stored
+
+
 def hits(finding: Finding) -> str:
+    """Return which clients notice a finding."""
     return ", ".join(hit.value for hit in finding.hits)
 
 
@@ -73,4 +98,5 @@ def counts(report: Report) -> str:
 
 
 def slug(rule: str) -> str:
+    """Return the link to the documentation of a rule."""
     return f"{DOCS}#{rule}"

@@ -1,10 +1,12 @@
-"""Renders a report for a terminal: grouped by CRD, worst first, a line per finding."""
+"""Renders a report for a terminal: grouped by CRD, worst first, a line per finding.
+
+``cli/commands/review.py`` calls it for ``--output text``, with a ``Report``.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import replace
 
 from instar.base.plurals import counted
 from instar.tools.reviewer.render.shared import (
@@ -12,6 +14,7 @@ from instar.tools.reviewer.render.shared import (
     as_yaml,
     counts,
     hits,
+    joined,
     location,
     witness_lines,
 )
@@ -47,14 +50,13 @@ class Paint:
 def to_text(report: Report, *, colour: bool = False, details: bool = False) -> str:
     """``details`` adds notes, witnesses, rule diffs, the plan's commands and the checklist."""
     paint = Paint(colour)
-    lines: list[str] = []
+    lines = [f"{paint('problem', 'red', 'bold')}  {problem}" for problem in report.problems]
     for crd in report.crds:
         lines += _crd(crd, paint, details)
     for name in report.only_old:
-        lines.append(f"{paint(name, 'bold')}  only in OLD: the CRD and all its objects would go")
+        lines.append(f"{paint(name, 'bold')}  only in OLD: the CRD is removed")
     for name in report.only_new:
-        lines.append(f"{paint(name, 'bold')}  only in NEW: nothing to compare with")
-    lines += [f"{paint('problem', 'red', 'bold')}  {problem}" for problem in report.problems]
+        lines.append(f"{paint(name, 'bold')}  only in NEW: the CRD is added")
     lines.append(_verdict(report, paint, details))
     return "\n".join(lines) + "\n"
 
@@ -69,7 +71,7 @@ def _crd(crd: CrdReview, paint: Paint, details: bool) -> Iterator[str]:
         return
     yield f"{paint(crd.name, 'bold')}{label}"
     if not details:
-        shown = _joined(shown)
+        shown = [item for item, _ in joined(shown)]
     for severity in SHOWN:
         group = [item for item in shown if item.severity is severity]
         for item in group:
@@ -83,24 +85,12 @@ def _crd(crd: CrdReview, paint: Paint, details: bool) -> Iterator[str]:
     yield ""
 
 
-def _joined(findings: list[Finding]) -> list[Finding]:
-    """Join findings that several versions have in common to one line."""
-    alike: dict[tuple[str, ...], list[Finding]] = {}
-    for item in findings:
-        key = (item.rule, item.severity, item.path, item.key, item.message)
-        alike.setdefault(key, []).append(item)
-    return [
-        replace(group[0], version=",".join(item.version for item in group))
-        for group in alike.values()
-    ]
-
-
 def _finding(item: Finding, paint: Paint, details: bool) -> Iterator[str]:
     mark, colour = _MARK[item.severity]
     where = " ".join(filter(None, (item.version, item.path)))
     yield (
         f"  {paint(mark, colour, 'bold')} {paint(item.rule, colour)}  {paint(where, 'bold')}  "
-        f"{item.message}"
+        f"{item.message}{'' if details else _at(item, paint)}"
     )
     if not details:
         return
@@ -118,6 +108,11 @@ def _finding(item: Finding, paint: Paint, details: bool) -> Iterator[str]:
             yield f"      → {line}"
     elif item.unwitnessed:
         yield paint(f"      no witness: {item.unwitnessed}", "dim")
+
+
+def _at(item: Finding, paint: Paint) -> str:
+    place = location(item)
+    return paint(f"  {place}", "dim") if place else ""
 
 
 def _indented(text: str) -> list[str]:
@@ -160,6 +155,10 @@ def _plan(crd: CrdReview, paint: Paint, details: bool) -> Iterator[str]:
 def _verdict(report: Report, paint: Paint, details: bool) -> str:
     errors = report.count(Severity.ERROR)
     colour = "red" if errors or report.problems else "green"
-    crds = f"{len(report.crds)} CRD{'s' * (len(report.crds) != 1)}"
+    unread = f"{counted(len(report.problems), 'problem')} with the input"
+    if report.problems and not report.crds:
+        return paint(f"Nothing was reviewed: {unread}", colour, "bold")
     hint = "" if details or not report.findings else paint("  (--details: witnesses, plan)", "dim")
-    return paint(f"{crds}: {counts(report)}", colour, "bold") + hint
+    rest = f"; incomplete: {unread}" if report.problems else ""
+    text = f"{counted(len(report.crds), 'CRD')}: {counts(report)}{rest}"
+    return paint(text, colour, "bold") + hint

@@ -1,5 +1,7 @@
-"""Review rules about bounds: minimum and maximum of numbers, texts, lists and objects, in one
+"""Review rules about bounds: minimum and maximum of numbers, strings, lists and objects, in one
 table.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
 """
 
 from __future__ import annotations

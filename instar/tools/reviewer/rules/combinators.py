@@ -1,5 +1,6 @@
-"""Review rules about anyOf, oneOf, allOf and not: whether a change of branches loosens or
-tightens.
+"""Review rules about anyOf, oneOf, allOf and not: does a changed branch accept less than before.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Review rules about conversion between versions: strategy, whether it is needed, what None
-loses.
+"""Review rules about conversion between versions: the strategy, whether a conversion is needed, and
+what strategy None loses.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
 """
 
 from __future__ import annotations
@@ -165,7 +167,7 @@ def _plain(node: Any) -> Any:
     return [_plain(item) for item in node] if isinstance(node, list) else node
 
 
-def across(side: ReviewedCrd) -> Iterator[FindingDraft]:
+def version_pairs(side: ReviewedCrd) -> Iterator[FindingDraft]:
     """Yield every ordered pair of versions that requests or storage can bring together."""
     if side.crd.conversion.strategy == "Webhook" or len(_schemas(side)) < 2:
         return
@@ -181,14 +183,15 @@ def across(side: ReviewedCrd) -> Iterator[FindingDraft]:
 def flipped(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     """What stored objects lose when they are rewritten at another storage version.
 
-    ``across`` says the same of two versions that were there before, so a review leaves it out as
-    known. With the new storage version the next write of every stored object loses the field.
+    ``version_pairs`` says the same of two versions that were there before, so a review leaves it
+    out as known. With the new storage version the next write of every stored object loses the
+    field.
     """
     target = new.crd.storage_version()
     if new.crd.conversion.strategy == "Webhook" or target == old.crd.storage_version():
         return
     if old.crd.version(target) is None:
-        return  # the pair is new, so ``across`` reports it
+        return  # the pair is new, so ``version_pairs`` reports it
     for source in dict.fromkeys([old.crd.storage_version(), *old.crd.stored_versions]):
         if source == target or new.crd.version(source) is None:
             continue
@@ -269,4 +272,4 @@ def _judged(
 
 
 CHECKS = (CrdCheck(("conversion",), strategy), CrdCheck(("versions[].storage",), flipped))
-LINTS = (unneeded, across)
+LINTS = (unneeded, version_pairs)

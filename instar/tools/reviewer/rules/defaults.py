@@ -1,4 +1,7 @@
-"""Review rules about defaults that come, go or change."""
+"""Review rules about defaults that are added, removed or changed.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
+"""
 
 from __future__ import annotations
 

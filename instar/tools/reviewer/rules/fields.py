@@ -1,4 +1,7 @@
-"""Review rules about fields that are added, removed, renamed or moved, and about map values."""
+"""Review rules about fields that are added, removed, renamed or moved, and about map values.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Lints: patterns of one CRD that make its next change dangerous."""
+"""Lints: patterns of one CRD that make its next change dangerous.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +179,7 @@ def _list(steps: Steps, node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if steps[-1:] == ("conditions",) and keys != ["type"]:
         yield "conditions-shape", "should be a map list with the key type"
     elif "x-kubernetes-list-type" not in node:
-        yield "list-type-missing", "whoever applies it owns the whole list"
+        yield "list-type-missing", "the manager that applies it owns the whole list"
 
 
 LINTS = (unknown, unpruned, nodes)

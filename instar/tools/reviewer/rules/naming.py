@@ -1,4 +1,7 @@
-"""Review rules about scope and names of a resource."""
+"""Review rules about scope and names of a resource.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Review rules about list types, list map keys and map types: how server-side apply merges."""
+"""Review rules about list types, list map keys and map types: how server-side apply merges.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Review rules about what a version offers besides its schema: subresources, columns,
-selectable fields.
+"""Review rules about what a version offers besides its schema: subresources, columns, selectable
+fields.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
 """
 
 from __future__ import annotations

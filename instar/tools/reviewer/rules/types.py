@@ -1,4 +1,7 @@
-"""Review rules about the type and format of a value."""
+"""Review rules about the type and format of a value.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
+"""
 
 from __future__ import annotations
 

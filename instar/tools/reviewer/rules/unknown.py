@@ -1,4 +1,7 @@
-"""Review rules about unknown fields and embedded resources."""
+"""Review rules about unknown fields and embedded resources.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
+"""
 
 from __future__ import annotations
 

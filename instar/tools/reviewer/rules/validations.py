@@ -1,4 +1,8 @@
-"""Review rules about CEL rules: which were added, removed or changed, with ratcheting in mind."""
+"""Review rules about CEL rules: which were added, removed or changed, and whether ratcheting
+protects old objects from them.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from instar.base.json_values import same_json
 from instar.tools.reviewer.changes import NodeChange, changes
 from instar.tools.reviewer.report import Effect
 from instar.tools.reviewer.rule_kit import (
@@ -41,6 +46,8 @@ Cel = Mapping[str, Any]
 
 
 class Diff(NamedTuple):
+    """Rules that were added, removed or changed."""
+
     added: list[Cel]
     removed: list[Cel]
     changed: list[tuple[Cel, Cel]]
@@ -71,7 +78,7 @@ def validations(change: NodeChange) -> Iterator[FindingDraft]:
             why_no_witness="it judged updates only" if uses_old(rule) else "",
         )
     for old, new in diff.retold:
-        words = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+        words = sorted(name for name in {*old, *new} if not same_json(old.get(name), new.get(name)))
         yield FindingDraft(
             rule="rule-text-changed",
             key=_text(new),
@@ -94,7 +101,7 @@ def _new_members(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
 
 
 def _tightened(name: str, rule: Cel, message: str, details: str) -> FindingDraft:
-    """Report a tightened rule. A transition rule judges updates only; any other is ratcheted."""
+    """Report a tightened rule. A transition rule checks updates only; any other is ratcheted."""
     if uses_old(rule):
         return FindingDraft(
             rule=name,

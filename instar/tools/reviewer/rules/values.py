@@ -1,5 +1,7 @@
 """Review rules about accepted values: enum, pattern, null, multiples, unique items, required
 members.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
 """
 
 from __future__ import annotations

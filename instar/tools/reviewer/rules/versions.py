@@ -1,4 +1,7 @@
-"""Review rules about versions of a CRD: present, served, deprecated, stored."""
+"""Review rules about versions of a CRD: present, served, deprecated, stored.
+
+``rules/__init__.py`` lists them, ``engine.py`` runs their checks.
+"""
 
 from __future__ import annotations
 

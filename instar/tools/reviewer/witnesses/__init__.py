@@ -1,4 +1,5 @@
 """Search for witnesses: example objects, made from schemas, that prove a finding of a review.
 
-Each witness is confirmed by simulating a server with the old and with the new CRD.
+``reviewing.py`` passes ``search.py`` to the engine. Each witness is confirmed by simulating a
+server with the old and with the new CRD.
 """

@@ -1,7 +1,8 @@
-"""Candidate values for a place where two schemas differ: the edges of both.
+"""Candidate values for a place where two schemas differ: values at the limits of either schema.
 
-Takes the node that shall accept and the node that shall not, and yields candidates, small first.
-`search.py` tries each of them on both sides; a candidate promises nothing.
+Takes the node that shall accept the value and the node that shall reject it, and yields candidates,
+small first. ``search.py`` tries each of them under both CRDs, because a candidate may satisfy
+neither.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ finding. Pure.
 from __future__ import annotations
 
 from instar.base.field_errors import FieldError, FieldErrorCode
-from instar.kube.schema.json_types import same_json
+from instar.base.json_values import same_json
 from instar.tools.reviewer.report import Effect, ObjectVerdict
 
 
@@ -45,10 +45,12 @@ def is_about(verdict: ObjectVerdict, path: str) -> bool:
 
 
 def near(place: str, path: str) -> bool:
+    """Return whether two paths are the same or one contains the other."""
     return place.startswith(path) or path.startswith(place)
 
 
 def shows(wanted: Effect, seen: Effect | None) -> bool:
+    """Return whether the two verdicts prove the effect."""
     if seen is None:
         return False
     if wanted is Effect.ACCEPTED:

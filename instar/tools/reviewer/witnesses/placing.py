@@ -1,7 +1,7 @@
 """Builds example objects around one value, with everything else as small as the schema allows.
 
-``search.py`` puts candidate values into objects with it. It also finds the part of an object and
-of a schema that the field of a validation error names.
+``search.py`` puts candidate values into objects with it. The module also finds the part of an
+object and of a schema that the field of a validation error names.
 """
 
 from __future__ import annotations

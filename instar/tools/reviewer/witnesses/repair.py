@@ -1,8 +1,8 @@
 """Repairs an example object that is almost valid, by small changes away from the tested value.
 
-``search.py`` calls it, because a witness must be accepted by one of the two CRDs. What a rule
-demands elsewhere is found by trying: each validation error names a place, each place offers a few
-changes, and a change stays if fewer errors are left.
+``search.py`` calls it, because an example object must be accepted by one of the two CRDs. What a
+rule demands of other fields is found by trying: each validation error names a place, each place
+offers a few changes, and a change stays if fewer errors are left.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from instar.base.json_values import same_json
 from instar.kube.schema.json_types import ABSENT
 from instar.tools.reviewer.witnesses.placing import look_up, with_value
 from instar.tools.reviewer.witnesses.samples import Samples, branches
@@ -20,7 +21,9 @@ Wrong = Callable[[Any], list[str]]
 """Where an object is wrong: one path per error, empty for the root."""
 
 _ROUNDS = 6
+"""After this number of changes that stayed, the repair is given up."""
 _TRIES = 60
+"""After this number of failed changes in one round, the repair is given up."""
 
 
 def repaired(
@@ -92,7 +95,7 @@ def _members(
         if name in value and name not in (node.get("required") or ()):
             yield with_value(obj, place, ABSENT)
         for other in islice(_others(samples, child), 4):
-            if value.get(name, ABSENT) != other:
+            if not same_json(value.get(name, ABSENT), other):
                 yield with_value(obj, place, other)
 
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from instar.base.json_values import copy_json
+from instar.base.json_values import copy_json, same_json
 from instar.kube.schema.formats.named import canonical
-from instar.kube.schema.json_types import same_json
 from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.validation.validate import Validator, compile_validator
 from instar.tools.reviewer.types import admitted
@@ -21,8 +20,9 @@ from instar.tools.reviewer.witnesses.texts import FORMAT_TEXTS, matching, plain
 
 Node = Mapping[str, Any]
 
-_DEEPEST = 24
-_MERGED_BY_UNION = ("required",)
+_MAX_DEPTH = 24
+_UNION_KEYWORDS = ("required",)
+"""Keywords whose lists are joined when two schemas are merged."""
 _MOST_ITEMS = 1200
 
 
@@ -85,7 +85,7 @@ class Samples:
         if node.get("x-kubernetes-embedded-resource"):
             out = {"apiVersion": "v1", "kind": "Thing"}
         properties = node.get("properties") or {}
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return out
         for name in node.get("required") or ():
             child = properties.get(name)
@@ -183,7 +183,7 @@ def branches(node: Node) -> Iterator[Node]:
 def _merged(node: Node, part: Node) -> dict[str, Any]:
     out = dict(node)
     for name, value in part.items():
-        if name in _MERGED_BY_UNION:
+        if name in _UNION_KEYWORDS:
             out[name] = [
                 *out.get(name, ()),
                 *(item for item in value if item not in out.get(name, ())),

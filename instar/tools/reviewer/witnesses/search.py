@@ -1,8 +1,9 @@
-"""Searches an object that proves a finding and confirms it with both CRDs.
+"""Searches for an object that proves a finding and confirms it with both CRDs.
 
 ``reviewing.py`` passes it to the engine, which calls it for each finding. The value at the changed
-place comes from ``candidates.py``; a schema of one CRD with only the changed keywords of the other
-decides whether it is about this finding; both simulated servers then judge the whole object.
+place comes from ``candidates.py``. The value is evidence for this finding only if one CRD's schema
+treats the value differently once the changed keywords of the other CRD are put in; then the
+simulated servers of both CRDs (``server_model.py``) check the whole object.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from itertools import islice
 from typing import Any
 
 from instar.base.fast_dataclass import dataclass
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json
 from instar.kube.schema.compiled import compile_schema
-from instar.kube.schema.json_types import ABSENT, same_json
+from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.metadata.types import MetaError
 from instar.kube.schema.pipeline import take_in, value_errors
 from instar.kube.schema.rule_engine import Program, RuleCompiler
@@ -53,7 +54,7 @@ class _Judges:
 
 
 class Search:
-    """The evidence of one review; a callable for the engine. Keeps compiled judges."""
+    """The evidence of one review; a callable for the engine. Keeps compiled simulators."""
 
     def __init__(
         self,

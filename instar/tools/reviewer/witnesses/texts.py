@@ -1,7 +1,7 @@
-"""Texts that fit a pattern or a format, made by reading the pattern; deterministic.
+"""Generates strings that match a pattern or a format, from the pattern's parse tree; deterministic.
 
-``samples.py`` and ``candidates.py`` call it. A pattern gives several texts: short and long, with
-different characters of a class. RE2 is close enough to Python's syntax that a text made from
+``samples.py`` and ``candidates.py`` call it. A pattern gives several strings: short and long, with
+different characters of a class. RE2 is close enough to Python's syntax that a string made from
 Python's parse tree nearly always matches; callers check it anyway.
 """
 
@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 _sre: Any = importlib.import_module("re._parser")
 
 LONGEST = 5000
-_PLAIN = ("a", "b", "A", "0", "1", "-", "_", ".", "/", ":", " ")
+"""Maximum characters of a generated string."""
+_PLAIN_CHARACTERS = ("a", "b", "A", "0", "1", "-", "_", ".", "/", ":", " ")
 
 FORMAT_TEXTS: dict[str, tuple[str, ...]] = {
     "bsonobjectid": ("507f1f77bcf86cd799439011",),
@@ -99,9 +100,9 @@ def _part(op: str, argument: Any, style: _Style, groups: dict[int, str]) -> str 
     if op == "LITERAL":
         return chr(argument)
     if op == "NOT_LITERAL":
-        return next(char for char in _PLAIN if char != chr(argument))
+        return next(char for char in _PLAIN_CHARACTERS if char != chr(argument))
     if op == "ANY":
-        return _PLAIN[style.character]
+        return _PLAIN_CHARACTERS[style.character]
     if op == "IN":
         return _class(argument, style)
     if op in ("AT", "ASSERT", "ASSERT_NOT"):
@@ -130,7 +131,7 @@ def _repeat(argument: Any, style: _Style, groups: dict[int, str]) -> str | None:
 
 def _class(items: Any, style: _Style) -> str:
     negated = bool(items) and str(items[0][0]) == "NEGATE"
-    members = [char for char in _PLAIN if _in_class(char, items) != negated]
+    members = [char for char in _PLAIN_CHARACTERS if _in_class(char, items) != negated]
     if not members and not negated:
         members = [_first(items)]
     return members[style.character % len(members)] if members else "~"

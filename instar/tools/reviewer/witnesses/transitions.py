@@ -1,6 +1,7 @@
-"""Makes witnesses of transition rules: an update of one object that the new CRD refuses.
+"""Finds example updates for CEL transition rules: an update of one object that the new CRD refuses.
 
-``search.py`` calls it. A rule that names ``oldSelf`` says nothing about an object alone.
+``search.py`` calls it. A rule that names ``oldSelf`` is not evaluated for an object alone, so the
+evidence needs an old and a new object.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from instar.base.json_values import Object
-from instar.kube.schema.json_types import same_json
+from instar.base.json_values import Object, same_json
 from instar.kube.schema.rule_engine import Program
 from instar.tools.reviewer.report import Effect, Witness
 from instar.tools.reviewer.server_model import CrdSimulator
@@ -20,7 +20,7 @@ from instar.tools.reviewer.witnesses.samples import Samples
 _MOST_VALUES = 40
 
 Place = Callable[[Any], Iterator[Object]]
-"""Whole objects around one value that the base side takes."""
+"""Builds whole objects around one value, which the base CRD accepts."""
 
 
 def update_witness(
