@@ -1,10 +1,10 @@
 """X.509 certificate authority: creates a CA and issues server and client certificates, as PEM
 texts.
 
-Called by ``server/files/certificates.py``, which stores them as files, by
-``server/access/identities.py`` and by the SDK. Certificates are written by ``der.py``, because
-importing the cryptography library's X.509 module takes a sixth of a first start; it is loaded only
-to read an existing CA. Keys and signatures use the library. Import this module lazily where
+Called by ``server/files/certificates.py``, which stores the texts as files, by
+``server/access/identities.py`` and by the SDK. ``der.py`` encodes certificates; keys and signatures
+are made with the cryptography library. The X.509 module of that library is loaded only to read an
+existing CA, because importing it takes a sixth of a first start. Import this module lazily where
 certificates are not always needed.
 """
 
@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 from instar.base import der
 
-_EARLIER = timedelta(hours=1)
-"""Certificates are valid since then: clocks differ."""
+_BACKDATING = timedelta(hours=1)
+"""A certificate is valid from this long before it is made: clocks of clients may be behind."""
 _LONGEST_NAME = 64
 _SERIAL_BITS = 159
 
@@ -96,7 +96,7 @@ class Authority:
         return KeyPair(_certificate(self._signer, name, key, valid, extensions), key.pem)
 
 
-def made_key() -> bytes:
+def new_private_key() -> bytes:
     """Return a new private key as PEM."""
     return _Key().pem
 
@@ -135,7 +135,7 @@ def _certificate(
         der.integer(1 + secrets.randbits(_SERIAL_BITS)),
         signer.algorithm,
         signer.name,
-        der.sequence(der.time(now - _EARLIER), der.time(now + valid)),
+        der.sequence(der.time(now - _BACKDATING), der.time(now + valid)),
         subject,
         key.public,
         der.explicit(3, der.sequence(*extensions)),

@@ -11,35 +11,35 @@ from typing import Any
 
 from instar.base.field_errors import child, index
 
-_NAMES = {str: "string", bool: "boolean", int: "number"}
+_TYPE_NAMES = {str: "string", bool: "boolean", int: "number"}
 
 
-class Misshapen(Exception):
+class ShapeMismatch(Exception):
     """A value has the wrong type; ``str()`` is its path and the expected type."""
 
 
 def unknown_fields(value: Any, shape: Any, path: str = "") -> list[str]:
-    """Return the paths of fields that the shape does not have. Raises ``Misshapen``; null counts as
-    absent."""
+    """Return the paths of fields that the shape does not have. Raises ``ShapeMismatch``; null
+    counts as absent."""
     if value is None or shape is None:
         return []
     if isinstance(shape, dict):
         return _of_object(value, shape, path)
     if isinstance(shape, list):
         if not isinstance(value, list):
-            raise Misshapen(f"{path}: a list was expected")
+            raise ShapeMismatch(f"{path}: a list was expected")
         found: list[str] = []
         for position, part in enumerate(value):
             found += unknown_fields(part, shape[0], index(path, position))
         return found
     if not isinstance(value, shape) or (isinstance(value, bool) and shape is not bool):
-        raise Misshapen(f"{path}: a {_NAMES[shape]} was expected")
+        raise ShapeMismatch(f"{path}: a {_TYPE_NAMES[shape]} was expected")
     return []
 
 
 def _of_object(value: Any, shape: dict[str, Any], path: str) -> list[str]:
     if not isinstance(value, dict):
-        raise Misshapen(f"{path}: an object was expected")
+        raise ShapeMismatch(f"{path}: an object was expected")
     found: list[str] = []
     for name, part in value.items():
         place = child(path, str(name))

@@ -9,7 +9,7 @@ from base64 import b64encode
 from datetime import datetime
 
 _SHORT_YEARS = 2050
-"""Before it a time is written with two digits of its year."""
+"""Times before this year are written with two digits of the year (UTCTime)."""
 TRUE = b"\x01\x01\xff"
 NULL = b"\x05\x00"
 

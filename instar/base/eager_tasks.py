@@ -2,9 +2,9 @@
 
 Called by ``server/http/http1.py`` for each request and by ``wire/storage/coalesced_call.py``. Most
 requests are answered from memory without waiting, and a task would cost more than the answer.
-(Python 3.12's eager tasks do the same.) A coroutine that waits for a ``Ticket``
+(Eager tasks of Python 3.12 do the same.) A coroutine that waits for a ``Ticket``
 (``taskless_wait.py``) resumes without a task, too. Code run this way must not use the current task
-before its first other wait.
+before it has waited for something other than a ``Ticket``.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any
 from instar.base.taskless_wait import Ticket
 
 
-def start(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | Parked | None:
+def start(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | TasklessCoroutine | None:
     """Run the coroutine to its first wait. Return None if it has finished, else the task or
-    ``Parked`` that runs the rest."""
+    ``TasklessCoroutine`` that runs the rest."""
     try:
         waiting_for = coroutine.send(None)
     except StopIteration:
         return None
     if isinstance(waiting_for, Ticket):
-        return Parked(coroutine, waiting_for)
+        return TasklessCoroutine(coroutine, waiting_for)
     return asyncio.get_running_loop().create_task(_Rest(coroutine, waiting_for))
 
 
-class Parked:
+class TasklessCoroutine:
     """A coroutine without a task that waits for a ticket; it can be cancelled like a task."""
 
     __slots__ = ("_cancelled", "_context", "_coroutine", "_task", "_ticket")

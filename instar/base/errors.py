@@ -1,7 +1,7 @@
 """The error tree: every failure that a client can cause, as a Kubernetes ``Status``.
 
-Raised everywhere; ``server/rest/error_responses.py`` and the CLI render it. Each class has its HTTP
-code and reason; ``to_status`` is the only place that builds the body.
+All packages raise these errors; ``server/rest/error_responses.py`` and the CLI render them. Each
+class has its HTTP code and reason; ``to_status`` is the only place that builds the body.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from instar.base.field_errors import FieldError, messages, told_of
+from instar.base.field_errors import FieldError, errors_to_report, messages
 
 
 class ApiError(Exception):
@@ -226,7 +226,7 @@ def method_not_allowed(group: str, plural: str, verb: str) -> MethodNotAllowed:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Invalid:
-    details, told = _details(name, group, kind), told_of(errors)
+    details, told = _details(name, group, kind), errors_to_report(errors)
     details["causes"] = causes(told)
     more = "" if len(told) == len(errors) else ", and there are more errors"
     return Invalid(

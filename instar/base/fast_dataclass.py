@@ -1,9 +1,10 @@
 """Faster ``@dataclass``: the same class as the standard library's, defined in a fifth of the time.
 
 Used by nearly every module that defines records. The standard decorator generates and compiles six
-functions for each class; for the hundred classes of a server that is a quarter of its start. This
-one compiles only ``__init__``, at its first call, and builds the other methods from closures. mypy
-checks types as for the original, which also handles unusual options.
+functions for each class; for the hundred classes of a server that is a quarter of its start. The
+decorator of this module compiles only ``__init__``, at its first call, and builds the other methods
+from closures. mypy checks types as for the standard decorator, which also builds classes with
+unusual options.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every validation rule returns ``FieldError`` values and never raises or logs; ``errors.py`` turns
 them into a ``Status``. The text of ``body()`` is kube-apiserver's wire format and pinned by tests.
-It is for people: code that decides by an error uses its type, path or code.
+That text is for people: code that decides by an error uses its type, path or code.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def messages(errors: Sequence[FieldError]) -> str:
     return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
 
 
-def told_of(errors: Sequence[FieldError]) -> Sequence[FieldError]:
+def errors_to_report(errors: Sequence[FieldError]) -> Sequence[FieldError]:
     """Return the first errors, as many as one response may contain; one in any case."""
     size = 0
     for number, error in enumerate(errors):
@@ -176,10 +176,20 @@ def render_value(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         return go_number(value)
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = _json_text(value)
     for char, escape in JSON_ESCAPED:
         text = text.replace(char, escape)
     return text
+
+
+def _json_text(value: Any) -> str:
+    """Return a value as JSON with Go's numbers."""
+    if isinstance(value, dict):
+        items = (f"{_json_text(name)}:{_json_text(item)}" for name, item in value.items())
+        return "{" + ",".join(items) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_json_text, value)) + "]"
+    return go_float(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
 JSON_ESCAPED = (

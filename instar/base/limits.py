@@ -1,7 +1,8 @@
 """Limits on requests: sizes, depths, counts, deadlines and memory in flight.
 
-Constants only, used by the server, the storage and the tools; kept in one module so that they can
-be compared. ``docs/limits.md`` lists them with upstream's, and a test keeps the two equal.
+The server, the storage and the tools use these constants, which are in one module so that they can
+be compared. ``docs/reference/limits.md`` lists them with upstream's, and a test keeps the two
+equal.
 """
 
 from __future__ import annotations
@@ -93,19 +94,28 @@ LARGE_AT_ONCE = 2
 LARGE_WAITING = 200
 """Work items that may wait for such a thread; the next is answered 429."""
 
+LARGE_BACKGROUND = 10_000
+"""Work items of controllers that may wait for the one thread they have for large work."""
+
 JUDGING_SECONDS = 2.0
 """Processor time for validating one object by its schema; after that the object is refused."""
 
 JOBS_AT_ONCE = 2
 """Reviews and checks that the console runs at once, each in its own process."""
 
-JOBS_WAITING = 8
+JOBS_WAITING = 32
 """Such console jobs that may wait; the next is answered 429."""
+
+JOBS_PER_USER = 4
+"""Such console jobs of one user, running or waiting; the next is answered 429."""
 
 LOOP_HELD_SECONDS = 0.25
 """Processor time of one step in the event loop above which the log names the step."""
 
 # --- CRDs -------------------------------------------------------------------------------------
+
+MAX_SCHEMA_NODES = 50_000
+"""Schemas inside the schema of one CRD version: properties, items and branches together."""
 
 COMPILED_SCHEMAS = 64 * MIB
 """Bytes of schemas (as JSON) that are kept compiled; the least recently used are compiled again

@@ -1,9 +1,9 @@
 """Prometheus metrics: counters, gauges and histograms, and their text format.
 
 Used by the server, its registry and the webhook client; ``server/endpoints/metrics.py`` serves
-them. Not a library, because importing one costs a quarter of the server's start time, the hot path
-only adds two numbers, and the format is short. Worker processes send each other ``Family`` values,
-which ``merge_families`` adds up.
+them. The module is hand-written, because importing a client library costs a quarter of the server's
+start time, the hot path only adds two numbers, and the format is short. Worker processes send each
+other ``Family`` values, which ``merge_families`` adds up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Labels = tuple[str, ...]
 
 
-class Across(Enum):
+class MergeMode(Enum):
     """How to combine the values of several processes."""
 
     SUM = "sum"
@@ -35,7 +35,7 @@ class Family(NamedTuple):
     kind: str
     """The metric type as Prometheus names it."""
     labels: Labels
-    across: Across
+    across: MergeMode
     series: dict[Labels, Sequence[float]]
     """One value each; for a histogram the count of each bucket and of the values above all
     buckets, then the sum."""
@@ -72,7 +72,7 @@ class Family(NamedTuple):
         """Return the family that ``plain`` encoded."""
         name, help, kind, labels, across, series, bounds = values
         numbers = {tuple(values): found for values, found in series}
-        return cls(name, help, kind, tuple(labels), Across(across), numbers, tuple(bounds))
+        return cls(name, help, kind, tuple(labels), MergeMode(across), numbers, tuple(bounds))
 
 
 class Metric(Protocol):
@@ -104,7 +104,7 @@ class Counter:
         series: dict[Labels, Sequence[float]] = {
             labels: (amount,) for labels, amount in self._values.items()
         }
-        return Family(self.name, self.help, self.kind, self.labels, Across.SUM, series)
+        return Family(self.name, self.help, self.kind, self.labels, MergeMode.SUM, series)
 
 
 class Gauge(Counter):
@@ -137,7 +137,7 @@ class Histogram:
             labels: tuple(numbers) for labels, numbers in self._series.items()
         }
         words = self.name, self.help, self.kind, self.labels
-        return Family(*words, Across.SUM, series, self._bounds)
+        return Family(*words, MergeMode.SUM, series, self._bounds)
 
 
 class Measured:
@@ -151,7 +151,7 @@ class Measured:
         help: str,
         labels: Labels,
         measure: Callable[[], Iterable[tuple[Labels, float]]],
-        across: Across = Across.GREATEST,
+        across: MergeMode = MergeMode.GREATEST,
     ) -> None:
         self.name, self.help, self.labels = name, help, labels
         self._measure = measure
@@ -165,10 +165,12 @@ class Measured:
 
 
 def page(metrics: Iterable[Metric]) -> bytes:
+    """Return the body of /metrics."""
     return written(metric.family() for metric in metrics)
 
 
 def written(families: Iterable[Family]) -> bytes:
+    """Return families in the Prometheus text format."""
     return "".join(f"{line}\n" for family in families for line in family.lines()).encode()
 
 
@@ -183,7 +185,7 @@ def merge_families(several: Iterable[Iterable[Family]]) -> list[Family]:
 
 
 def _joined(one: Family, other: Family) -> Family:
-    join = _added if one.across is Across.SUM else _greatest
+    join = _added if one.across is MergeMode.SUM else _greatest
     series = dict(one.series)
     for labels, numbers in other.series.items():
         known = series.get(labels)

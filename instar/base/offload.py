@@ -1,10 +1,11 @@
 """Runs work in the event loop or in a thread, by its cost: the only place that decides which.
 
 Request handling (``server/``), the registry's verbs and the tools cut their work into synchronous
-segments between awaits and pass each to ``run``. ``is_small`` is the decision: cheap work runs at
-once in the event loop, costly work in a thread, so that it does not delay other requests. A segment
-must not use the event loop or the store, nor values that other tasks change meanwhile. Work made of
-many small steps takes ``Breaks``.
+segments between awaits and pass each to ``run``. ``is_small`` decides: cheap work runs at once in
+the event loop, costly work in a thread, so that it does not delay other requests. A segment must
+not use the event loop or the store, nor values that other tasks change meanwhile. A long loop of
+small steps uses ``Breaks`` to yield to the event loop. Background work has a thread of its own, so
+that controllers do not wait while requests use all other threads.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ from typing import Any, TypeVar, TypeVarTuple
 
 from instar.base import limits
 from instar.base.errors import TooManyRequests
+from instar.base.supervision import STALLED_SECONDS, in_background, note_progress
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 
-class Outgrown(Exception):
+class TooLargeForLoop(Exception):
     """A step of the event loop grew larger than its input: it is to be done again in a thread."""
 
 
 class _Step(local):
-    """Per thread: whether the current work may raise ``Outgrown``, because it delays the event loop
-    and can be done again."""
+    """Per thread: whether the current work may raise ``TooLargeForLoop``, because it delays the
+    event loop and can be done again."""
 
     brief = False
 
@@ -37,9 +39,9 @@ class _Step(local):
 STEP = _Step()
 
 
-def briefly(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
-    """Run small work at once. Raises ``Outgrown`` where it turns out to be large; the work must be
-    such that it can be done again after that."""
+def run_inline(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
+    """Run small work at once. Raises ``TooLargeForLoop`` where it turns out to be large; the work
+    must be such that it can be done again after that."""
     STEP.brief = True
     try:
         return work(*arguments)
@@ -51,30 +53,47 @@ class _Threads:
     """Bounded thread pool for costly segments, created on first use. It has few threads, because
     they share one interpreter lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, threads: int, waiting: int) -> None:
+        self._name, self._at_once, self._room = name, threads, threads + waiting
         self._lock = Lock()
-        self._unfinished = 0
+        self._unfinished: dict[Future[Any], None] = {}
+        self._moved = 0.0
+        """When the last segment was finished, or the first one given to idle threads."""
         self._executor: ThreadPoolExecutor | None = None
 
     def submit(self, work: Callable[[*Arguments], T], *arguments: *Arguments) -> Future[T]:
         with self._lock:
-            if self._unfinished >= limits.LARGE_AT_ONCE + limits.LARGE_WAITING:
+            if len(self._unfinished) >= self._room:
                 raise TooManyRequests(
                     "too many large requests are being worked on, please try again later"
                 )
-            self._unfinished += 1
             if self._executor is None:
-                self._executor = ThreadPoolExecutor(limits.LARGE_AT_ONCE, "large")
-        future = self._executor.submit(work, *arguments)
+                self._executor = ThreadPoolExecutor(self._at_once, self._name)
+            if not self._unfinished:
+                self._moved = monotonic()
+            future = self._executor.submit(work, *arguments)
+            self._unfinished[future] = None
         future.add_done_callback(self._finished)
         return future
 
+    def trouble(self) -> str | None:
+        """Return that no segment has been finished for very long, if there are any."""
+        stalled = self._unfinished and monotonic() - self._moved > STALLED_SECONDS
+        return f"the threads for {self._name} work have stalled" if stalled else None
+
     def _finished(self, future: Future[Any]) -> None:
         with self._lock:
-            self._unfinished -= 1
+            self._unfinished.pop(future, None)
+            self._moved = monotonic()
 
 
-_THREADS = _Threads()
+_THREADS = _Threads("large", limits.LARGE_AT_ONCE, limits.LARGE_WAITING)
+_BACKGROUND = _Threads("background", 1, limits.LARGE_BACKGROUND)
+
+
+def trouble() -> str | None:
+    """Return what is wrong with the threads, for ``/readyz``."""
+    return _THREADS.trouble() or _BACKGROUND.trouble()
 
 
 def is_small(cost: int) -> bool:
@@ -86,29 +105,30 @@ def is_small(cost: int) -> bool:
 
 async def run(cost: int, work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
     """Return ``work(*arguments)``, run in the event loop or, where ``cost`` is high, in a thread.
-    Work that raises ``Outgrown`` in the event loop is done again in a thread.
+    Work that raises ``TooLargeForLoop`` in the event loop is done again in a thread.
 
     Raises what ``work`` raises, and ``TooManyRequests`` where the queue for threads is full.
     """
     if cost <= limits.LOOP_BYTES:
-        STEP.brief = True  # as in ``briefly``, without a call for each segment
+        STEP.brief = True  # as in ``run_inline``, without a call for each segment
         try:
             return work(*arguments)
-        except Outgrown:
+        except TooLargeForLoop:
             pass
         finally:
             STEP.brief = False
-    return await apart(work, *arguments)
+    return await run_in_thread(work, *arguments)
 
 
-async def apart(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
+async def run_in_thread(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
     """Run ``work`` in a thread whatever it costs. If the caller is cancelled, the thread finishes
     the work and its result is dropped."""
-    return await asyncio.wrap_future(_THREADS.submit(work, *arguments))
+    threads = _BACKGROUND if in_background() else _THREADS
+    return await asyncio.wrap_future(threads.submit(work, *arguments))
 
 
 class Breaks:
-    """Gives the event loop back between the small steps of long work."""
+    """Yields to the event loop between the small steps of a long loop."""
 
     def __init__(self) -> None:
         self._since = monotonic()
@@ -116,6 +136,7 @@ class Breaks:
     async def between(self) -> None:
         """Let other tasks run if the steps since the last break took ``TURN_SECONDS``."""
         if monotonic() - self._since > limits.TURN_SECONDS:
+            note_progress()
             await asyncio.sleep(0)
             self._since = monotonic()
 

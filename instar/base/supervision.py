@@ -1,9 +1,13 @@
 """Supervises background tasks and threads: restarts them when they fail, and counts failures.
 
-Every part of a server that works without a request runs under a ``Supervision``: a task or thread
-that ends by an exception is logged, counted and started again after a pause, and ``/readyz`` shows
-one that has stopped or keeps failing. Work that comes in items catches the exceptions of an item
-itself and calls ``report_failure``.
+Called by ``server/lifecycle`` and the controllers. A part is a task or a thread of a server that
+runs without a request; each one runs under a ``Supervision``. When a part raises an exception, the
+failure is logged and counted, and the part is started again after a pause. ``/readyz`` shows a part
+that has stopped, keeps failing or has stalled. A part that processes a queue catches the exception
+of one item itself, calls ``report_failure`` and continues with the next item.
+
+A part waits for work inside ``rest`` or ``resting``. It has stalled when it has neither waited
+there nor called ``note_progress`` for ``STALLED_SECONDS``.
 """
 
 from __future__ import annotations
@@ -11,7 +15,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from time import monotonic
 from typing import Any
 
@@ -20,16 +26,19 @@ from instar.base.metrics import Counter, Measured, Metric
 log = logging.getLogger(__name__)
 FAILURES = Counter(
     "instar_background_failures_total",
-    "Unexpected failures of background work, by part. The part goes on.",
+    "Unexpected failures of background work, by part. The part continues.",
     ("part",),
 )
 _LOG_SECONDS = 10.0
-"""Between two log lines about one part; each failure is counted."""
+"""Minimum time between two log lines about one part; every failure is counted."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
 _KEEPS_FAILING = 3
 """Failures in a row after which ``/readyz`` shows the part."""
 _RECOVERED_SECONDS = 60.0
 """After this time without a failure a part counts as recovered."""
+STALLED_SECONDS = 300.0
+"""A step of background work that takes longer has stalled. Calls of webhooks and of the store end
+sooner by deadlines of their own."""
 _logged: dict[str, float] = {}
 
 Trouble = Callable[[], str | None]
@@ -42,7 +51,59 @@ def report_failure(part: str, error: BaseException, about: str = "") -> None:
     now = monotonic()
     if now >= _logged.get(part, 0.0):
         _logged[part] = now + _LOG_SECONDS
-        log.error("%s failed%s and goes on", part, f" on {about}" if about else "", exc_info=error)
+        log.error(
+            "%s failed%s and continues", part, f" on {about}" if about else "", exc_info=error
+        )
+
+
+class Pulse:
+    """When background work last moved on, and whether it waits for work."""
+
+    def __init__(self) -> None:
+        self.last = monotonic()
+        self.rests = 0
+        """Calls of ``resting`` that have not ended."""
+
+    def has_stalled(self) -> bool:
+        return not self.rests and monotonic() - self.last > STALLED_SECONDS
+
+
+_PULSE: ContextVar[Pulse | None] = ContextVar("instar_background_pulse", default=None)
+
+
+def begin_pulse(pulse: Pulse) -> None:
+    """Make ``pulse`` that of the current task or thread; tasks started by it have it, too."""
+    _PULSE.set(pulse)
+
+
+def in_background() -> bool:
+    """Return whether the current task or thread is background work, not a request."""
+    return _PULSE.get() is not None
+
+
+def note_progress() -> None:
+    """Say that long background work has moved on. Without effect in a request."""
+    pulse = _PULSE.get()
+    if pulse is not None:
+        pulse.last = monotonic()
+
+
+@contextmanager
+def resting() -> Iterator[None]:
+    """Wait for work: as long as that lasts the part has not stalled."""
+    pulse = _PULSE.get() or Pulse()
+    pulse.rests += 1
+    try:
+        yield
+    finally:
+        pulse.rests -= 1
+        pulse.last = monotonic()
+
+
+async def rest(seconds: float) -> None:
+    """Sleep between two rounds of background work."""
+    with resting():
+        await asyncio.sleep(seconds)
 
 
 class _Record:
@@ -50,6 +111,7 @@ class _Record:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.pulse = Pulse()
         self.finished = self.stopping = False
         self._failures = 0
         self._last = 0.0
@@ -70,11 +132,12 @@ class _Record:
         failing = self._failures >= _KEEPS_FAILING
         if failing and monotonic() - self._last < _RECOVERED_SECONDS:
             return f"{self.name} keeps failing"
-        return None
+        return f"{self.name} has stalled" if self.pulse.has_stalled() else None
 
 
-class KeptTask:
-    """A coroutine function that is called again when it fails, until it returns."""
+class SupervisedTask:
+    """Task that runs a coroutine function and calls it again after each exception, until it
+    returns."""
 
     def __init__(self, name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self.record = _Record(name)
@@ -93,6 +156,7 @@ class KeptTask:
         await asyncio.gather(self.task, return_exceptions=True)
 
     async def _keep(self) -> None:
+        begin_pulse(self.record.pulse)
         while True:
             began = monotonic()
             try:
@@ -100,12 +164,12 @@ class KeptTask:
                 break
             except Exception as error:
                 pause = self.record.pause_after(error, began)
-            await asyncio.sleep(pause)
+            await rest(pause)
         self.record.finished = True
 
 
-class KeptThread:
-    """The same for a function that runs in a thread of its own."""
+class SupervisedThread:
+    """Thread that runs a function and calls it again after each exception, until it returns."""
 
     def __init__(self, name: str, run: Callable[[], None]) -> None:
         self.record = _Record(name)
@@ -124,14 +188,16 @@ class KeptThread:
         self.thread.join(seconds)
 
     def _keep(self) -> None:
+        begin_pulse(self.record.pulse)
         while True:
             began = monotonic()
             try:
                 self._run()
                 break
             except Exception as error:
-                if self._stopping.wait(self.record.pause_after(error, began)):
-                    return
+                with resting():
+                    if self._stopping.wait(self.record.pause_after(error, began)):
+                        return
         self.record.finished = True
 
 
@@ -139,19 +205,19 @@ class Supervision:
     """The background parts of one server."""
 
     def __init__(self) -> None:
-        self._tasks: dict[KeptTask, None] = {}
+        self._tasks: dict[SupervisedTask, None] = {}
         self._troubles: dict[str, Trouble] = {}
 
-    def keep(self, name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> KeptTask:
+    def keep(self, name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> SupervisedTask:
         """Run a coroutine function, again after each failure, until it returns or is stopped.
         Several may have one name."""
-        kept = KeptTask(name, run)
+        kept = SupervisedTask(name, run)
         self._tasks[kept] = None
         kept.task.add_done_callback(lambda _: self._ended(kept))
         return kept
 
-    def keep_thread(self, name: str, run: Callable[[], None]) -> KeptThread:
-        kept = KeptThread(name, run)
+    def keep_thread(self, name: str, run: Callable[[], None]) -> SupervisedThread:
+        kept = SupervisedThread(name, run)
         self.watch(name, kept.trouble)
         return kept
 
@@ -159,7 +225,7 @@ class Supervision:
         """Include a part that is not kept here: ``trouble`` is called for each ``/readyz``."""
         self._troubles[name] = trouble
 
-    def tasks(self) -> list[KeptTask]:
+    def tasks(self) -> list[SupervisedTask]:
         return list(self._tasks)
 
     def trouble(self) -> str | None:
@@ -183,7 +249,7 @@ class Supervision:
             yield kept.record.name, kept.trouble
         yield from self._troubles.items()
 
-    def _ended(self, kept: KeptTask) -> None:
+    def _ended(self, kept: SupervisedTask) -> None:
         """Forget a task that ended as intended; any other stays, for ``/readyz`` to show."""
         if kept.record.finished or kept.record.stopping:
             self._tasks.pop(kept, None)

@@ -1,9 +1,9 @@
 """Waiting for one result without an asyncio task.
 
-A request starts without a task (``eager_tasks.py``), because a task costs more than most answers. A
-coroutine that waits for one result of a callback need not become a task either: it awaits a
-``Ticket``, and ``eager_tasks.py`` resumes it when the result is set. Used by the stores, the watch
-cache and the gRPC client.
+A request starts without a task (``eager_tasks.py``), because a task costs more than handling most
+requests. A coroutine that waits for one result of a callback need not become a task either: it
+awaits a ``Ticket``, and ``eager_tasks.py`` resumes it when the result is set. Used by the stores,
+the watch cache and the gRPC client.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ T = TypeVar("T")
 class Ticket(Generic[T]):
     """Like a future, for the one coroutine without a task that awaits it.
 
-    It resumes in the next iteration of the event loop; with ``prompt`` inside the call that sets
-    the result, unless a task makes that call. That caller must be ready for it.
+    The coroutine resumes in the next iteration of the event loop. With ``prompt`` it resumes inside
+    the call that sets the result, unless a task makes that call; the code that makes the call must
+    expect to be re-entered.
     """
 
     __slots__ = ("_context", "_done", "_error", "_prompt", "_result", "_resume")
@@ -85,7 +86,7 @@ def waiter(prompt: bool = False) -> Waiter[Any]:
     return Ticket(prompt) if asyncio.current_task(loop) is None else loop.create_future()
 
 
-async def within(seconds: float, work: Callable[[], Awaitable[T]]) -> T:
+async def with_timeout(seconds: float, work: Callable[[], Awaitable[T]]) -> T:
     """Return the result of ``work`` or raise ``TimeoutError``.
 
     asyncio's own timeouts interrupt a task, and the calling coroutine may have none, so the work

@@ -1,7 +1,9 @@
 """Formats times: the only place that writes a time into an object, a response or a file.
 
-RFC 3339 in UTC, as Go writes it: four digits of a year, also before the year 1000, where
-``strftime`` leaves zeros out, so that other programs cannot read the result.
+The codecs of metadata and managedFields, the leader election and the reports of the tools call
+these functions. The format is RFC 3339 in UTC, as Go writes it. Every year is written with four
+digits. (``strftime`` omits the leading zeros of years before 1000, and other programs cannot read
+the result.)
 """
 
 from __future__ import annotations

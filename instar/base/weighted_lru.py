@@ -1,7 +1,8 @@
 """LRU cache bounded by the total weight of its entries instead of their number.
 
 Used for results that a client can make large (compiled rules and patterns, OpenAPI documents, list
-pages), where the entry count of ``functools.lru_cache`` would be no bound. Threads may share it.
+pages), where the entry count of ``functools.lru_cache`` would be no bound. Threads may share one
+cache.
 """
 
 from __future__ import annotations

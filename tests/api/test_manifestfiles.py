@@ -66,7 +66,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         list(texts_of(tmp_path / "gone.yaml"))
 
 
-def test_line_ends_are_kept_for_who_writes_them_back(tmp_path: Path) -> None:
+def test_exact_reading_keeps_line_ends(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_bytes(b"a: 1\r\n")
 
     assert text_of(tmp_path / "a.yaml") == "a: 1\n"

@@ -77,7 +77,7 @@ def test_an_embedded_resource_has_object_metadata() -> None:
     assert '"f:finalizers":{"v:\\"f\\"":{}},"f:name":{}' in owned(node, value)
 
 
-def test_only_the_objects_own_identity_is_nobodys() -> None:
+def test_only_the_objects_own_identity_has_no_owner() -> None:
     schema = spec(Structural(type="object", embedded=True))
     old = {"metadata": {"uid": "1"}, "s": {"metadata": {"uid": "1"}}}
     new = {"metadata": {"uid": "2"}, "s": {"metadata": {"uid": "2"}}}

@@ -33,7 +33,7 @@ def test_all_rules_of_all_crds_compile_and_are_affordable() -> None:
 
 
 def test_a_crd_with_hundreds_of_distinct_rules_is_accepted() -> None:
-    """On one large type; how long it takes is in docs/performance.md."""
+    """On one large type; how long it takes is in docs/explanation/performance.md."""
     route = gateway_schema("httproutes", release="v1.6.0").properties["spec"]
     source = (
         "self.rules.all(r, has(r.matches) && r.matches.size() < {0}) || self.hostnames == ['{0}']"

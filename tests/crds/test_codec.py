@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.base.json_values import Object
-from instar.kube.api.crd_codec import CrdDecodeError, decode, from_internal, same, to_internal
+from instar.base.json_values import Object, same_json
+from instar.kube.api.crd_codec import CrdDecodeError, decode, from_internal, to_internal
 from instar.kube.crds.defaults import with_defaults
 from tests.crds.make import internal, problems, with_field, with_schema, written
 from tests.support.crds import crd, version
@@ -113,19 +113,19 @@ def crds(draw: st.DrawFn) -> Object:
 @given(crds())
 def test_internal_form_never_changes_what_a_v1_client_sees(obj: Object) -> None:
     before = with_defaults(decode(obj, "v1").obj)
-    assert same(from_internal(to_internal(before), "v1"), before)
+    assert same_json(from_internal(to_internal(before), "v1"), before)
 
 
 @given(crds())
 def test_detour_through_v1beta1_changes_nothing(obj: Object) -> None:
     before = internal(obj)
-    assert same(internal(from_internal(before, "v1beta1")), before)
+    assert same_json(internal(from_internal(before, "v1beta1")), before)
 
 
 @given(json_values, json_values)
 def test_same_is_equality_with_types(left: Any, right: Any) -> None:
-    assert same(left, left)
-    assert same(left, right) == (repr_of(left) == repr_of(right))
+    assert same_json(left, left)
+    assert same_json(left, right) == (repr_of(left) == repr_of(right))
 
 
 def repr_of(value: Any) -> str:

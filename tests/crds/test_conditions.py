@@ -19,7 +19,7 @@ from instar.kube.crds.conditions import (
     structural_status,
     with_condition,
 )
-from instar.kube.crds.lifecycle import settling_states
+from instar.kube.crds.lifecycle import status_sequence
 from tests.crds.make import LATER, NOW, written
 from tests.support.crds import crd, version
 
@@ -31,7 +31,7 @@ def summary(status: Object) -> Summary:
 
 
 def settled(obj: Object, *others: Object) -> Object:
-    states = settling_states(obj, others, NOW)
+    states = status_sequence(obj, others, NOW)
     return {**obj, "status": states[-1]} if states else obj
 
 
@@ -58,7 +58,7 @@ def message(status: Object, type: str) -> str:
 
 
 def test_new_crd_is_named_then_established() -> None:
-    first, second = settling_states(named(), [], NOW)
+    first, second = status_sequence(named(), [], NOW)
     assert first["acceptedNames"] == {
         "plural": "foos",
         "singular": "foo",
@@ -77,12 +77,12 @@ def test_new_crd_is_named_then_established() -> None:
 
 
 def test_settled_crd_is_at_rest() -> None:
-    assert settling_states(settled(named()), [], LATER) == []
+    assert status_sequence(settled(named()), [], LATER) == []
 
 
 def test_conflict_keeps_a_crd_from_being_established() -> None:
     first = settled(named("foos", "Foo"))
-    (state,) = settling_states(named("bars", "Foo", listKind="Bars"), [first], NOW)
+    (state,) = status_sequence(named("bars", "Foo", listKind="Bars"), [first], NOW)
     assert summary(state) == [
         ("NamesAccepted", "False", "KindConflict"),
         ("Established", "False", "NotAccepted"),
@@ -99,21 +99,21 @@ def test_conflict_keeps_a_crd_from_being_established() -> None:
 def test_of_several_conflicts_the_last_reason_wins() -> None:
     first = settled(named("foos", "Foo", shortNames=["bars", "ct"]))
     second = named("bars", "Foo", listKind="FooList", shortNames=["ct"])
-    (state,) = settling_states(second, [first], NOW)
+    (state,) = status_sequence(second, [first], NOW)
     assert summary(state)[0] == ("NamesAccepted", "False", "ListKindConflict")
     assert message(state, "NamesAccepted") == '"FooList" is already in use'
 
 
 def test_several_short_names_in_use_are_listed() -> None:
     first = settled(named(shortNames=["ct", "cat"]))
-    (state,) = settling_states(named("bars", "Bar", shortNames=["ct", "ok", "cat"]), [first], NOW)
+    (state,) = status_sequence(named("bars", "Bar", shortNames=["ct", "ok", "cat"]), [first], NOW)
     assert message(state, "NamesAccepted") == ('["ct" is already in use, "cat" is already in use]')
     assert "shortNames" not in state["acceptedNames"]
 
 
-def test_freed_names_go_to_the_one_who_waits() -> None:
+def test_a_released_name_goes_to_the_crd_that_waits_for_it() -> None:
     waiting = settled(named("bars", "Foo"), settled(named()))
-    first, second = settling_states(waiting, [], LATER)
+    first, second = status_sequence(waiting, [], LATER)
     assert summary(first) == [
         ("NamesAccepted", "True", "NoConflicts"),
         ("Established", "False", "Installing"),
@@ -126,7 +126,7 @@ def test_freed_names_go_to_the_one_who_waits() -> None:
 def test_other_groups_do_not_conflict() -> None:
     first = settled(named())
     other = written(crd(group="other.com"))
-    assert len(settling_states(other, [first], NOW)) == 2
+    assert len(status_sequence(other, [first], NOW)) == 2
 
 
 def test_established_crd_stays_so_through_a_later_conflict_and_a_revert_leaves_it_stale() -> None:
@@ -138,18 +138,18 @@ def test_established_crd_stays_so_through_a_later_conflict_and_a_revert_leaves_i
         ("Established", "True", "InitialNamesAccepted"),
     ]
     reverted = {**clash, "spec": second["spec"]}
-    assert settling_states(reverted, [first], LATER) == []
+    assert status_sequence(reverted, [first], LATER) == []
 
 
 def test_own_plural_as_short_name_conflicts_later_but_not_at_creation() -> None:
-    assert len(settling_states(named(shortNames=["foos"]), [], NOW)) == 2
-    (state,) = settling_states(renamed(settled(named()), shortNames=["foos"]), [], NOW)
+    assert len(status_sequence(named(shortNames=["foos"]), [], NOW)) == 2
+    (state,) = status_sequence(renamed(settled(named()), shortNames=["foos"]), [], NOW)
     assert summary(state)[0] == ("NamesAccepted", "False", "ShortNamesConflict")
 
 
 def test_categories_never_conflict() -> None:
     first = settled(named(categories=["all"]))
-    assert len(settling_states(named("bars", "Bar", categories=["all"]), [first], NOW)) == 2
+    assert len(status_sequence(named("bars", "Bar", categories=["all"]), [first], NOW)) == 2
 
 
 def test_broken_ca_bundle_blocks_establishment_until_fixed() -> None:
@@ -158,16 +158,16 @@ def test_broken_ca_bundle_blocks_establishment_until_fixed() -> None:
     assert message(broken["status"], "Established") == (
         "The conversion webhook CABundle is invalid"
     )
-    assert settling_states(broken, [], LATER) == []
+    assert status_sequence(broken, [], LATER) == []
     fixed = {**broken, "spec": hooked(trustme.CA().cert_pem.bytes())["spec"]}
-    (state,) = settling_states(fixed, [], LATER)
+    (state,) = status_sequence(fixed, [], LATER)
     assert is_true(state, "Established")
 
 
 def test_protected_group_gets_its_approval_last() -> None:
     obj = written(crd(group="x.k8s.io"))
     obj["metadata"]["annotations"] = {"api-approved.kubernetes.io": "https://h/1"}
-    states = settling_states(obj, [], NOW)
+    states = status_sequence(obj, [], NOW)
     assert summary(states[-1])[2:] == [
         ("KubernetesAPIApprovalPolicyConformant", "True", "ApprovedAnnotation")
     ]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from instar.base.json_values import Object
-from instar.kube.api.crd_codec import decode, from_internal, same, to_internal
+from instar.base.json_values import Object, same_json
+from instar.kube.api.crd_codec import decode, from_internal, to_internal
 from instar.kube.crds.defaults import with_defaults
-from instar.kube.crds.lifecycle import settling_states
+from instar.kube.crds.lifecycle import status_sequence
 from tests.crds.make import NOW, created, internal, problems, update_problems, written
 from tests.support.corpus import corpus
 
@@ -34,16 +34,16 @@ def test_real_crds_hold_no_unknown_field(releases: list[tuple[Path, Object]]) ->
 def test_real_crds_survive_the_round_trip(releases: list[tuple[Path, Object]]) -> None:
     for path, obj in releases:
         form = internal(obj)
-        assert same(internal(from_internal(form, "v1")), form), path
-        assert same(internal(from_internal(form, "v1beta1")), form), path
+        assert same_json(internal(from_internal(form, "v1")), form), path
+        assert same_json(internal(from_internal(form, "v1beta1")), form), path
         if obj["apiVersion"].endswith("/v1"):
             before = with_defaults(decode(obj, "v1").obj)
-            assert same(from_internal(to_internal(before), "v1"), before), path
+            assert same_json(from_internal(to_internal(before), "v1"), before), path
 
 
 def test_real_crds_are_established_when_alone(releases: list[tuple[Path, Object]]) -> None:
     for path, obj in releases:
-        last = settling_states(written(obj), [], NOW)[-1]
+        last = status_sequence(written(obj), [], NOW)[-1]
         states = {c["type"]: c["status"] for c in last["conditions"]}
         assert states["Established"] == "True", path
 

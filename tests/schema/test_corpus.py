@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from instar.base.json_values import Object
 from instar.kube.schema.compiled import compile_schema
-from instar.kube.schema.structure.parse import structural_errors
+from instar.kube.schema.structure.structural_rules import structural_errors
 from instar.kube.schema.validation.defaults_check import default_errors
 from tests.support.corpus import corpus
 

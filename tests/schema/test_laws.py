@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from instar.base.json_values import copy_json
 from instar.kube.schema.compiled import CompiledSchema, compile_schema
-from instar.kube.schema.structure.parse import structural, structural_errors
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.structure.structural_rules import structural_errors
 from instar.kube.schema.validation.ratchet import compile_comparable, unchanged
 
 NEVER_FORGIVEN = ("apiVersion", "kind", "metadata")
@@ -100,7 +101,22 @@ def test_pruning_reports_exactly_when_it_changes(
     assert bool(paths) == (obj != before)
 
 
+NULL_IN_METADATA = compile_schema(
+    {
+        "type": "object",
+        "properties": {
+            "metadata": {
+                "type": "array",
+                "default": [{"a": None}],
+                "items": {"type": "object", "properties": {"a": {"type": "string"}}},
+            }
+        },
+    }
+)
+
+
 @given(COMPILED, OBJECTS)
+@example(NULL_IN_METADATA, {})
 def test_defaulting_twice_changes_nothing_more(
     compiled: CompiledSchema, obj: dict[str, Any]
 ) -> None:

@@ -87,7 +87,7 @@ def fields(errors: list[FieldError]) -> list[str]:
     return [error.field for error in errors]
 
 
-def test_nobody_else_puts_the_steps_in_order() -> None:
+def test_only_the_pipeline_puts_the_steps_in_order() -> None:
     steps = {
         "prune_reporting",
         "drop_nulls",
@@ -300,10 +300,11 @@ def test_changed_metadata_is_told_twice_as_upstream_does() -> None:
 
 def test_finalizers_without_a_domain_are_advised_against_when_they_are_new() -> None:
     warnings = list[str]()
-    old = obj(metadata={"name": "a", "finalizers": ["first"]})
-    new = obj(metadata={"name": "a", "finalizers": ["first", "second", "orphan", "x.io/y"]})
+    kept = {"name": "a", "resourceVersion": "1"}
+    old = obj(metadata={**kept, "finalizers": ["first"]})
+    new = obj(metadata={**kept, "finalizers": ["first", "second", "orphan", "x.io/y"]})
 
-    pipeline().check_update(new, old, warn=warnings.append)
+    assert not pipeline().check_update(new, old, warn=warnings.append)
 
     assert [text.partition(": prefer")[0] for text in warnings] == ['metadata.finalizers: "second"']
 

@@ -17,7 +17,7 @@ def errors(spec: Any = None, status: Any = None, *, status_only: bool = False) -
     return [str(error) for error in scale_errors(obj, PATHS, status_only=status_only)]
 
 
-@pytest.mark.parametrize("spec", [{}, {"n": None}, {"n": 0}, {"n": 2_147_483_647}, "no object"])
+@pytest.mark.parametrize("spec", [{}, {"n": None}, {"n": 0}, {"n": 2_147_483_647}])
 def test_counts_and_what_is_not_there_are_fine(spec: Any) -> None:
     assert errors(spec, {"n": 1, "sel": "a=b"}) == []
 
@@ -39,10 +39,21 @@ def test_what_is_no_count_is_refused(value: Any, detail: str) -> None:
 def test_a_selector_is_a_string() -> None:
     text = ".status.sel accessor error: 5 is of the type int64, expected string"
 
-    assert errors(status={"sel": 5}) == [f".status.sel: Invalid value: 0: {text}"]
+    assert errors(status={"sel": 5}) == [f'.status.sel: Invalid value: "": {text}']
 
 
 def test_a_write_of_the_status_is_not_answerable_for_the_spec() -> None:
     assert errors({"n": -1}, {"n": -1}, status_only=True) == [
         ".status.n: Invalid value: -1: should be a non-negative integer"
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [("text", "text is of the type string"), ([], "[] is of the type []interface {}")],
+)
+def test_a_spec_that_is_no_object_is_told_in_go_words(spec: Any, shown: str) -> None:
+    found = errors(spec, {"n": 1, "sel": "a=b"})
+
+    text = f"Invalid value: 0: .spec.n accessor error: {shown}, expected map[string]interface{{}}"
+    assert found == [f".spec.n: {text}"]

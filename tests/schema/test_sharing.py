@@ -76,7 +76,7 @@ def test_integers_of_any_size_may_stand_in_a_schema() -> None:
     assert node.raw["enum"] == [10**30]
 
 
-def test_nothing_is_left_of_a_schema_that_nobody_holds() -> None:
+def test_an_unreferenced_schema_is_freed() -> None:
     gc.collect()
     before = len(interning._known)
     kept = compile_schema(_schema("", title="x", pattern="only here"))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from instar.kube.schema.structure.parse import structural, structural_errors
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.structure.structural_rules import structural_errors
 from instar.kube.schema.structure.walk import walk, walk_fields
 
 P = "spec.validation.openAPIV3Schema"

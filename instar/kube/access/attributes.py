@@ -14,6 +14,7 @@ from instar.base.fast_dataclass import dataclass
 
 ADMIN_GROUP = "system:masters"
 AUTHENTICATED = "system:authenticated"
+"""Group of all authenticated users."""
 _LONG_VERBS = ("watch", "proxy")
 _LONG_SUBRESOURCES = ("attach", "exec", "proxy", "log", "portforward")
 

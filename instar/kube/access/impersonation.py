@@ -1,8 +1,8 @@
 """Impersonation: which permissions a request with ``Impersonate-*`` headers needs, by mode.
 
 Called by ``server/access/impersonation.py``, which runs the checks. The constrained modes check the
-request and the impersonated user, the legacy mode only the user. The first mode with all checks
-allowed wins.
+request and the impersonated user, the legacy mode only the user. The first mode whose checks are
+all allowed is used.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from instar.kube.access.attributes import (
 _AUTHENTICATION = "authentication.k8s.io"
 _NODE = "system:node:"
 _NODE_NAME = "authentication.kubernetes.io/node-name"
-_MANY = 4
+_MANY_VALUES = 4
 """From this number on, groups or extras are first checked as ``*``."""
 _MASTERS_REFUSED = "impersonating the system:masters group is not allowed"
 
 
 class Check(NamedTuple):
+    """One permission that impersonation needs."""
+
     asked: Attributes
     instead: tuple[Attributes, ...] = ()
     """If ``asked`` stands for all of these and is denied, each of them must be allowed."""
@@ -35,6 +37,8 @@ class Check(NamedTuple):
 
 
 class Mode(NamedTuple):
+    """One way in which impersonation can be allowed: all its checks must pass."""
+
     name: str
     checks: tuple[Check, ...]
     groups: tuple[str, ...] = ()
@@ -138,7 +142,7 @@ def _user_info(attributes: Attributes, wanted: User) -> Mode:
 def _of_many(
     attributes: Attributes, verb: str, resource: str, each: list[Attributes]
 ) -> list[Check]:
-    if len(each) < _MANY:
+    if len(each) < _MANY_VALUES:
         return [Check(one) for one in each]
     return [Check(_identity(attributes, verb, resource, "*"), tuple(each))]
 

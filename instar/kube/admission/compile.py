@@ -33,6 +33,8 @@ BUILT_OBJECT: Final = (_built_object(),)
 
 
 class AdmissionExpression(NamedTuple):
+    """A compiled expression, or the error of one that does not compile."""
+
     source: str
     runner: CelRunner | None
     problem: str = ""

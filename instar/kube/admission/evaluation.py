@@ -4,7 +4,7 @@ Called by the policy programs and match conditions. A phase (match conditions, v
 annotations, one mutation) shares one cost budget and one set of variables, as upstream does;
 variables are computed on first use and charged to the phase.
 
-On the event loop the time limit is short. ``TooLongHere`` means that more is needed: the caller
+On the event loop the time limit is short. ``TooLongForLoop`` means that more is needed: the caller
 discards the work and repeats it in a thread.
 """
 
@@ -18,14 +18,14 @@ from typing import Any, Final, NamedTuple
 
 from instar.kube.admission.compile import AdmissionExpression
 from instar.kube.admission.expressions import (
-    ASKING,
-    ASKING_OF_REQUEST,
+    AUTHORIZER,
     NAMESPACE,
     OBJECT,
     OLD_OBJECT,
     ORDER,
     PARAMS,
     REQUEST,
+    REQUEST_AUTHORIZER,
     VARIABLES,
     VARIABLES_TYPE,
 )
@@ -64,6 +64,8 @@ class Error(StrEnum):
 
 
 class Failed(NamedTuple):
+    """The result of an expression that could not be evaluated."""
+
     text: str
     error: Error = Error.INVALID
 
@@ -75,7 +77,7 @@ class OutOfBudget(Exception):
         super().__init__(_OUT_OF_BUDGET)
 
 
-class TooLongHere(Exception):
+class TooLongForLoop(Exception):
     """The evaluation takes too long for the event loop."""
 
 
@@ -100,8 +102,8 @@ class ExpressionInputs(NamedTuple):
             get(REQUEST),
             get(PARAMS),
             get(NAMESPACE),
-            get(ASKING),
-            get(ASKING_OF_REQUEST),
+            get(AUTHORIZER),
+            get(REQUEST_AUTHORIZER),
         )
 
     def values(self) -> list[Any]:
@@ -150,7 +152,7 @@ class Meter:
             self._deadline = thread_time() + (LOOP_TIME if hurried else TIME_LIMIT)
 
     def run(self, expression: AdmissionExpression, values: Sequence[Any]) -> tuple[Any, int]:
-        """Return the value, or the ``CelError``, and the cost. Raises ``TooLongHere``."""
+        """Return the value, or the ``CelError``, and the cost. Raises ``TooLongForLoop``."""
         runner = expression.runner
         assert runner is not None
         try:
@@ -166,7 +168,7 @@ class Meter:
     def _look(self) -> None:
         self._next_look = self._spent + _LOOK_EVERY
         if self._hurried and thread_time() > self._deadline:
-            raise TooLongHere
+            raise TooLongForLoop
 
 
 class CostPhase:

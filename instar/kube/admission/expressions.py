@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from instar.kube.cel.host_types import record
-from instar.kube.cel.library.authorizer import AUTHORIZER, RESOURCE_CHECK
+from instar.kube.cel.library.authorizer import AUTHORIZER as AUTHORIZER_TYPE
+from instar.kube.cel.library.authorizer import RESOURCE_CHECK
 from instar.kube.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of
 
 OBJECT: Final = "object"
@@ -20,11 +21,13 @@ OLD_OBJECT: Final = "oldObject"
 REQUEST: Final = "request"
 PARAMS: Final = "params"
 NAMESPACE: Final = "namespaceObject"
-ASKING: Final = "authorizer"
-ASKING_OF_REQUEST: Final = "authorizer.requestResource"
+AUTHORIZER: Final = "authorizer"
+"""Name of the variable by which an expression checks permissions."""
+REQUEST_AUTHORIZER: Final = "authorizer.requestResource"
+"""Name of the same variable for the resource of the request."""
 VARIABLES: Final = "variables"
 ORDER = (
-    OBJECT, OLD_OBJECT, REQUEST, PARAMS, NAMESPACE, ASKING, ASKING_OF_REQUEST, VARIABLES,
+    OBJECT, OLD_OBJECT, REQUEST, PARAMS, NAMESPACE, AUTHORIZER, REQUEST_AUTHORIZER, VARIABLES,
 )  # fmt: skip
 """The order in which every expression takes its values."""
 VARIABLES_TYPE = "kubernetes.variables"
@@ -108,7 +111,7 @@ def declared(
     if params:
         found[PARAMS] = params_type
     if authorizer:
-        found |= {ASKING: AUTHORIZER, ASKING_OF_REQUEST: RESOURCE_CHECK}
+        found |= {AUTHORIZER: AUTHORIZER_TYPE, REQUEST_AUTHORIZER: RESOURCE_CHECK}
     return found
 
 

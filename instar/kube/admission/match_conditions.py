@@ -1,7 +1,8 @@
 """Match conditions: CEL expressions that decide whether a webhook or policy gets a request.
 
 Called by the policy programs, and by the webhook plugins through ``webhook_configurations.py``.
-Expressions are compiled once. All are evaluated; a false one takes precedence over a failed one.
+Expressions are compiled once. All conditions are evaluated; a condition that is false takes
+precedence over one that fails.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from instar.kube.admission.evaluation import (
     Failed,
     Meter,
     OutOfBudget,
-    TooLongHere,
+    TooLongForLoop,
 )
-from instar.kube.admission.expressions import ASKING, declared
+from instar.kube.admission.expressions import AUTHORIZER, declared
 
 BUDGET = 2_500_000
 """Cost budget of all conditions of a webhook or policy together."""
@@ -76,12 +77,12 @@ class Conditions:
         """Evaluate on ``values`` by variable name; absent ones are null."""
         inputs = ExpressionInputs.of(values)
         try:
-            return self.match(Meter(asks=ASKING in self.reads), inputs)
-        except TooLongHere:
-            return await offload.apart(lambda: self.match(Meter(hurried=False), inputs))
+            return self.match(Meter(asks=AUTHORIZER in self.reads), inputs)
+        except TooLongForLoop:
+            return await offload.run_in_thread(lambda: self.match(Meter(hurried=False), inputs))
 
     def match(self, meter: Meter, inputs: ExpressionInputs) -> Matched:
-        """Evaluate with a meter. Raises ``TooLongHere`` on the event loop. Conditions get no
+        """Evaluate with a meter. Raises ``TooLongForLoop`` on the event loop. Conditions get no
         namespace object, as upstream."""
         if not self.expressions:
             return _HOLDS

@@ -12,6 +12,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.kube.api.names import GroupVersionKind
 
 EVERY = "*"
+"""Wildcard of a rule."""
 
 
 class RequestEndpoint(NamedTuple):

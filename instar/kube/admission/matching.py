@@ -22,6 +22,8 @@ from instar.kube.api.selectors import LabelSelector
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
+    """Which requests a webhook or policy gets: rules, match policy and selectors."""
+
     rules: tuple[AdmissionRule, ...]
     excluded: tuple[AdmissionRule, ...] = ()
     exact: bool = False

@@ -13,12 +13,12 @@ import orjson
 
 from instar.base.errors import ApiError
 from instar.base.json_values import Object
-from instar.kube.api.admission_review import GROUP, JSON_PATCH, KIND, AdmissionAnswer
+from instar.kube.api.admission_review import GROUP, JSON_PATCH, KIND, ParsedAdmissionResponse
 from instar.kube.api.encoding.go_json_errors import go_type, syntax_error
 from instar.kube.api.encoding.json_text import TooDeep, decode
 from instar.kube.patches.json_patch import MAX_OPERATIONS
 
-_INVALID = "received invalid webhook response: "
+_INVALID_PREFIX = "received invalid webhook response: "
 
 
 class BadAnswer(Exception):
@@ -36,11 +36,11 @@ class WebhookVerdict(NamedTuple):
 
 
 def verdict_of(
-    answer: AdmissionAnswer, version: str, uid: str, *, mutating: bool
+    answer: ParsedAdmissionResponse, version: str, uid: str, *, mutating: bool
 ) -> WebhookVerdict:
     """Evaluate a response. ``version`` and ``uid`` are the request's. Raises ``BadAnswer``."""
     if not answer.present:
-        raise BadAnswer(f"{_INVALID}webhook response was absent")
+        raise BadAnswer(f"{_INVALID_PREFIX}webhook response was absent")
     if version == "v1":
         _check_type(answer, uid)
     if not mutating:
@@ -52,35 +52,39 @@ def verdict_of(
     return WebhookVerdict(answer.allowed, patch, answer.status, answer.annotations, answer.warnings)
 
 
-def _check_type(answer: AdmissionAnswer, uid: str) -> None:
+def _check_type(answer: ParsedAdmissionResponse, uid: str) -> None:
     if answer.uid != uid:
-        raise BadAnswer(f'{_INVALID}expected response.uid="{uid}", got "{answer.uid}"')
+        raise BadAnswer(f'{_INVALID_PREFIX}expected response.uid="{uid}", got "{answer.uid}"')
     if (answer.api_version, answer.kind) != (f"{GROUP}/v1", KIND):
         group, _, version = answer.api_version.rpartition("/")
         raise BadAnswer(
-            f"{_INVALID}expected webhook response of {GROUP}/v1, Kind={KIND}, got "
+            f"{_INVALID_PREFIX}expected webhook response of {GROUP}/v1, Kind={KIND}, got "
             f"{group}/{version}, Kind={answer.kind}"
         )
 
 
-def _check_unpatched(answer: AdmissionAnswer, version: str) -> None:
+def _check_unpatched(answer: ParsedAdmissionResponse, version: str) -> None:
     if version != "v1":
         return
     if answer.patch:
-        raise BadAnswer(f"{_INVALID}validating webhook may not return response.patch")
+        raise BadAnswer(f"{_INVALID_PREFIX}validating webhook may not return response.patch")
     if answer.patch_type is not None:
-        raise BadAnswer(f"{_INVALID}validating webhook may not return response.patchType")
+        raise BadAnswer(f"{_INVALID_PREFIX}validating webhook may not return response.patchType")
 
 
-def _check_patch_type(answer: AdmissionAnswer, version: str) -> None:
+def _check_patch_type(answer: ParsedAdmissionResponse, version: str) -> None:
     kind = answer.patch_type
     if version == "v1":
         if answer.patch and kind is None:
-            raise BadAnswer(f"{_INVALID}webhook returned response.patch but not response.patchType")
+            raise BadAnswer(
+                f"{_INVALID_PREFIX}webhook returned response.patch but not response.patchType"
+            )
         if kind == "":
-            raise BadAnswer(f'{_INVALID}webhook returned invalid response.patchType of ""')
+            raise BadAnswer(f'{_INVALID_PREFIX}webhook returned invalid response.patchType of ""')
         if kind is not None and not answer.patch:
-            raise BadAnswer(f"{_INVALID}webhook returned response.patchType but not response.patch")
+            raise BadAnswer(
+                f"{_INVALID_PREFIX}webhook returned response.patchType but not response.patch"
+            )
     if answer.patch and kind not in (None, JSON_PATCH):
         raise BadAnswer(f'unsupported patch type "{kind}"')
 

@@ -28,13 +28,13 @@ _MOST_YAML = 1 << 20
 _SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
 
 
-class NoAdmissionReview(ValueError):
+class InvalidAdmissionReview(ValueError):
     """The body is not an AdmissionReview; the text is the message of Go's decoder for the same
     bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class AdmissionAnswer:
+class ParsedAdmissionResponse:
     """A parsed response; ``present`` is false when the review has no ``response``."""
 
     api_version: str
@@ -49,7 +49,7 @@ class AdmissionAnswer:
     warnings: Sequence[str] = ()
 
 
-class AdmissionQuestion(NamedTuple):
+class ParsedAdmissionRequest(NamedTuple):
     """A parsed request, as a webhook receives it."""
 
     version: str
@@ -66,7 +66,7 @@ def preferred_version(listed: Iterable[str]) -> str | None:
     return next((version for version in listed if version in KNOWN_VERSIONS), None)
 
 
-def encode_question(
+def encode_admission_request(
     version: str, uid: str, document: Object, obj: bytes | None, old: bytes | None
 ) -> bytes:
     """Encode the review. ``document`` is the request without ``uid`` and the objects, which are
@@ -89,23 +89,23 @@ def encode_question(
     )
 
 
-def parse_question(body: bytes) -> AdmissionQuestion:
-    """Parse a request. Raises ``NoAdmissionReview`` with a message for the caller of the
+def parse_admission_request(body: bytes) -> ParsedAdmissionRequest:
+    """Parse a request. Raises ``InvalidAdmissionReview`` with a message for the caller of the
     webhook."""
     review = _parse_object(body)
     group, _, version = str(review.get("apiVersion", "")).rpartition("/")
     if review.get("kind") != KIND or group != GROUP or version not in KNOWN_VERSIONS:
         spoken = " or ".join(f"{GROUP}/{known}" for known in KNOWN_VERSIONS)
         received = f"{review.get('apiVersion', '')}, Kind={review.get('kind', '')}"
-        raise NoAdmissionReview(f"expected an {KIND} of {spoken}, got {received}")
+        raise InvalidAdmissionReview(f"expected an {KIND} of {spoken}, got {received}")
     request = review.get("request")
     if not isinstance(request, dict):
-        raise NoAdmissionReview("no request provided")
-    return AdmissionQuestion(version, request)
+        raise InvalidAdmissionReview("no request provided")
+    return ParsedAdmissionRequest(version, request)
 
 
 def encode_answer(
-    question: AdmissionQuestion,
+    question: ParsedAdmissionRequest,
     *,
     allowed: bool,
     message: str = "",
@@ -131,18 +131,18 @@ def encode_answer(
     return orjson.dumps(review)
 
 
-def parse_answer(body: bytes, wanted: str) -> AdmissionAnswer:
-    """Parse a response. Raises ``NoAdmissionReview`` where upstream's decoder fails; ``wanted``
-    is the review version of the request."""
+def parse_answer(body: bytes, wanted: str) -> ParsedAdmissionResponse:
+    """Parse a response. Raises ``InvalidAdmissionReview`` where upstream's decoder fails;
+    ``wanted`` is the review version of the request."""
     review = _parse_object(body)
     api_version = _text(review, "apiVersion")
     kind = _text(review, "kind")
     _check_known(api_version, kind, wanted)
     response = _member(review, "response", dict, "v1.AdmissionResponse", "AdmissionReview")
     if response is None:
-        return AdmissionAnswer(api_version, kind, present=False)
+        return ParsedAdmissionResponse(api_version, kind, present=False)
     place = "AdmissionResponse.response"
-    return AdmissionAnswer(
+    return ParsedAdmissionResponse(
         api_version,
         kind,
         present=True,
@@ -163,10 +163,10 @@ def _check_known(api_version: str, kind: str, wanted: str) -> None:
     group, _, version = api_version.rpartition("/")
     if kind != KIND or group != GROUP or version not in KNOWN_VERSIONS:
         text = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
-        raise NoAdmissionReview(text)
+        raise InvalidAdmissionReview(text)
     if version != wanted:
         theirs, ours = f"{version}.{KIND}", f"{wanted}.{KIND}"
-        raise NoAdmissionReview(f"converting ({theirs}) to ({ours}): unknown conversion")
+        raise InvalidAdmissionReview(f"converting ({theirs}) to ({ours}): unknown conversion")
 
 
 def _parse_object(body: bytes) -> Object:
@@ -174,11 +174,13 @@ def _parse_object(body: bytes) -> Object:
     try:
         review = decode(body)
     except TooDeep as error:
-        raise NoAdmissionReview(f"couldn't get version/kind; json parse error: {error}") from error
+        raise InvalidAdmissionReview(
+            f"couldn't get version/kind; json parse error: {error}"
+        ) from error
     except orjson.JSONDecodeError:
         review = _yaml(body)
     if not isinstance(review, dict):
-        raise NoAdmissionReview(
+        raise InvalidAdmissionReview(
             f"couldn't get version/kind; json parse error: json: cannot unmarshal "
             f'{go_type(review)} into Go value of type struct {{ APIVersion string "json:'
             f'\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
@@ -188,21 +190,23 @@ def _parse_object(body: bytes) -> Object:
 
 def _yaml(body: bytes) -> Any:
     if len(body) > _MOST_YAML:
-        raise NoAdmissionReview("couldn't get version/kind; json parse error: invalid JSON")
+        raise InvalidAdmissionReview("couldn't get version/kind; json parse error: invalid JSON")
     # Imported lazily: nearly all webhooks answer in JSON.
     from instar.kube.api.encoding.yaml_text import read_yaml
 
     try:
         return read_yaml(body)[0]
     except ValueError as error:
-        raise NoAdmissionReview(f"couldn't get version/kind; json parse error: {error}") from error
+        raise InvalidAdmissionReview(
+            f"couldn't get version/kind; json parse error: {error}"
+        ) from error
 
 
 def _member(holder: Object, name: str, wanted: type, go_name: str, place: str) -> Any:
     """Return a typed member; absent and null are None, any other type is Go's decode error."""
     value = holder.get(name)
     if value is not None and type(value) is not wanted:
-        raise NoAdmissionReview(
+        raise InvalidAdmissionReview(
             f"json: cannot unmarshal {go_type(value)} into Go struct field {place}.{name} of type "
             f"{go_name}"
         )
@@ -234,7 +238,7 @@ def _bytes(text: str | None) -> bytes | None:
         return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError) as error:
         at = next((at for at, char in enumerate(text) if not _is_base64(char)), len(text))
-        raise NoAdmissionReview(f"illegal base64 data at input byte {at}") from error
+        raise InvalidAdmissionReview(f"illegal base64 data at input byte {at}") from error
 
 
 def _is_base64(char: str) -> bool:
@@ -245,7 +249,7 @@ def _texts_by_name(response: Object, place: str) -> Mapping[str, str]:
     found: Object = _member(response, "auditAnnotations", dict, "map[string]string", place) or {}
     for value in found.values():
         if not isinstance(value, str):
-            raise NoAdmissionReview(
+            raise InvalidAdmissionReview(
                 f"json: cannot unmarshal {go_type(value)} into Go struct field "
                 f"{place}.auditAnnotations of type string"
             )
@@ -256,7 +260,7 @@ def _texts(response: Object, place: str) -> Sequence[str]:
     found: list[Any] = _member(response, "warnings", list, "[]string", place) or []
     for value in found:
         if not isinstance(value, str):
-            raise NoAdmissionReview(
+            raise InvalidAdmissionReview(
                 f"json: cannot unmarshal {go_type(value)} into Go struct field "
                 f"{place}.warnings of type string"
             )

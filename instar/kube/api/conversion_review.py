@@ -27,7 +27,7 @@ _NO_ANSWER_YET = (
 )
 
 
-class NoConversionReview(ValueError):
+class InvalidConversionReview(ValueError):
     """The body is not a ConversionReview; the text is the message of Go's decoder for the same
     bytes."""
 
@@ -69,7 +69,7 @@ def encode_request(version: str, uid: str, api_version: str, objects: Iterable[b
 
 
 def parse_request(body: bytes) -> ConversionRequest:
-    """Parse a request. Raises ``NoConversionReview`` with a message for the caller of the
+    """Parse a request. Raises ``InvalidConversionReview`` with a message for the caller of the
     webhook."""
     review = _parse_object(body)
     group, _, version = _member(review, "apiVersion", str, "").rpartition("/")
@@ -77,10 +77,10 @@ def parse_request(body: bytes) -> ConversionRequest:
     if kind != KIND or group != GROUP or version not in KNOWN_VERSIONS:
         spoken = " or ".join(f"{GROUP}/{known}" for known in KNOWN_VERSIONS)
         received = f"{review.get('apiVersion', '')}, Kind={kind}"
-        raise NoConversionReview(f"expected a {KIND} of {spoken}, got {received}")
+        raise InvalidConversionReview(f"expected a {KIND} of {spoken}, got {received}")
     request = _member(review, "request", dict, None)
     if request is None:
-        raise NoConversionReview("no request provided")
+        raise InvalidConversionReview("no request provided")
     return ConversionRequest(
         version=version,
         uid=_member(request, "uid", str, "", "request."),
@@ -99,7 +99,7 @@ def encode_failure(version: str, uid: str, message: str) -> bytes:
 
 
 def parse_response(body: bytes) -> ConversionResponse:
-    """Parse a response. Raises ``NoConversionReview`` where upstream's decoder fails."""
+    """Parse a response. Raises ``InvalidConversionReview`` where upstream's decoder fails."""
     review = _parse_object(body)
     api_version = _member(review, "apiVersion", str, "")
     kind = _member(review, "kind", str, "")
@@ -132,14 +132,16 @@ def _parse_object(body: bytes) -> dict[str, Any]:
     try:
         review = decode(body)
     except TooDeep as error:
-        raise NoConversionReview(f"couldn't get version/kind; json parse error: {error}") from error
+        raise InvalidConversionReview(
+            f"couldn't get version/kind; json parse error: {error}"
+        ) from error
     except orjson.JSONDecodeError as error:
         problem = _go_syntax_error(body, error.pos)
-        raise NoConversionReview(
+        raise InvalidConversionReview(
             f"couldn't get version/kind; json parse error: {problem}"
         ) from error
     if not isinstance(review, dict):
-        raise NoConversionReview(
+        raise InvalidConversionReview(
             f"couldn't get version/kind; json parse error: json: cannot unmarshal "
             f'{go_type(review)} into Go value of type struct {{ APIVersion string "json:'
             f'\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
@@ -161,7 +163,7 @@ def _member(holder: dict[str, Any], name: str, wanted: type, default: Any, path:
     if value is None:
         return default
     if not isinstance(value, wanted):
-        raise NoConversionReview(
+        raise InvalidConversionReview(
             f"json: cannot unmarshal {go_type(value)} into Go struct field "
             f"{KIND}.{path}{name} of type {_GO_NAMES[wanted]}"
         )

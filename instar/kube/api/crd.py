@@ -1,7 +1,7 @@
 """``Crd``: a CustomResourceDefinition as frozen values, read by nearly every part of the server.
 
 ``read_crd`` parses the ``apiextensions.k8s.io/v1`` form (``crd_codec.py`` converts v1beta1 to it).
-It does not validate: a ``Crd`` may be invalid (``kube/crds/validation`` has the rules).
+``read_crd`` does not validate: a ``Crd`` may be invalid (``kube/crds/validation`` has the rules).
 """
 
 from __future__ import annotations

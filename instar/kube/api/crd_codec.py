@@ -1,16 +1,14 @@
 """Conversion of a CustomResourceDefinition between v1, v1beta1 and the internal form.
 
 Called by ``kube/crds``, the server's CRD kind and catalog, and the tools. The internal form is
-v1beta1's, with top-level fields wherever all versions agree; the CRD validation rules run on it, so
-their error paths are its paths. Input is the output of ``crd_decode.py`` or equal JSON; the result
-may share parts with it.
+v1beta1's, with top-level fields wherever all versions agree. The CRD validation rules run on the
+internal form, so error messages name paths of the internal form. Input is the output of
+``crd_decode.py`` or equal JSON; the result may share parts with the input.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json
 from instar.kube.api.crd import GROUP, KIND
 from instar.kube.api.crd_decode import CrdDecodeError, Decoded, decode
 
@@ -19,13 +17,12 @@ __all__ = [
     "Decoded",
     "decode",
     "from_internal",
-    "same",
     "to_internal",
     "v1_versions",
 ]
 
 
-_HOISTED = {
+_TOP_LEVEL_FIELDS = {
     "subresources": "subresources",
     "schema": "validation",
     "additionalPrinterColumns": "additionalPrinterColumns",
@@ -62,27 +59,13 @@ def v1_versions(spec: Object) -> list[Object]:
     versions = spec.get("versions") or []
     if not versions and spec.get("version"):
         versions = [{"name": spec["version"], "served": True, "storage": True}]
-    shared = {name: spec[top] for name, top in _HOISTED.items() if spec.get(top) is not None}
+    shared = {
+        name: spec[top] for name, top in _TOP_LEVEL_FIELDS.items() if spec.get(top) is not None
+    }
     return [
         {**version, **(copy_json(shared) if position else shared)}
         for position, version in enumerate(versions)
     ]
-
-
-def same(left: Any, right: Any) -> bool:
-    """Return whether two JSON values are equal; unlike ``==``, true differs from 1 and 1 from
-    1.0."""
-    return bool(left == right) and _same_types(left, right)
-
-
-def _same_types(left: Any, right: Any) -> bool:
-    if left is right:
-        return True
-    if isinstance(left, dict):
-        return all(_same_types(value, right[name]) for name, value in left.items())
-    if isinstance(left, list):
-        return all(map(_same_types, left, right))
-    return type(left) is type(right)
 
 
 def _plain(spec: Object) -> Object:
@@ -102,7 +85,7 @@ def _hoist(spec: Object) -> Object:
     versions = [_with_columns(item, "jsonPath", "JSONPath") for item in spec.get("versions") or ()]
     if versions:
         out["version"] = versions[0].get("name", "")
-        for name, top in _HOISTED.items():
+        for name, top in _TOP_LEVEL_FIELDS.items():
             _hoist_one(versions, name, out, top)
         out["versions"] = versions
     return out
@@ -111,7 +94,7 @@ def _hoist(spec: Object) -> Object:
 def _hoist_one(versions: list[Object], name: str, spec: Object, top: str) -> None:
     """Move ``name`` to the top level if all versions agree; changes both arguments."""
     first = versions[0].get(name)
-    if not all(same(first, version.get(name)) for version in versions[1:]):
+    if not all(same_json(first, version.get(name)) for version in versions[1:]):
         return
     for version in versions:
         version.pop(name, None)

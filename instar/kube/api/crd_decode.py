@@ -2,7 +2,8 @@
 
 Called by ``crd_codec.py`` and ``server/registry/kinds/crds.py``. Unknown fields are dropped and
 reported, wrong JSON types raise an error with the Go type's name, and zero values are written as Go
-prints them. The types are the tables of ``crd_types.py``; validation comes later, in ``kube/crds``.
+encodes them. The types are the tables of ``crd_types.py``; validation comes later, in
+``kube/crds``.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class CrdDecodeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
+    """A decoded object and the paths of its unknown fields."""
+
     obj: Object
     unknown: list[str]
     """Paths of dropped fields, in document order."""

@@ -1,7 +1,7 @@
-"""Tables of the Go types of a CustomResourceDefinition: each field's type and when it is printed.
+"""Tables of the Go types of a CustomResourceDefinition: each field's type and when it is encoded.
 
 ``crd_decode.py`` interprets these tables (model: ``go_types.py``) to drop unknown fields, reject
-wrong JSON types with the Go type's name, and print zero values.
+wrong JSON types with the Go type's name, and encode zero values.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Discovery documents: ``/api``, ``/apis``, resource lists and aggregated discovery.
 
-Called by ``server/endpoints`` (``documents.py``, ``groups.py``), which caches and serves them, and
-by ``kube/openapi``. Documents are computed from ``DiscoveryResource`` values; the caller decides
-which resources exist.
+Called by ``server/endpoints`` (``server/endpoints/documents.py``, ``server/endpoints/groups.py``),
+which caches and serves them, and by ``kube/openapi``. Documents are computed from
+``DiscoveryResource`` values; the caller decides which resources exist.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ def resource_list(
         return None
     return {
         "kind": "APIResourceList",
-        "apiVersion": "v1",
+        # The oldest of upstream's documents lacks it.
+        **({"apiVersion": "v1"} if group else {}),
         "groupVersion": str(GroupVersion(group, version)),
         "resources": entries,
     }
@@ -228,7 +229,8 @@ def _entries(resource: DiscoveryResource, version: CrdVersion) -> Iterator[Objec
         **_nicknames(names),
         **_hash_field(resource),
     }
-    for name, verbs, kind in version.subresources():
+    parts = version.subresources()
+    for name, verbs, kind in sorted(parts, key=itemgetter(0)) if resource.builtin else parts:
         yield {
             "name": f"{names.plural}/{name}",
             "singularName": "",
@@ -253,11 +255,30 @@ def _hash_field(resource: DiscoveryResource) -> Object:
     stores."""
     crd = resource.crd
     storage = crd.version(crd.storage_version())
+    if resource.builtin and crd.names.plural == _NOT_STORED:
+        return {}
     if storage is None or not ({"get", "list"} & set(resource.effective_verbs)):
         return {}
     if not storage.served and not resource.builtin:
         return {}
-    return {"storageVersionHash": storage_version_hash(crd.group, storage.name, crd.names.kind)}
+    group, version = _STORED_AS.get(crd.name, (crd.group, storage.name))
+    return {"storageVersionHash": storage_version_hash(group, version, crd.names.kind)}
+
+
+_STORED_AS = {
+    "events.events.k8s.io": ("", "v1"),
+    "customresourcedefinitions.apiextensions.k8s.io": ("apiextensions.k8s.io", "v1beta1"),
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": (
+        "admissionregistration.k8s.io",
+        "v1beta1",
+    ),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": (
+        "admissionregistration.k8s.io",
+        "v1beta1",
+    ),
+}
+"""Built-in resources → the group and version that kube-apiserver 1.36 stores, where another."""
+_NOT_STORED = "componentstatuses"
 
 
 def _aggregated_group(name: str, members: Sequence[DiscoveryResource]) -> Object:

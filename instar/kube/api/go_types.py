@@ -1,4 +1,5 @@
-"""Model of Go types as JSON decoding sees them: which values a field takes and when it is printed.
+"""Model of Go types as JSON decoding sees them: which values a field takes and when it is encoded
+(like ``omitempty``).
 
 ``crd_types.py`` describes the CRD type with it; ``crd_decode.py`` decodes objects by it.
 """

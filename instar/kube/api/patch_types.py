@@ -18,5 +18,6 @@ class PatchType(StrEnum):
 
 
 OF_CUSTOM = (PatchType.JSON, PatchType.MERGE, PatchType.APPLY)
-"""Without strategic merge patch: custom resources have no Go types with merge keys."""
+"""Types for custom resources, which have no Go types with merge keys for strategic patches."""
 OF_BUILTIN = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchType.APPLY)
+"""Types for built-in kinds."""

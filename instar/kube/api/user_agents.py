@@ -9,6 +9,7 @@ from __future__ import annotations
 MIGRATE, VERSIONS, CONSOLE = "instar-migrate", "instar-versions", "instar-console"
 SNAPSHOT = "instar-snapshot"
 OURS = frozenset({"instar", MIGRATE, VERSIONS, CONSOLE, SNAPSHOT})
+"""The names of all tools of instar."""
 
 
 def is_ours(agent: str) -> bool:

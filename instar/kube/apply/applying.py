@@ -1,8 +1,9 @@
 """Server-side apply: merges a configuration, removes fields no longer applied, detects conflicts.
 
-Called by ``server/registry/verbs/apply.py`` and ``scaling.py``. ``apply_patch`` is a generator (see
-``conversion_requests.py``) that yields the conversions it needs, because managers own fields in the
-versions they wrote. If a version cannot be converted, only that version's entries are lost.
+Called by ``server/registry/verbs/apply.py`` and ``server/registry/verbs/subresources/scaling.py``.
+``apply_patch`` is a generator (see ``conversion_requests.py``) that yields the conversions it
+needs, because managers own fields in the versions they wrote. If a version cannot be converted,
+only that version's entries are lost.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any, NamedTuple
 
 from instar.base import errors
 from instar.base.fast_dataclass import dataclass
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json_numbers
 from instar.kube.api.names import GroupVersionKind, parse_group_version
 from instar.kube.apply import last_applied
-from instar.kube.apply.compare import Comparison, compare, same
+from instar.kube.apply.compare import Comparison, compare
 from instar.kube.apply.conflicts import ApplyConflict
 from instar.kube.apply.conversion_requests import Step, convert_all
 from instar.kube.apply.field_set import (
@@ -86,7 +87,7 @@ def apply_patch(request: Application) -> Step[Applied]:
     claimed = _claimed(request)
     last = managers.get(request.identity)
     merged = merge(schema, live, request.config)
-    if same(merged, live) and not must_prune(schema, version, last, claimed):
+    if same_json_numbers(merged, live) and not must_prune(schema, version, last, claimed):
         managers = {owner: reconcile(entry, request.schemas) for owner, entry in managers.items()}
         managers[request.identity] = _own_entry(request, claimed, last)
         return _finished(request, live, live, managers)
@@ -100,7 +101,7 @@ def apply_patch(request: Application) -> Step[Applied]:
     pruned = Pruned(merged, mergeds)
     if last is not None and must_prune(schema, version, last, claimed):
         pruned = yield from prune(mergeds, version, last, managers, request.schemas)
-    if not same(pruned.obj, live):
+    if not same_json_numbers(pruned.obj, live):
         news = yield from _everywhere(pruned, foreign_versions(managers, version))
         managers = _reassigned(request, managers, lives, {**news, version: pruned.obj})
     return _finished(request, live, pruned.obj, managers)
@@ -238,7 +239,7 @@ def _refuse(request: Application, live: Object, conflicts: Mapping[ManagerKey, F
 
 def _finished(request: Application, live: Object, new: Object, managers: Managers) -> Applied:
     """Record the applier's entry; its time changes only with the object."""
-    changed = not same(live, new)
+    changed = not same_json_numbers(live, new)
     own = managers.pop(request.identity)
     fields = difference(own.fields, NEVER_OWNED)
     if fields:
@@ -247,5 +248,5 @@ def _finished(request: Application, live: Object, new: Object, managers: Manager
     obj: Object = copy_json(new)
     if request.writer.manager == last_applied.MANAGER:
         last_applied.update_annotation(obj, request.config)
-        changed = changed or not same(live, obj)
+        changed = changed or not same_json_numbers(live, obj)
     return Applied(obj, encode(managers) if managers else None, changed)

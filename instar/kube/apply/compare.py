@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from instar.base.json_values import same_json_numbers
 from instar.kube.apply.field_set import LEAF, FieldSet, union
 from instar.kube.apply.owned_paths import DEDUCED_MAP, UNTRACKED, indexed, present
 from instar.kube.apply.ownership_schema import (
@@ -52,17 +53,6 @@ _UNSEEN = frozenset(("apiVersion", "kind"))
 _NOTHING: frozenset[str] = frozenset()
 
 
-def same(left: Any, right: Any) -> bool:
-    """Return whether two values are equal as JSON: unlike Python's ``==``, true is not 1."""
-    if left != right:
-        return False
-    if isinstance(left, dict):
-        return all(same(value, right[name]) for name, value in left.items())
-    if isinstance(left, list):
-        return all(map(same, left, right))
-    return isinstance(left, bool) == isinstance(right, bool)
-
-
 def _compare_map(
     kind: MapType,
     old: dict[str, Any],
@@ -79,7 +69,7 @@ def _compare_map(
         key, atom = ("f:" + name, other) if known is None else known
         if was is ABSENT:
             out.added[key] = present(atom, value)
-        elif was == value and (not atom.loose or same(was, value)):
+        elif was == value and (not atom.loose or same_json_numbers(was, value)):
             continue
         elif atom is OBJECT_META and unseen:
             _file(key, _compare_metadata(atom, was, value), out)
@@ -175,14 +165,14 @@ def _compare_items(kind: ListType, old: list[Any], new: list[Any], out: Comparis
     for element, now in after.items():
         was = before.get(element, [])
         if len(now) > 1 and len(was) > 1:
-            if not same(was, now):
+            if not same_json_numbers(was, now):
                 out.modified[element] = LEAF
         elif len(now) > 1:
             if was:
                 out.removed[element] = present(kind.element, was[0])
             out.added[element] = LEAF
         elif len(was) == 1:
-            if not same(was[0], now[0]):
+            if not same_json_numbers(was[0], now[0]):
                 _compare_at(element, kind.element, was[0], now[0], out)
         else:
             if was:

@@ -17,6 +17,8 @@ Result = TypeVar("Result")
 
 
 class NeededConversion(NamedTuple):
+    """One object and the version it is needed at."""
+
     obj: Object
     api_version: str
 

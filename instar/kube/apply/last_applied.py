@@ -1,7 +1,8 @@
 """kubectl's ``last-applied-configuration`` annotation: migration from client-side apply and back.
 
-Called by ``applying.py``, only for manager ``kubectl``. It may take over fields that the annotation
-still describes without a conflict; and while the annotation exists, server-side applies update it.
+Called by ``applying.py``, only for manager ``kubectl``. That manager may take over, without a
+conflict, the fields that the annotation still describes. While the annotation exists, server-side
+applies update it.
 """
 
 from __future__ import annotations

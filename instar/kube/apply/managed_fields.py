@@ -1,7 +1,7 @@
 """Codec of ``metadata.managedFields``: wire form ↔ table of managers.
 
 Called by apply, ownership tracking and the migrator. Defines when two writes have the same manager,
-the order of entries, how many old ones are kept, and the errors of invalid entries.
+the order of entries, how many old entries are kept, and the errors of invalid entries.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ Managers = dict[ManagerKey, ManagedFieldsEntry]
 
 
 def identify(manager: str, operation: str, api_version: str, subresource: str) -> ManagerKey:
+    """Return the key under which a manager's entry is kept."""
     return ManagerKey(manager, operation, "" if operation == APPLY else api_version, subresource)
 
 

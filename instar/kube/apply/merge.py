@@ -1,7 +1,7 @@
 """Merges an applied configuration into the live object, by the list and map types of the schema.
 
-Called by ``applying.py`` and by mutating policies. It removes nothing (``pruning.py`` does). The
-result may share subtrees with both inputs.
+Called by ``applying.py`` and by mutating policies. The merge removes no fields; ``pruning.py``
+removes them. The result may share subtrees with both inputs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ownership schema: which values are atomic and which are merged by field, key or item.
 
-Compiled once per version from ``Structural`` into a tree of ``Atom``s, which comparing, merging and
-removing walk. Metadata follows the built-in rules of ObjectMeta. Fields without a schema are
-"deduced": maps granular, lists atomic.
+Compiled once per version from ``Structural`` into a tree of ``Atom``s, which ``compare.py``,
+``merge.py`` and ``remove.py`` walk. Metadata follows the built-in rules of ObjectMeta. Fields
+without a schema are "deduced": maps granular, lists atomic.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _known(schema: Structural) -> Atom:
 
 def _new_atom(schema: Structural, preserve: bool) -> Atom:
     if schema.int_or_string:
-        return Atom(scalar=UNTYPED)
+        return DEDUCED  # a list or map is refused by validation, which can say where
     match schema.type:
         case "object":
             kind = _object(schema, preserve)

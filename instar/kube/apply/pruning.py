@@ -1,8 +1,8 @@
 """Removes fields that a manager applied last time and no longer applies, unless others own them.
 
-Called by ``applying.py``. Done in the version of the manager's last entry; each other manager's
-fields are compared in its own version. If a conversion fails, nothing is removed, because a
-remaining field can be removed later and a lost one cannot be restored.
+Called by ``applying.py``. Fields are removed in the version of the manager's last entry; each other
+manager's fields are compared in its own version. If a conversion fails, nothing is removed, because
+a remaining field can be removed later and a lost one cannot be restored.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Translates ownership of the replicas field between an object and its Scale.
 
-Called by ``server/registry/verbs/scaling.py``, before and after a write through the scale
-subresource, because a Scale is ``autoscaling/v1`` whatever the object's version. ``paths`` maps
-each version with a scale subresource to the path of its replicas field in wire elements. Entries of
-other versions keep their fields (upstream drops them).
+Called by ``server/registry/verbs/subresources/scaling.py``, before and after a write through the
+scale subresource, because a Scale is ``autoscaling/v1`` whatever the object's version. ``paths``
+maps each version with a scale subresource to the path of its replicas field, as FieldsV1 path
+elements (``f:spec``, ``f:replicas``). Entries of other versions keep their fields (upstream drops
+them).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Entries = list[dict[str, Any]]
 
 
 def replicas_path(json_path: str) -> tuple[str, ...]:
-    """Return ``.spec.replicas`` as wire elements."""
+    """Return ``.spec.replicas`` as FieldsV1 path elements."""
     return tuple(f"f:{name}" for name in json_path.strip(".").split("."))
 
 

@@ -1,7 +1,7 @@
 """Type check of an applied configuration before it is merged, with upstream's messages.
 
-Called by ``applying.py`` and mutating policies. Checks only types, undeclared fields and list item
-keys; schema validation comes later.
+Called by ``applying.py`` and mutating policies. Only types, undeclared fields and list item keys
+are checked; schema validation comes later.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from instar.kube.apply.ownership_schema import (
 
 
 class TypeProblem(NamedTuple):
+    """A value of the wrong type, with its path."""
+
     path: str
     text: str
 

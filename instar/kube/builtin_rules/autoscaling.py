@@ -84,11 +84,11 @@ def _metrics_errors(metrics: list[Object], least: int | None, path: str) -> list
 
 def _metric_errors(metric: Object, path: str) -> list[FieldError]:
     type = metric.get("type", "")
-    if not type:
-        return [required(child(path, "type"), "must specify a metric source type")]
     if type not in _TYPES:
         # Upstream checks it once as a type and once as a source, and reports both.
-        return [not_supported(child(path, "type"), type, _TYPES)] * 2
+        unknown = not_supported(child(path, "type"), type, _TYPES)
+        absent = required(child(path, "type"), "must specify a metric source type")
+        return [unknown, unknown] if type else [absent, unknown, unknown]
     place = _PLACES[type]
     found: list[FieldError] = []
     if metric.get(place) is None:
@@ -131,13 +131,13 @@ def _described_errors(reference: Object, path: str) -> list[FieldError]:
 
 def _target_type_errors(target: Object, path: str) -> list[FieldError]:
     type = target.get("type", "")
+    found: list[FieldError] = []
     if not type:
-        return [required(child(path, "type"), "must specify a metric target type")]
-    choices = ("Utilization", "Value", "AverageValue")
-    if type not in choices:
+        found.append(required(child(path, "type"), "must specify a metric target type"))
+    if type not in ("Utilization", "Value", "AverageValue"):
         text = "must be either Utilization, Value, or AverageValue"
-        return [invalid(child(path, "type"), type, text)]
-    return []
+        found.append(invalid(child(path, "type"), type, text))
+    return found
 
 
 def _resource_target_errors(target: Object, path: str) -> list[FieldError]:

@@ -1,6 +1,6 @@
 """Validates nodes, namespaces, priority and runtime classes, leases and API services.
 
-Called by ``server/registry/kinds/cluster.py`` and ``namespaces.py``.
+Called by ``server/registry/kinds/cluster.py`` and ``server/registry/kinds/namespaces.py``.
 """
 
 from __future__ import annotations

@@ -14,10 +14,11 @@ from instar.base.json_values import Object
 from instar.kube.builtin_rules.basics import config_key_errors
 
 LARGEST = 1 << 20
-_IMMUTABLE = "field is immutable when `immutable` is set"
+"""Maximum bytes of all values together."""
+_IMMUTABLE_TEXT = "field is immutable when `immutable` is set"
 _ACCOUNT = "kubernetes.io/service-account.name"
 _SECRET = "<secret contents redacted>"
-_NEEDS: Mapping[str, tuple[str, ...]] = {
+_REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
@@ -59,7 +60,7 @@ def secret_errors(obj: Object) -> list[FieldError]:
             found.append(required(key("metadata.annotations", _ACCOUNT)))
     if type == "kubernetes.io/basic-auth" and not {"username", "password"} & set(data):
         found += [required(key("data", name)) for name in ("username", "password")]
-    for name in _NEEDS.get(type, ()):
+    for name in _REQUIRED_KEYS.get(type, ()):
         if name not in data:
             found.append(required(key("data", name)))
         elif name in _JSON:
@@ -72,8 +73,10 @@ def frozen_errors(new: Object, old: Object, members: tuple[str, ...]) -> list[Fi
         return []
     found: list[FieldError] = []
     if not new.get("immutable"):
-        found.append(forbidden("immutable", _IMMUTABLE))
-    found += [forbidden(name, _IMMUTABLE) for name in members if new.get(name) != old.get(name)]
+        found.append(forbidden("immutable", _IMMUTABLE_TEXT))
+    found += [
+        forbidden(name, _IMMUTABLE_TEXT) for name in members if new.get(name) != old.get(name)
+    ]
     return found
 
 

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.base.field_errors import FieldError, child, forbidden, invalid, not_supported, required
+from instar.base.field_errors import (
+    FieldError,
+    child,
+    forbidden,
+    index,
+    invalid,
+    not_supported,
+    required,
+)
 from instar.base.json_values import Object
 from instar.kube.api.string_rules import dns1123_label
 from instar.kube.builtin_rules.basics import (
@@ -27,6 +35,7 @@ from instar.kube.builtin_rules.selectors import (
     label_errors,
     selector_errors,
 )
+from instar.kube.builtin_rules.storage import claim_errors
 
 STS_MUTABLE = (
     "replicas",
@@ -171,7 +180,8 @@ def _daemon_update_errors(strategy: Object, path: str) -> list[FieldError]:
     return found
 
 
-def statefulset_errors(spec: Object) -> list[FieldError]:
+def statefulset_errors(spec: Object, *, created: bool) -> list[FieldError]:
+    """Check a spec; ``created``: claim templates cannot change and are checked once."""
     found: list[FieldError] = []
     policy = spec.get("podManagementPolicy", "")
     if policy not in ("OrderedReady", "Parallel"):
@@ -181,6 +191,10 @@ def statefulset_errors(spec: Object) -> list[FieldError]:
     where = "spec.persistentVolumeClaimRetentionPolicy"
     for name, value in (spec.get("persistentVolumeClaimRetentionPolicy") or {}).items():
         found += choice_errors(value, child(where, name), ("Retain", "Delete"))
+    if created:
+        for position, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+            where = index("spec.volumeClaimTemplates", position)
+            found += claim_errors(claim.get("spec") or {}, child(where, "spec"))
     found += count_errors(spec, "spec", "replicas", "minReadySeconds")
     found += count_errors(spec.get("ordinals") or {}, "spec.ordinals", "start")
     if spec.get("serviceName"):
@@ -189,11 +203,28 @@ def statefulset_errors(spec: Object) -> list[FieldError]:
     return found + _template_errors(_with_claims(spec), "StatefulSet", "")
 
 
+def ready_errors(status: Object, names: tuple[str, ...]) -> list[FieldError]:
+    """Check counts that are parts of ``status.replicas``."""
+    most = status.get("replicas", 0)
+    found = [
+        invalid(f"status.{name}", status.get(name, 0), "cannot be greater than status.replicas")
+        for name in names
+        if status.get(name, 0) > most
+    ]
+    if "availableReplicas" in names:
+        ready, available = status.get("readyReplicas", 0), status.get("availableReplicas", 0)
+        if available > ready:
+            text = "cannot be greater than readyReplicas"
+            found.append(invalid("status.availableReplicas", available, text))
+    return found
+
+
 def _with_claims(spec: Object) -> Object:
     """Return the pod spec with a volume for each claim template."""
     claims = [
-        {"name": (claim.get("metadata") or {}).get("name", ""), "emptyDir": {}}
+        {"name": name, "persistentVolumeClaim": {"claimName": name}}
         for claim in spec.get("volumeClaimTemplates") or ()
+        for name in [(claim.get("metadata") or {}).get("name", "")]
     ]
     template = spec.get("template") or {}
     pod = template.get("spec") or {}
@@ -243,5 +274,11 @@ def replication_controller_errors(spec: Object) -> list[FieldError]:
 
 
 def revision_errors(revision: Object) -> list[FieldError]:
-    found = [] if revision.get("data") is not None else [required("data", "data is mandatory")]
-    return found + count_errors(revision, "", "revision")
+    """Check a new revision; on updates its data are compared only."""
+    found = count_errors(revision, "", "revision")
+    data = revision.get("data")
+    if data is None:
+        found.append(required("data", "data is mandatory"))
+    elif not isinstance(data, dict):
+        found.append(required("data", "data must be a valid JSON object"))
+    return found

@@ -17,7 +17,7 @@ from instar.base.field_errors import (
     required,
     too_many,
 )
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.string_rules import dns1123_label, dns1123_subdomain, qualified_name
 from instar.kube.builtin_rules.basics import IMMUTABLE, immutable_errors, texts_at
 from instar.kube.builtin_rules.go_internal_text import internal
@@ -197,13 +197,13 @@ def slice_change_errors(new: Object, old: Object) -> list[FieldError]:
 
 
 def frozen_spec_errors(new: Object, old: Object, type: str) -> list[FieldError]:
-    if new["spec"] == old["spec"]:
+    if same_json(new["spec"], old["spec"]):
         return []
     return [invalid("spec", internal(f"{_GROUP}#{type}", new["spec"]), IMMUTABLE)]
 
 
 def frozen_template_errors(new: Object, old: Object) -> list[FieldError]:
-    if new["spec"] == old["spec"]:
+    if same_json(new["spec"], old["spec"]):
         return []
     shown = {"Spec": internal(f"{_GROUP}#ResourceClaimSpec", new["spec"].get("spec") or {})}
     return [invalid("spec", shown, IMMUTABLE)]

@@ -1,19 +1,28 @@
 """Validates Events of the core group and of events.k8s.io; stored events are mostly immutable.
 
-Called by ``server/registry/kinds/events.py``. Both versions are validated in the core form with its
-paths; only two paths use the request's form.
+Called by ``server/registry/kinds/events.py``. Events of both groups are validated in the form of
+the core group, and errors name its paths; only two paths are those of the request's form.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from instar.base.field_errors import FieldError, invalid, required
 from instar.base.json_values import Object
 from instar.kube.api.string_rules import qualified_name
 from instar.kube.builtin_rules.basics import immutable_errors, texts_at
+from instar.kube.builtin_rules.go_internal_text import internal
 
 _LONGEST_NOTE, _LONGEST_WORD = 1024, 128
-_FROZEN = ("involvedObject", "reason", "reason", "action", "related", "message", "type")
-"""Upstream checks one of them twice."""
+_IMMUTABLE_FIELDS: tuple[tuple[str, object], ...] = (
+    ("involvedObject", {}), ("reason", ""), ("message", ""), ("source", {}),
+    ("firstTimestamp", None), ("lastTimestamp", None), ("count", 0), ("reason", ""), ("type", ""),
+    ("eventTime", None), ("action", ""), ("related", None), ("reportingComponent", ""),
+    ("reportingInstance", ""),
+)  # fmt: skip
+"""Fields that cannot change, each with the value that stands for an absent one. Upstream checks
+``reason`` twice."""
 _UNSET: tuple[tuple[str, object], ...] = (
     ("firstTimestamp", None),
     ("lastTimestamp", None),
@@ -25,15 +34,15 @@ _UNSET: tuple[tuple[str, object], ...] = (
 def event_errors(obj: Object, namespace: str, *, controller: str) -> list[FieldError]:
     """Return the errors, with core's field names. ``controller`` is the request version's name
     of ``reportingComponent``."""
-    about = obj.get("involvedObject") or {}
-    found: list[FieldError] = []
-    theirs = about.get("namespace", "")
-    if controller == "reportingComponent" and theirs and theirs != namespace:
-        text = "does not match event.namespace"
-        found.append(invalid("involvedObject.namespace", theirs, text))
-    if obj.get("eventTime"):
-        found += _new_errors(obj, controller)
-    return found
+    theirs = (obj.get("involvedObject") or {}).get("namespace", "")
+    dated = bool(obj.get("eventTime"))
+    if theirs:
+        agrees = dated or theirs == namespace
+    else:
+        agrees = namespace in ("", "default", *(("kube-system",) if dated else ()))
+    text = "does not match event.namespace"
+    found = [] if agrees else [invalid("involvedObject.namespace", theirs, text)]
+    return [*found, *_new_errors(obj, controller)] if dated else found
 
 
 def _new_errors(obj: Object, controller: str) -> list[FieldError]:
@@ -79,9 +88,15 @@ def series_errors(obj: Object) -> list[FieldError]:
 
 
 def event_change_errors(new: Object, old: Object) -> list[FieldError]:
-    if not old.get("eventTime"):
-        return []
     found: list[FieldError] = []
-    for name in _FROZEN:
-        found += immutable_errors(new.get(name), old.get(name), name)
+    for name, empty in _IMMUTABLE_FIELDS:
+        after, before = new.get(name) or empty, old.get(name) or empty
+        place = "reportingController" if name == "reportingComponent" else name
+        found += immutable_errors(after, before, place, _shown(name, after))
     return found
+
+
+def _shown(name: str, value: Any) -> Any:
+    message = {"involvedObject": "ObjectReference", "related": "ObjectReference"}.get(name, "")
+    message = "EventSource" if name == "source" else message
+    return internal(message, value) if message else value

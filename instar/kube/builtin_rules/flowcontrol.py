@@ -15,6 +15,7 @@ from instar.base.field_errors import (
     required,
 )
 from instar.base.json_values import Object
+from instar.kube.api.string_rules import dns1123_label
 from instar.kube.builtin_rules.basics import choice_errors
 from instar.kube.builtin_rules.go_internal_text import internal
 
@@ -41,6 +42,8 @@ _VERBS = (
     "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch",
 )  # fmt: skip
 _MOST_QUEUES = 10_000_000
+_SUBJECTS = (("ServiceAccount", "serviceAccount"), ("User", "user"), ("Group", "group"))
+_NAMESPACE_TEXT = "each member of this list must be '*' or a DNS-1123 label; "
 
 
 def flow_schema_errors(obj: Object) -> list[FieldError]:
@@ -83,13 +86,19 @@ def _rule_errors(rule: Object, path: str) -> list[FieldError]:
         found.append(required(child(path, "subjects"), "subjects must contain at least one value"))
     for position, subject in enumerate(rule.get("subjects") or ()):
         where, kind = index(child(path, "subjects"), position), subject.get("kind", "")
-        members = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
+        members = dict(_SUBJECTS)
         if kind not in members:
             found += choice_errors(kind, child(where, "kind"), sorted(members))
         elif subject.get(members[kind]) is None:
             member = members[kind]
             text = f"{member} is required when subject kind is '{kind}'"
             found.append(required(child(where, member), text))
+        else:
+            found += _subject_errors(subject[members[kind]], child(where, members[kind]), kind)
+        for of, member in _SUBJECTS:
+            if kind in members and of != kind and subject.get(member) is not None:
+                text = f"{member} is forbidden when subject kind is not '{of}'"
+                found.append(forbidden(child(where, member), text))
     if not rule.get("resourceRules") and not rule.get("nonResourceRules"):
         text = "at least one of resourceRules and nonResourceRules has to be non-empty"
         found.append(required(path, text))
@@ -99,15 +108,61 @@ def _rule_errors(rule: Object, path: str) -> list[FieldError]:
     return found
 
 
+def _subject_errors(subject: Object, path: str, kind: str) -> list[FieldError]:
+    found = [] if subject.get("name") else [required(child(path, "name"))]
+    if kind == "ServiceAccount" and not subject.get("namespace"):
+        text = "must specify namespace for service account"
+        found.append(required(child(path, "namespace"), text))
+    return found
+
+
 def _part_errors(part: Object, path: str, kind: str) -> list[FieldError]:
     found: list[FieldError] = []
     verbs = part.get("verbs") or []
     if not verbs:
         found.append(required(child(path, "verbs"), "verbs must contain at least one value"))
-    elif verbs != ["*"] and not set(verbs) <= set(_VERBS):
+    elif "*" in verbs:
+        found += _alone_errors(verbs, child(path, "verbs"), "verbs")
+    elif not set(verbs) <= set(_VERBS):
         found.append(not_supported(child(path, "verbs"), verbs, _VERBS))
-    needed = ("apiGroups", "resources") if kind == "resourceRules" else ("nonResourceURLs",)
-    return found + [required(child(path, name)) for name in needed if not part.get(name)]
+    if kind != "resourceRules":
+        return found + _url_errors(part.get("nonResourceURLs") or [], path)
+    for name, one, many in (
+        ("apiGroups", "api group", "api groups"),
+        ("resources", "resource", "resources"),
+    ):
+        if not part.get(name):
+            text = f"resource rules must supply at least one {one}"
+            found.append(required(child(path, name), text))
+        else:
+            found += _alone_errors(part[name], child(path, name), many)
+    return found + _namespace_errors(part, child(path, "namespaces"))
+
+
+def _alone_errors(values: list[str], path: str, words: str) -> list[FieldError]:
+    text = f"if '*' is present, must not specify other {words}"
+    return [invalid(path, values, text)] if "*" in values and len(values) > 1 else []
+
+
+def _url_errors(urls: list[str], path: str) -> list[FieldError]:
+    where = child(path, "nonResourceURLs")
+    if not urls:
+        return [required(where, "nonResourceURLs must contain at least one value")]
+    return _alone_errors(urls, where, "non-resource URLs")
+
+
+def _namespace_errors(part: Object, path: str) -> list[FieldError]:
+    names = part.get("namespaces") or []
+    if not names and not part.get("clusterScope"):
+        text = "resource rules that are not cluster scoped must supply at least one namespace"
+        return [required(path, text)]
+    if "*" in names:
+        return _alone_errors(names, path, "namespaces")
+    return [
+        invalid(index(path, position), name, f"{_NAMESPACE_TEXT}{text}")
+        for position, name in enumerate(names)
+        for text in dns1123_label(name)
+    ]
 
 
 def priority_level_errors(obj: Object) -> list[FieldError]:
@@ -128,6 +183,8 @@ def priority_level_errors(obj: Object) -> list[FieldError]:
             found.append(required("spec.limited", "must not be empty when type is Limited"))
         else:
             found += _limited_errors(limited)
+    elif not type:
+        found.append(required("spec.type"))
     else:
         found.append(not_supported("spec.type", type, ("Exempt", "Limited")))
     return found
@@ -156,6 +213,8 @@ def _response_errors(response: Object, path: str) -> list[FieldError]:
             return []
         text = "must be nil if limited.limitResponse.type is not Limited"
         return [forbidden(f"{path}.queuing", text)]
+    if not type:
+        return [required(f"{path}.type")]
     if type != "Queue":
         return [not_supported(f"{path}.type", type, ("Queue", "Reject"))]
     if queuing is None:

@@ -1,7 +1,7 @@
 """Formats values as upstream's internal Go types print them, for error messages that quote them.
 
-Called by the rules of workloads and storage: Go's field names and order, nothing omitted. Also
-formats the difference of two such texts.
+Called by the rules of workloads and storage. The texts have Go's field names in Go's order and omit
+no field. The module also formats the difference of two such texts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,31 @@ _NAMES: Mapping[str, str] = {
     "nfs": "NFS", "rbd": "RBD", "iscsi": "ISCSI", "fc": "FC", "csi": "CSI", "cephfs": "CephFS",
     "awsElasticBlockStore": "AWSElasticBlockStore", "gcePersistentDisk": "GCEPersistentDisk",
     "apiVersion": "APIVersion", "apiGroup": "APIGroup", "fsType": "FSType", "ip": "IP",
+    "uid": "UID", "gmsaCredentialSpecName": "GMSACredentialSpecName", "iqn": "IQN",
+    "gmsaCredentialSpec": "GMSACredentialSpec", "storageos": "StorageOS", "wwids": "WWIDs",
+    "sslEnabled": "SSLEnabled", "diskURI": "DataDiskURI", "pdName": "PDName",
+    "iscsiInterface": "ISCSIInterface", "chapAuthDiscovery": "DiscoveryCHAPAuth",
+    "chapAuthSession": "SessionCHAPAuth", "monitors": "CephMonitors",
+    "endpoints": "EndpointsName", "ipFamilies": "IPFamilies", "ipFamilyPolicy": "IPFamilyPolicy",
 }  # fmt: skip
+_RBD_NAMES = {"image": "RBDImage", "pool": "RBDPool", "user": "RadosUser"}
+_VOLUME_SOURCES = (
+    "hostPath", "emptyDir", "gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "secret", "nfs",
+    "iscsi", "glusterfs", "persistentVolumeClaim", "rbd", "quobyte", "flexVolume", "cinder",
+    "cephfs", "flocker", "downwardAPI", "fc", "azureFile", "configMap", "vsphereVolume",
+    "azureDisk", "photonPersistentDisk", "projected", "portworxVolume", "scaleIO", "storageos",
+    "csi", "ephemeral", "image",
+)  # fmt: skip
+_CONTAINER = (
+    "name", "image", "command", "args", "workingDir", "ports", "envFrom", "env", "resources",
+    "resizePolicy", "restartPolicy", "restartPolicyRules", "volumeMounts", "volumeDevices",
+    "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "terminationMessagePath",
+    "terminationMessagePolicy", "imagePullPolicy", "securityContext", "stdin", "stdinOnce", "tty",
+)  # fmt: skip
+_ISCSI = (
+    "targetPortal", "iqn", "lun", "iscsiInterface", "fsType", "readOnly", "portals",
+    "chapAuthDiscovery", "chapAuthSession", "secretRef", "initiatorName",
+)  # fmt: skip
 _ORDERS: Mapping[str, tuple[str, ...]] = {
     "PodSpec": (
         "volumes", "initContainers", "containers", "ephemeralContainers", "restartPolicy",
@@ -44,13 +68,35 @@ _ORDERS: Mapping[str, tuple[str, ...]] = {
         "supplementalGroups", "supplementalGroupsPolicy", "fsGroup", "fsGroupChangePolicy",
         "sysctls", "seccompProfile", "appArmorProfile", "seLinuxChangePolicy",
     ),
-    "Container": (
-        "name", "image", "command", "args", "workingDir", "ports", "envFrom", "env", "resources",
-        "resizePolicy", "restartPolicy", "restartPolicyRules", "volumeMounts", "volumeDevices",
-        "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "terminationMessagePath",
-        "terminationMessagePolicy", "imagePullPolicy", "securityContext", "stdin", "stdinOnce",
-        "tty",
+    "Container": _CONTAINER,
+    "EphemeralContainer": (*_CONTAINER, "targetContainerName"),
+    "Volume": ("name", *_VOLUME_SOURCES),
+    "ISCSIVolumeSource": _ISCSI,
+    "ISCSIPersistentVolumeSource": _ISCSI,
+    "VolumeMount": (
+        "name", "readOnly", "recursiveReadOnly", "mountPath", "subPath", "mountPropagation",
+        "subPathExpr",
     ),
+    "ClusterTrustBundleProjection": (
+        "name", "signerName", "labelSelector", "optional", "path",
+    ),
+    "PersistentVolumeSpec": (
+        "capacity", "gcePersistentDisk", "awsElasticBlockStore", "hostPath", "glusterfs", "nfs",
+        "rbd", "quobyte", "iscsi", "flexVolume", "cinder", "cephfs", "fc", "flocker", "azureFile",
+        "vsphereVolume", "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "local",
+        "storageos", "csi", "accessModes", "claimRef", "persistentVolumeReclaimPolicy",
+        "storageClassName", "mountOptions", "volumeMode", "nodeAffinity",
+        "volumeAttributesClassName",
+    ),
+    "ReplicationControllerSpec": ("replicas", "minReadySeconds", "selector", "template"),
+    "ServiceSpec": (
+        "type", "ports", "selector", "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy",
+        "externalName", "externalIPs", "loadBalancerIP", "sessionAffinity",
+        "sessionAffinityConfig", "loadBalancerSourceRanges", "externalTrafficPolicy",
+        "healthCheckNodePort", "publishNotReadyAddresses", "allocateLoadBalancerNodePorts",
+        "loadBalancerClass", "internalTrafficPolicy", "trafficDistribution",
+    ),
+    "ServicePort": ("name", "protocol", "appProtocol", "port", "targetPort", "nodePort"),
     "SecurityContext": (
         "capabilities", "privileged", "seLinuxOptions", "windowsOptions", "runAsUser",
         "runAsGroup", "runAsNonRoot", "readOnlyRootFilesystem", "allowPrivilegeEscalation",
@@ -104,8 +150,10 @@ def _struct(message: str, value: Object) -> Object:
     own = message.partition("#")[2]
     if own == "PodSpec":
         value = _internal_spec(value)
+    names = _RBD_NAMES if own.startswith("RBD") else {}
     return {
-        _go_name(field.name): _member(field, value.get(field.name)) for field in _fields(message)
+        names.get(field.name) or _go_name(field.name): _member(field, value.get(field.name))
+        for field in _fields(message)
     }
 
 

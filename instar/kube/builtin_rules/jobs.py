@@ -31,6 +31,8 @@ from instar.kube.builtin_rules.pods.pod_spec import template_errors
 from instar.kube.builtin_rules.selectors import converts, in_go_order, label_errors, selector_errors
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
+_UID_LABELS = (CONTROLLER_UID, "controller-uid")
+_NAME_LABELS = ("batch.kubernetes.io/job-name", "job-name")
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _ENDING = ("OnFailure", "Never")
 _REPLACEMENTS = ("Failed", "TerminatingOrFailed")
@@ -47,8 +49,7 @@ def cron_name(name: str, prefix: bool) -> list[str]:
 
 
 def job_errors(job: Object) -> list[FieldError]:
-    spec, uid = job["spec"], job["metadata"].get("uid", "")
-    return _generated_errors(spec, uid) + _selected_spec_errors(spec)
+    return _generated_errors(job) + _selected_spec_errors(job["spec"])
 
 
 def _selected_spec_errors(spec: Object) -> list[FieldError]:
@@ -64,12 +65,17 @@ def _selected_spec_errors(spec: Object) -> list[FieldError]:
     return found
 
 
-def _generated_errors(spec: Object, uid: str) -> list[FieldError]:
-    """Check the selector that the server generates if the client sets none."""
-    if spec.get("manualSelector"):
+def _generated_errors(job: Object) -> list[FieldError]:
+    """Check the selector that the server generates if the client sets none. Upstream says nothing
+    here about a selector that is missing."""
+    spec, metadata = job["spec"], job["metadata"]
+    selector = spec.get("selector")
+    if spec.get("manualSelector") or selector is None:
         return []
-    selector = spec.get("selector") or {}
-    if selector == {"matchLabels": {CONTROLLER_UID: uid}}:
+    uid, name = metadata.get("uid", ""), metadata.get("name", "")
+    labels = {**dict.fromkeys(_UID_LABELS, uid), **dict.fromkeys(_NAME_LABELS, name)}
+    wanted = selector.get("matchLabels") or {}
+    if not selector.get("matchExpressions") and wanted.items() <= labels.items():
         return []
     return [invalid("spec.selector", in_go_order(selector), "`selector` not auto-generated")]
 

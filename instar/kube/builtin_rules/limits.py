@@ -42,11 +42,14 @@ SCOPES = (
     "CrossNamespacePodAffinity", "VolumeAttributesClass",
 )  # fmt: skip
 _POD_RESOURCES = frozenset(
-    {
-        "pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory",
-        "ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage",
-    }
-)  # fmt: skip
+    {"pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+)
+_SCOPED = {
+    **dict.fromkeys(SCOPES, _POD_RESOURCES),
+    "BestEffort": frozenset({"pods"}),
+    "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
+}
+"""Scope → the standard resources that it can be applied to."""
 
 
 def limit_range_errors(obj: Object) -> list[FieldError]:
@@ -156,10 +159,8 @@ def _scope_errors(spec: Object) -> list[FieldError]:
     for scope in scopes:
         if scope not in SCOPES:
             found.append(invalid("spec.scopes", scopes, "unsupported scope"))
-        for name in spec.get("hard") or {}:
-            if name.startswith("count/"):
-                continue
-            if scope in SCOPES[:6] and name not in _POD_RESOURCES:
+        for name in sorted(spec.get("hard") or {}):
+            if name in _QUOTA and name not in _SCOPED.get(scope, _QUOTA):
                 text = "unsupported scope applied to resource"
                 found.append(invalid("spec.scopes", scopes, text))
     pairs = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))

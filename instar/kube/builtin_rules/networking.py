@@ -108,8 +108,8 @@ def _path_errors(item: Object, path: str) -> list[FieldError]:
     kind, text = item.get("pathType"), item.get("path", "")
     found: list[FieldError] = []
     if kind is None:
-        found.append(required(child(path, "pathType"), "pathType must be specified"))
-    elif kind not in _PATH_TYPES:
+        return [required(child(path, "pathType"), "pathType must be specified")]
+    if kind not in _PATH_TYPES:
         found.append(not_supported(child(path, "pathType"), kind, _PATH_TYPES))
     elif kind == "ImplementationSpecific":
         if text and not text.startswith("/"):
@@ -240,6 +240,9 @@ def _policy_port_errors(port: Object, path: str) -> list[FieldError]:
     elif end < number:
         text = "must be greater than or equal to `port`"
         found.append(invalid(child(path, "endPort"), number, text))
+    if not isinstance(number, str) and not 0 < end < 65536:
+        text = "must be between 1 and 65535, inclusive"
+        found.append(invalid(child(path, "endPort"), end, text))
     return found
 
 

@@ -288,10 +288,10 @@ def _one_mutation_errors(mutation: Object, path: str, names: _Names) -> list[Fie
         found.append(invalid(child(path, other), f"{{{other}}}", text))
     if mutation.get(member) is None:
         text = f"must be specified when patchType is {kind}"
-        return [*found, required(child(path, member), text)]
+        return [required(child(path, member), text), *found]
     source, where = mutation[member].get("expression", ""), child(path, f"{member}.expression")
     if not source.strip():
-        return [*found, required(where, _UNSAID)]
+        return [*found, required(where)]
     compiled = compile_expression(source, names.seen, returns, builds=True)
     return found + _problem(compiled, where)
 

@@ -1,7 +1,8 @@
 """Validates CertificateSigningRequests: requests, approval conditions and issued certificates.
 
-Called by ``server/registry/kinds/signing.py`` and an admission plugin. Imports ``cryptography``, so
-import it only there.
+Called by ``server/registry/kinds/signing.py`` and by the plugin
+``server/registry/admission/plugins/certificate_signing.py``. Both import this module only for the
+first CertificateSigningRequest, because it imports ``cryptography``.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from instar.base.field_errors import (
     required,
     too_long,
 )
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.string_rules import dns1123_subdomain, qualified_name
 from instar.kube.builtin_rules.basics import (
     IMMUTABLE,
@@ -29,6 +29,7 @@ from instar.kube.builtin_rules.basics import (
 from instar.kube.builtin_rules.go_internal_text import difference, internal
 from instar.kube.builtin_rules.pods.compute_resources import quantity_value
 from instar.kube.builtin_rules.pods.scheduling import node_selector_errors
+from instar.kube.builtin_rules.pods.volumes import HOST_PATH_TYPES
 from instar.kube.builtin_rules.selectors import selector_errors
 
 _MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -47,13 +48,14 @@ _CLAIM_FROZEN = (
 _VOLUME_FROZEN = "spec.persistentvolumesource is immutable after creation"
 
 
-def _mode_errors(modes: list[str]) -> list[FieldError]:
+def _mode_errors(modes: list[str], path: str = "spec") -> list[FieldError]:
+    where = f"{path}.accessModes"
     found: list[FieldError] = [
-        not_supported("spec.accessModes", mode, _MODES) for mode in modes if mode not in _MODES
+        not_supported(where, mode, _MODES) for mode in modes if mode not in _MODES
     ]
     if "ReadWriteOncePod" in modes and len(modes) > 1:
         text = "may not use ReadWriteOncePod with other access modes"
-        found.append(forbidden("spec.accessModes", text))
+        found.append(forbidden(where, text))
     return found
 
 
@@ -112,8 +114,8 @@ def _source_errors(spec: Object) -> list[FieldError]:
     if not given:
         return [*found, required("spec", "must specify a volume type")]
     source = spec[given[0]]
-    if given[0] == "hostPath" and not source.get("path"):
-        found.append(required("spec.hostPath.path"))
+    if given[0] == "hostPath":
+        found += _host_path_errors(source)
     elif given[0] == "nfs":
         found += [
             required(f"spec.nfs.{name}") for name in ("server", "path") if not source.get(name)
@@ -127,6 +129,13 @@ def _source_errors(spec: Object) -> list[FieldError]:
         names = ("driver", "volumeHandle")
         found += [required(f"spec.csi.{name}") for name in names if not source.get(name)]
     return found
+
+
+def _host_path_errors(source: Object) -> list[FieldError]:
+    if not source.get("path"):
+        return [required("spec.hostPath.path")]
+    type = source.get("type")
+    return [] if type is None else choice_errors(type, "spec.hostPath.type", HOST_PATH_TYPES)
 
 
 def volume_change_errors(new: Object, old: Object) -> list[FieldError]:
@@ -149,40 +158,39 @@ def _go_source(spec: Object) -> Object:
 # Claims -------------------------------------------------------------------------------------------
 
 
-def claim_errors(obj: Object) -> list[FieldError]:
-    spec = obj["spec"]
+def claim_errors(spec: Object, path: str = "spec") -> list[FieldError]:
     found: list[FieldError] = []
     if not spec.get("accessModes"):
-        found.append(required("spec.accessModes", "at least 1 access mode is required"))
+        found.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
     if spec.get("selector") is not None:
-        found += selector_errors(spec["selector"], "spec.selector")
-    found += _mode_errors(spec.get("accessModes") or [])
+        found += selector_errors(spec["selector"], f"{path}.selector")
+    found += _mode_errors(spec.get("accessModes") or [], path)
     requests = (spec.get("resources") or {}).get("requests") or {}
-    where = key("spec.resources", "storage")
+    where = key(f"{path}.resources", "storage")
     if "storage" not in requests:
         found.append(required(where))
     elif quantity_value(requests["storage"]) <= 0:
         found.append(invalid(where, requests["storage"], _POSITIVE))
     name = spec.get("storageClassName")
     if name:
-        found += texts_at("spec.storageClassName", name, dns1123_subdomain(name))
+        found += texts_at(f"{path}.storageClassName", name, dns1123_subdomain(name))
     if spec.get("volumeMode") is not None:
-        found += choice_errors(spec["volumeMode"], "spec.volumeMode", _VOLUME_MODES)
-    return found + _data_source_errors(spec)
+        found += choice_errors(spec["volumeMode"], f"{path}.volumeMode", _VOLUME_MODES)
+    return found + _data_source_errors(spec, path)
 
 
-def _data_source_errors(spec: Object) -> list[FieldError]:
+def _data_source_errors(spec: Object, path: str) -> list[FieldError]:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     found: list[FieldError] = []
     for name, value in (("dataSource", source), ("dataSourceRef", reference)):
         if value is not None:
             missing = [member for member in ("name", "kind") if not value.get(member)]
-            found += [required(f"spec.{name}.{member}") for member in missing]
+            found += [required(f"{path}.{name}.{member}") for member in missing]
     if source is None or reference is None:
         return found
     names = ("kind", "name", "apiGroup")
     if any((source.get(name) or None) != (reference.get(name) or None) for name in names):
-        found.append(invalid("spec", {}, "must match dataSourceRef"))
+        found.append(invalid(path, {}, "must match dataSourceRef"))
     return found
 
 
@@ -201,8 +209,9 @@ def claim_change_errors(new: Object, old: Object) -> list[FieldError]:
         text = f"{_CLAIM_FROZEN}\n{difference(*shown)}"
         found.append(forbidden("spec", text))
     wanted, had = (_requested(spec) for spec in (after, before))
-    grown = wanted and had and allowed.get("resources") == after.get("resources")
-    if grown and quantity_value(wanted) < quantity_value(had):
+    known = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+    shrinks = quantity_value(wanted or "0") < quantity_value(had or "0")
+    if shrinks and quantity_value(wanted or "0") <= quantity_value(known):
         text = "field can not be less than status.capacity"
         found.append(forbidden("spec.resources.requests.storage", text))
     return found + immutable_errors(after.get("volumeMode"), before.get("volumeMode"), "volumeMode")
@@ -363,7 +372,7 @@ def attachment_status_errors(obj: Object) -> list[FieldError]:
 
 
 def attachment_change_errors(new: Object, old: Object) -> list[FieldError]:
-    if new["spec"] == old["spec"]:
+    if same_json(new["spec"], old["spec"]):
         return []
     shown = internal("storage.k8s.io/v1#VolumeAttachmentSpec", new["spec"])
     return [invalid("spec", shown, IMMUTABLE)]

@@ -1,7 +1,7 @@
 """Converts CEL values to JSON.
 
-Called by mutating policies for built objects and by the OIDC claim expressions for their results. A
-variable's value may be shared with the result.
+Called by mutating policies for built objects and by the OIDC claim expressions for their results.
+The result may share parts with the value of a variable.
 """
 
 from __future__ import annotations

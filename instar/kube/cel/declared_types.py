@@ -1,8 +1,8 @@
-"""``Declared``: type, JSON conversion and maximum size of a variable or field, for the checker and
-costs.
+"""``Declared``: type, JSON conversion and maximum size of a CEL variable or field, for the type
+checker and the cost estimate.
 
-Built by the code that has values (``kube/schema/cel_rules/declare.py``, ``host_types.py``); the
-checker, the cost estimate and field access read it.
+Built by the modules that declare variables (``kube/schema/cel_rules/declare.py``,
+``host_types.py``); the checker, the cost estimate and field access read it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class DeclaredField(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Declared:
+    """Type, JSON conversion and maximum size of a value."""
+
     type: Type
     convert: Callable[[Any], Any]
     """Converts raw JSON; raises CelError for data that does not fit."""

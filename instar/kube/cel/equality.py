@@ -130,6 +130,7 @@ def _equal_members(left: ObjectValue, right: ObjectValue, name: str, raw: Any) -
 
 
 def freeze(value: Any) -> Hashable:
+    """Return a hashable value that is equal exactly when the CEL values are."""
     kind = type(value)
     if kind is bool or kind is str or kind is bytes:
         return (kind, value)

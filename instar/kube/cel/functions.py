@@ -62,6 +62,8 @@ class Site(NamedTuple):
 
 
 class Estimate(NamedTuple):
+    """The estimated cost of a call, and the size of its result if it is known."""
+
     cost: Range
     size: Range | None = None
     """Size of the result, if it has one."""
@@ -76,6 +78,8 @@ Estimator = Callable[[Site], Estimate]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Overload:
+    """One signature of a function: types, implementation and cost."""
+
     function: str
     params: tuple[Type, ...]
     result: Type

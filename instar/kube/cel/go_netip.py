@@ -10,7 +10,7 @@ import ipaddress
 from instar.base.field_errors import go_quote
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_LONGEST = 64
+_MAX_LENGTH = 64
 """More characters than any address has, except with a long zone."""
 
 
@@ -27,7 +27,7 @@ def parse_address(text: str) -> tuple[Address, str]:
 def read_address(text: str) -> tuple[Address, str] | None:
     """Return the address and its zone, or None."""
     bare, percent, zone = text.partition("%")
-    if len(bare) > _LONGEST or (percent and not zone):
+    if len(bare) > _MAX_LENGTH or (percent and not zone):
         return None
     try:
         address = ipaddress.ip_address(bare)

@@ -1,7 +1,7 @@
 """CEL types for variables without a schema.
 
-Used by admission expressions and OIDC claims. Their values are JSON values in memory, a
-``LazyValue`` that computes fields on demand, or a library's own values (``Authorizer``).
+Used by admission expressions and OIDC claims. The values of such variables are JSON values in
+memory, a ``LazyValue`` that computes fields on demand, or a library's own values (``Authorizer``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Converters from raw JSON to CEL values, one per schema type.
 
 Called by ``kube/schema/cel_rules/declare.py``, which puts them into ``Declared``. Data that does
-not fit raises a CelError, only when an expression reads it.
+not fit its type raises a CelError when an expression reads it, not earlier.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _NOT_URL_SAFE = re.compile(r"[^A-Za-z0-9_=-]")
 
 
 def misfit(expected: str, raw: Any) -> CelError:
+    """Return the error for data that does not fit its declared type."""
     if raw is None:
         return CelError("invalid data, got null for schema with nullable=false")
     found = _GO_NAMES.get(type(raw), type(raw).__name__)

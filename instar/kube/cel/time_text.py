@@ -14,7 +14,7 @@ _UNITS = {
     "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND,
 }  # fmt: skip
 _PART = re.compile(r"(?=\.?[0-9])([0-9]*+)(?:\.([0-9]*+))?+(ns|us|µs|μs|ms|s|m|h)")
-_LOOSE = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]++)")
+_LOOSE_PART = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]++)")
 _LOOSE_UNITS: tuple[tuple[tuple[str, ...], str, int], ...] = (
     (("ns",), "nano", 1),
     (("us", "µs"), "micro", 1_000),
@@ -77,7 +77,7 @@ def parse_loose_duration(text: str) -> int:
     if exact is not None:
         return exact
     total, found = 0, False
-    for digits, word in _LOOSE.findall(text):
+    for digits, word in _LOOSE_PART.findall(text):
         bare = digits.lstrip("0") or "0"
         if len(bare) > _MOST_DIGITS or int(bare) >= _DURATION_LIMIT:
             raise ValueError(f'strconv.Atoi: parsing "{digits}": value out of range')

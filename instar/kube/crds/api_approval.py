@@ -13,12 +13,12 @@ from instar.base.json_values import Object
 
 ANNOTATION = "api-approved.kubernetes.io"
 _WHY = "see https://github.com/kubernetes/enhancements/pull/1111"
-_MISSING = f'protected groups must have approval annotation "{ANNOTATION}", {_WHY}'
-_INVALID = (
+_MISSING_TEXT = f'protected groups must have approval annotation "{ANNOTATION}", {_WHY}'
+_INVALID_TEXT = (
     f'protected groups must have approval annotation "{ANNOTATION}" with either a URL or a '
     f'reason starting with "unapproved", {_WHY}'
 )
-_PROTECTED = ("k8s.io", "kubernetes.io")
+_PROTECTED_GROUPS = ("k8s.io", "kubernetes.io")
 
 
 class Approval(Enum):
@@ -31,18 +31,20 @@ class Approval(Enum):
 
 
 def is_protected(group: str) -> bool:
-    return group in _PROTECTED or group.endswith(tuple(f".{name}" for name in _PROTECTED))
+    return group in _PROTECTED_GROUPS or group.endswith(
+        tuple(f".{name}" for name in _PROTECTED_GROUPS)
+    )
 
 
 def approval_of(annotation: str) -> tuple[Approval, str]:
     """Return the state and the condition's message."""
     if not annotation:
-        return Approval.MISSING, _MISSING
+        return Approval.MISSING, _MISSING_TEXT
     if annotation.startswith("unapproved"):
         return Approval.BYPASSED, f'not approved: "{annotation}"'
     if _is_absolute_url(annotation):
         return Approval.APPROVED, f"approved in {annotation}"
-    return Approval.INVALID, _INVALID
+    return Approval.INVALID, _INVALID_TEXT
 
 
 def approval_errors(new: Object, old: Object | None) -> list[FieldError]:

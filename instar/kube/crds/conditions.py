@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from instar.base.json_values import Object
-from instar.kube.api.crd_codec import same
+from instar.base.json_values import Object, same_json
 from instar.kube.crds.api_approval import ANNOTATION, Approval, approval_of, is_protected
 from instar.kube.crds.name_acceptance import NameAcceptance, decide_names
 from instar.kube.crds.nonstructural import schema_violations
@@ -22,7 +21,7 @@ NON_STRUCTURAL = "NonStructuralSchema"
 TERMINATING = "Terminating"
 API_APPROVED = "KubernetesAPIApprovalPolicyConformant"
 
-_BUILT_IN = (
+_BUILT_IN_NAMES = (
     "apiservices.apiregistration.k8s.io",
     "customresourcedefinitions.apiextensions.k8s.io",
 )
@@ -79,7 +78,7 @@ def name_status(crd: Object, others: Sequence[Object], now: str) -> Object:
     if naming is None:
         return status
     existing = find_condition(status, NAMES_ACCEPTED)
-    unchanged = same(status.get("acceptedNames"), naming.accepted)
+    unchanged = same_json(status.get("acceptedNames"), naming.accepted)
     if unchanged and existing is not None and _says(existing, naming):
         return status
     value = "True" if naming.ok else "False"
@@ -120,7 +119,7 @@ def established_status(crd: Object, now: str) -> Object:
     else:
         message = "The conversion webhook CABundle is invalid"
         out = with_condition(status, ESTABLISHED, "False", "InvalidCABundle", message, now)
-    return status if same(out, status) else out
+    return status if same_json(out, status) else out
 
 
 def _ca_bundle(crd: Object) -> str:
@@ -135,7 +134,7 @@ def structural_status(crd: Object, now: str) -> Object:
     if not reason:
         return without_condition(status, NON_STRUCTURAL)
     out = with_condition(status, NON_STRUCTURAL, value, reason, message, now)
-    return status if same(out, status) else out
+    return status if same_json(out, status) else out
 
 
 def approval_status(crd: Object, now: str) -> Object:
@@ -147,7 +146,7 @@ def approval_status(crd: Object, now: str) -> Object:
     state, message = approval_of(annotation)
     value = "True" if state is Approval.APPROVED else "False"
     out = with_condition(status, API_APPROVED, value, state.value, message, now)
-    return status if same(out, status) else out
+    return status if same_json(out, status) else out
 
 
 def pending_deletion(status: Object, now: str) -> Object:
@@ -166,7 +165,7 @@ def deletion_skipped(crd: Object, now: str) -> Object | None:
     """Return the final status of a CRD that deletes no instances (never established, or
     overlapping a built-in resource); None for all others."""
     status: Object = crd["status"]
-    if crd["metadata"].get("name") in _BUILT_IN:
+    if crd["metadata"].get("name") in _BUILT_IN_NAMES:
         message = "instances overlap with built-in resources in storage"
         reason = "OverlappingBuiltInResource"
         return with_condition(status, TERMINATING, "False", reason, message, now)

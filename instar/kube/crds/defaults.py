@@ -1,7 +1,7 @@
 """Defaults of a CustomResourceDefinition's own fields, by the API version it was written in.
 
 Applied by ``documents.py`` and the server right after decoding, to requests and stored CRDs alike.
-Works on the v1 and v1beta1 forms, not on the internal one.
+The functions work on v1 and v1beta1 objects, not on the internal form (``kube/api/crd_codec.py``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads a CRD document of v1 or v1beta1 into a ``Crd``: decode, default, convert to v1.
 
-Used by all tools and the server's composition for CRDs of files, clusters and snapshots. It does
-not validate.
+Used by all tools and the server's composition for CRDs of files, clusters and snapshots. Reading
+does not validate the CRD.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ VERSIONS = ("v1", "v1beta1")
 
 
 class CrdDocument(NamedTuple):
+    """A CRD as it was read: the document, its v1 form and the ``Crd``."""
+
     given: Object
     """The document as decoded in its own version, without unknown fields."""
     raw: Object

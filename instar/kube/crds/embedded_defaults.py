@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json
 from instar.kube.crds.validation.schema_node import EMBEDDED
 from instar.kube.crds.validation.unsupported_schema import conversion_problem
-from instar.kube.schema.json_types import same_json
 from instar.kube.schema.metadata.embedded_resources import compile_coercer
 from instar.kube.schema.metadata.types import MetaError
 from instar.kube.schema.structure.parse import structural

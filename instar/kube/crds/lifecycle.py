@@ -18,7 +18,7 @@ from instar.kube.crds.conditions import (
 )
 
 
-def settling_states(crd: Object, others: Sequence[Object], now: str) -> list[Object]:
+def status_sequence(crd: Object, others: Sequence[Object], now: str) -> list[Object]:
     """Return the successive ``status`` values of a v1 CRD; empty when its status is current.
 
     ``others`` are the other CRDs (any group). When a CRD frees or takes a name, the caller must

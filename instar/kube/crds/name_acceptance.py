@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from instar.base.fast_dataclass import dataclass
-from instar.base.json_values import Object
-from instar.kube.api.crd_codec import same
+from instar.base.json_values import Object, same_json
 
 
 @dataclass(frozen=True, slots=True)
 class NameAcceptance:
+    """The decision about the names of a CRD: the accepted ones, and the reason for it."""
+
     ok: bool
     reason: str
     message: str
@@ -22,7 +23,7 @@ class NameAcceptance:
 
 def names_settled(crd: Object) -> bool:
     """Return whether the requested names are the accepted ones, so that no other CRD matters."""
-    return same(_tidy(crd["spec"]["names"]), _tidy(crd["status"].get("acceptedNames") or {}))
+    return same_json(_tidy(crd["spec"]["names"]), _tidy(crd["status"].get("acceptedNames") or {}))
 
 
 def decide_names(crd: Object, others: Sequence[Object]) -> NameAcceptance | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from instar.base.field_errors import FieldError, invalid, messages
 from instar.base.json_values import Object
 from instar.kube.crds.validation.unsupported_schema import conversion_problem
-from instar.kube.schema.structure.parse import structural_errors
+from instar.kube.schema.structure.structural_rules import structural_errors
 
 
 def schema_violations(spec: Object) -> tuple[str, str, str]:

@@ -1,15 +1,14 @@
 """Fields that the server itself sets on a CRD before validation: status, generation,
 storedVersions.
 
-Called by ``server/registry/kinds/crds.py`` on create, update and delete. Works on the internal form
-unless stated otherwise and returns new objects.
+Called by ``server/registry/kinds/crds.py`` on create, update and delete. The functions work on the
+internal form of a CRD (``kube/api/crd_codec.py``) unless stated otherwise, and return new objects.
 """
 
 from __future__ import annotations
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.crd import CLEANUP_FINALIZER
-from instar.kube.api.crd_codec import same
 from instar.kube.crds.conditions import pending_deletion
 from instar.kube.crds.defaults import storage_version
 from instar.kube.crds.embedded_defaults import with_clean_defaults
@@ -40,7 +39,7 @@ def prepare_for_create(internal: Object) -> Object:
 def prepare_for_update(new: Object, old: Object) -> Object:
     """Keep the old status, increase the generation with the spec, record a new storage version."""
     generation = old["metadata"].get("generation", 0)
-    if not same(new["spec"], old["spec"]):
+    if not same_json(new["spec"], old["spec"]):
         generation += 1
     status = dict(old["status"])
     stored = list(status.get("storedVersions") or [])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from instar.kube.facts.block_file import BlockFile, located
 
 META = "meta.k8s.io/v1"
-_EVERYWHERE = frozenset(
+_COMMON_KINDS = frozenset(
     {
         "CreateOptions",
         "DeleteOptions",
@@ -52,7 +52,7 @@ def message_of(api_version: str, kind: str) -> str | None:
 
     Kinds without a group, such as discovery documents, may come without an apiVersion.
     """
-    if kind in _EVERYWHERE:
+    if kind in _COMMON_KINDS:
         return f"{META}#{kind}"
     return _kinds(_SAME_SHAPE.get(api_version, api_version) or "v1").get(kind)
 

@@ -1,4 +1,4 @@
-"""Table of every resource of a 1.36 server: names, scope, verbs, subresources, columns.
+"""Table of the built-in resources of kube-apiserver 1.36: names, scope, verbs, columns.
 
 Used by ``server/registry/kinds`` and the snapshots.
 """

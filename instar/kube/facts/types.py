@@ -1,8 +1,9 @@
 """OpenAPI schemas of the built-in kinds, in two forms of the same data.
 
-``schema_of`` is a structural schema without references, so that a built-in kind uses the same
-compiled schemas as a custom resource. ``definitions`` is OpenAPI's own form with references, for
-publishing. Neither has descriptions.
+Called by ``kube/openapi/builtin.py`` and by ``server/registry/kinds``. ``schema_of`` is a
+structural schema without references, so that a built-in kind uses the same compiled schemas as a
+custom resource. ``definitions`` is OpenAPI's own form with references, for publishing. Neither has
+descriptions.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from instar.base.json_values import copy_json
 from instar.kube.facts.block_file import BlockFile, located
 
 _SHELF = BlockFile("types.shelf")
-_ZEROS: tuple[Any, ...] = (0, False, {})
+_ZERO_VALUES: tuple[Any, ...] = (0, False, {})
 _PUBLISHED_ONLY = frozenset(
     {"$ref", "enum", "required", "x-kubernetes-group-version-kind", "x-kubernetes-unions"}
 )
 """Keywords that are left out: built-in kinds are validated by code with its own messages."""
-_ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
-_OPAQUE = {
+_ANY_VALUE = {"x-kubernetes-preserve-unknown-fields": True}
+_OPAQUE_SCHEMA = {
     "title": "RawExtension",
     "type": "object",
     "x-kubernetes-preserve-unknown-fields": True,
@@ -29,14 +30,14 @@ _OPAQUE = {
 _SPECIAL: Mapping[str, Mapping[str, Any]] = {
     "resource#Quantity": {"x-kubernetes-int-or-string": True, "format": "quantity"},
     "intstr#IntOrString": {"x-kubernetes-int-or-string": True, "format": "int-or-string"},
-    "runtime#RawExtension": _OPAQUE,
-    "meta.k8s.io/v1#FieldsV1": _OPAQUE,
+    "runtime#RawExtension": _OPAQUE_SCHEMA,
+    "meta.k8s.io/v1#FieldsV1": _OPAQUE_SCHEMA,
     "meta.k8s.io/v1#Time": {"type": "string", "format": "date-time", "nullable": True},
     "meta.k8s.io/v1#MicroTime": {"type": "string", "format": "micro-time", "nullable": True},
-    "apiextensions.k8s.io/v1#JSON": _ANYTHING,
-    "apiextensions.k8s.io/v1#JSONSchemaPropsOrArray": _ANYTHING,
-    "apiextensions.k8s.io/v1#JSONSchemaPropsOrBool": _ANYTHING,
-    "apiextensions.k8s.io/v1#JSONSchemaPropsOrStringArray": _ANYTHING,
+    "apiextensions.k8s.io/v1#JSON": _ANY_VALUE,
+    "apiextensions.k8s.io/v1#JSONSchemaPropsOrArray": _ANY_VALUE,
+    "apiextensions.k8s.io/v1#JSONSchemaPropsOrBool": _ANY_VALUE,
+    "apiextensions.k8s.io/v1#JSONSchemaPropsOrStringArray": _ANY_VALUE,
 }
 """Structural schemas of types with a custom JSON form in Go."""
 
@@ -62,7 +63,7 @@ def _resolve(name: str, above: tuple[str, ...]) -> Schema:
     if found is not None:
         return found
     if name in above:
-        return _OPAQUE
+        return _OPAQUE_SCHEMA
     block, _, short = name.partition("#")
     own = _node(_SHELF.block(block)[short], block, (*above, name))
     found = _resolved[name] = {"title": short, **own}
@@ -76,7 +77,7 @@ def _node(raw: Schema, home: str, above: tuple[str, ...]) -> Schema:
             out[key] = {name: _node(item, home, above) for name, item in value.items()}
         elif key in ("items", "additionalProperties"):
             out[key] = _node(value, home, above)
-        elif key not in _PUBLISHED_ONLY and (key != "default" or value not in _ZEROS):
+        elif key not in _PUBLISHED_ONLY and (key != "default" or value not in _ZERO_VALUES):
             out[key] = value
     if "$ref" not in raw:
         return out

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from instar.base import limits
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 
 _NOISE = ("managedFields", "resourceVersion", "generation")
 """Fields of ``metadata`` that change with every write."""
@@ -77,7 +77,7 @@ def _writers(old: Object, new: Object) -> list[Object]:
     fields to another did not write.
     """
     known = {_identity(each): each for each in _managed(old)}
-    differing = [each for each in _managed(new) if known.get(_identity(each)) != each]
+    differing = [each for each in _managed(new) if not same_json(known.get(_identity(each)), each)]
     fresh = [
         each for each in differing if known.get(_identity(each), {}).get("time") != each.get("time")
     ]
@@ -111,11 +111,11 @@ def changed(old: Any, new: Any, path: str = "") -> Iterator[str]:
     """Yield the paths that differ; a list that changed length is named as a whole."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted({*old, *new}):
-            if old.get(name, _ABSENT) != new.get(name, _ABSENT):
+            if not same_json(old.get(name, _ABSENT), new.get(name, _ABSENT)):
                 yield from changed(old.get(name), new.get(name), f"{path}.{name}" if path else name)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for number, (left, right) in enumerate(zip(old, new, strict=True)):
-            if left != right:
+            if not same_json(left, right):
                 yield from changed(left, right, f"{path}[{number}]")
     else:
         yield path

@@ -1,6 +1,7 @@
 """Mapping between schema keywords and the constraints of pydantic, msgspec and annotated-types.
 
-Called by the styles to write constraints and by ``reading/annotations.py`` to read them.
+Called by the source generators (``styles/``) to write constraints and by ``reading/annotations.py``
+to read them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _LIMITS = {
 
 
 class Split(NamedTuple):
+    """Keywords with a Python constraint, and the remaining keywords."""
+
     arguments: Object
     rest: Object
     """Keywords without a Python constraint."""

@@ -1,8 +1,9 @@
-"""The non-schema part of a CRD in models: the class attribute ``__crd__``, and CRDs built from
+"""Converts between a CRD and its models: reads a CRD's versions as models, and builds a CRD from
 models.
 
-Called by ``instar types`` and ``instar crd``. ``__crd__`` has the spec's fields beside
-``versions``, the class's own version without its schema, and labels and annotations.
+Called by ``instar types`` and ``instar crd``. The class attribute ``__crd__`` of a model holds the
+CRD fields that no schema expresses: group, scope, names and the other fields of ``spec`` except
+``versions``, the settings of the class's own version, and the CRD's labels and annotations.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.crd import GROUP, KIND
 from instar.kube.api.names import by_priority
 from instar.kube.models.errors import ModelError
@@ -19,7 +20,11 @@ from instar.kube.models.shapes import Frame, ModelShape
 from instar.kube.models.to_schema import schema_of
 
 _METADATA = ("labels", "annotations")
-_FILLED_IN: dict[str, Any] = {"conversion": {"strategy": "None"}, "preserveUnknownFields": False}
+_FILLED_IN_FIELDS: dict[str, Any] = {
+    "conversion": {"strategy": "None"},
+    "preserveUnknownFields": False,
+}
+"""Values that the server fills in; fields with these values are left out."""
 
 
 class Root(NamedTuple):
@@ -58,7 +63,7 @@ def _crd_attribute(crd: Mapping[str, Any], version: Mapping[str, Any]) -> Object
     kept = {
         name: value
         for name, value in spec.items()
-        if name not in ("versions", "names") and _FILLED_IN.get(name) != value
+        if name not in ("versions", "names") and not same_json(_FILLED_IN_FIELDS.get(name), value)
     }
     said: Object = {"group": kept.pop("group"), "scope": kept.pop("scope", "Namespaced")}
     said["names"] = _names(spec["names"])
@@ -112,7 +117,7 @@ def crd_of(models: Sequence[tuple[str, ModelShape, Mapping[str, Any]]], said: De
 
 def _agree(label: str, known: Object, said: Mapping[str, Any]) -> None:
     for name, value in said.items():
-        if known.setdefault(name, value) != value:
+        if not same_json(known.setdefault(name, value), value):
             raise ModelError(f"{label}: another {name} than the models before it")
 
 

@@ -1,7 +1,7 @@
 """Converts a structural schema to a ``ModelShape``.
 
-Called by ``crd_frame.py`` for ``instar types``. Works for every schema, valid or not; keywords
-without a Python form are kept beside the shape.
+Called by ``crd_frame.py`` for ``instar types``, and by ``objectmeta.py``. Works for every schema,
+valid or not; keywords that no Python type expresses are kept in the shape's ``keywords``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.models.shapes import (
     FRAME,
     INT_OR_STRING,
@@ -103,7 +103,7 @@ def _beyond(raw: Mapping[str, Any], said: Mapping[str, Any], held: set[str]) -> 
     beyond = {
         name: value
         for name, value in raw.items()
-        if name not in known and not (name in said and said[name] == value)
+        if name not in known and not (name in said and same_json(said[name], value))
     }
     beyond |= {name: _absent(name) for name in said if name not in raw}
     return beyond

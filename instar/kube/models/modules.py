@@ -1,6 +1,7 @@
-"""Generates the source text of model modules: docstring, imports, aliases, classes.
+"""Generates the source text of Python modules with model classes: docstring, imports, aliases,
+classes.
 
-Called by ``instar types``; ``styles/`` writes the classes.
+Called by ``instar types``; the generators in ``styles/`` write the classes.
 """
 
 from __future__ import annotations

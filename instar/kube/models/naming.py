@@ -1,6 +1,7 @@
 """Chooses names of generated classes and attributes: short, and longer only where two clash.
 
-Called by ``modules.py`` and the styles. Equal objects share one class, also between versions.
+Called by ``modules.py`` and the generators in ``styles/``. Object schemas that are equal share one
+class, also across versions.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class NamedClass:
+    """A class to generate, with its name."""
+
     name: str
     shape: ClassShape
     doc: str

@@ -1,8 +1,8 @@
 r"""Checks whether a pattern means the same in RE2, Python and pydantic's regex engine.
 
 Called by ``bounds.py``. Other patterns are left out of the model, because a model must never reject
-what the server accepts, and its module must import. An allowed pattern may still accept a little
-more (``\\d`` of other scripts).
+what the server accepts, and the generated module must be importable. An allowed pattern may still
+accept a little more (``\\d`` of other scripts).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Layout of generated source text: on one line if it fits, else one part per line.
+"""Layout of generated source text: an expression is on one line if it fits, else one part per line.
 
-Used by the styles and ``modules.py``.
+Used by ``modules.py`` and the generators in ``styles/``.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Long:
+class LongString:
     """A string that may be split into one piece per line."""
 
     value: str
 
 
-Expr = str | LayoutGroup | Join | Long
+Expr = str | LayoutGroup | Join | LongString
 
 
 def flat(expr: Expr) -> str:
@@ -50,17 +50,17 @@ def flat(expr: Expr) -> str:
             return f"{opening}{', '.join(map(flat, parts))}{closing}"
         case Join(parts):
             return "".join(map(flat, parts))
-        case Long(value):
+        case LongString(value):
             return text(value)
     return expr
 
 
-def laid(expr: Expr, indent: str = "", *, after: int = 0) -> str:
+def lay_out(expr: Expr, indent: str = "", *, after: int = 0) -> str:
     """Return ``expr`` from column ``len(indent)`` on; ``after`` columns follow its last line."""
     line = flat(expr)
     if len(indent) + len(line) + after <= WIDTH or isinstance(expr, str):
         return line
-    if isinstance(expr, Long):
+    if isinstance(expr, LongString):
         return _pieces(expr.value, indent)
     if isinstance(expr, Join):
         return _joined(expr, indent, after)
@@ -68,7 +68,7 @@ def laid(expr: Expr, indent: str = "", *, after: int = 0) -> str:
         return line
     inner = indent + INDENT
     comma = "," if expr.comma else ""
-    lines = [f"{inner}{laid(part, inner, after=len(comma))}{comma}" for part in expr.parts]
+    lines = [f"{inner}{lay_out(part, inner, after=len(comma))}{comma}" for part in expr.parts]
     return "\n".join([expr.opening, *lines, indent + expr.closing])
 
 
@@ -82,9 +82,9 @@ def _joined(expr: Join, indent: str, after: int) -> str:
     behind = "".join(map(flat, expr.parts[last + 1 :]))
     group = expr.parts[last]
     if not isinstance(group, LayoutGroup):
-        return before + laid(group, indent, after=after + len(before) + len(behind)) + behind
+        return before + lay_out(group, indent, after=after + len(before) + len(behind)) + behind
     opened = LayoutGroup(before + group.opening, group.parts, group.closing, group.comma)
-    return laid(opened, indent, after=after + len(behind)) + behind
+    return lay_out(opened, indent, after=after + len(behind)) + behind
 
 
 def _pieces(value: str, indent: str) -> str:
@@ -127,7 +127,7 @@ def literal(value: Any) -> Expr:
         return LayoutGroup("{", pairs, "}")
     if isinstance(value, list | tuple):
         return LayoutGroup("[", tuple(map(literal, value)), "]")
-    return Long(value) if isinstance(value, str) else repr(value)
+    return LongString(value) if isinstance(value, str) else repr(value)
 
 
 def text(value: str) -> str:

@@ -1,6 +1,7 @@
 """Converts a ``ModelShape`` to its structural schema.
 
-Called by ``crd_frame.py`` for ``instar crd``.
+Called by ``crd_frame.py`` for ``instar crd``, and by ``naming.py`` and ``styles/plain.py``, which
+compare and print schemas.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from instar.kube.models.shapes import (
     ShapeKind,
 )
 
-_FRAME_TEXTS = {
+_COMMON_DESCRIPTIONS = {
     "apiVersion": (
         "APIVersion defines the versioned schema of this representation of an object.\n"
         "Servers should convert recognized schemas to the latest internal value, and\n"
@@ -99,5 +100,7 @@ def _over(node: Object, keywords: Mapping[str, Any]) -> Object:
 
 
 def _frame(frame: Frame) -> Object:
-    texts = {name: {"description": text, "type": "string"} for name, text in _FRAME_TEXTS.items()}
+    texts = {
+        name: {"description": text, "type": "string"} for name, text in _COMMON_DESCRIPTIONS.items()
+    }
     return {**texts, "metadata": {"type": "object", **copy_json(dict(frame.metadata))}}

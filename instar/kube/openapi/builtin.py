@@ -12,8 +12,8 @@ from typing import Any
 
 from instar.base.json_values import Object
 from instar.kube.facts.types import definition_name, definitions
-from instar.kube.openapi.field_descriptions import FIELD_WORDS
-from instar.kube.openapi.kind_descriptions import WORDS
+from instar.kube.openapi.field_descriptions import FIELD_DESCRIPTIONS
+from instar.kube.openapi.kind_descriptions import KIND_DESCRIPTIONS
 from instar.kube.openapi.models import API_VERSION, KIND, LIST_META, OBJECT_META
 from instar.kube.openapi.naming import META_PREFIX
 from instar.kube.openapi.reference_style import V3, Dialect
@@ -44,7 +44,7 @@ def builtin_models(roots: Iterable[tuple[str, str]], dialect: Dialect) -> Object
     for name, model in found.items():
         if _KINDS in model:
             _describe(name, model)
-        for member, words in FIELD_WORDS.get(name.rpartition(".")[2], {}).items():
+        for member, words in FIELD_DESCRIPTIONS.get(name.rpartition(".")[2], {}).items():
             if member in model.get("properties", {}):
                 _add_description(model["properties"][member], words)
     if dialect.v2:
@@ -55,7 +55,7 @@ def builtin_models(roots: Iterable[tuple[str, str]], dialect: Dialect) -> Object
 def _describe(name: str, model: Object) -> None:
     kind = name.rpartition(".")[2]
     item = kind.removesuffix("List")
-    words = f"{kind} is a list of {item} objects." if item != kind else WORDS.get(kind)
+    words = f"{kind} is a list of {item} objects." if item != kind else KIND_DESCRIPTIONS.get(kind)
     if words:
         model["description"] = words
     for member, schema in model.get("properties", {}).items():

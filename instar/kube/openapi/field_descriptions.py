@@ -1,7 +1,7 @@
-"""Descriptions of the most used fields of built-in kinds, in our own words.
+"""Descriptions of the most used fields of built-in kinds, written for this project.
 
-Called by ``builtin.py``. By the name of the type, without its package; other fields are published
-with their type only.
+Called by ``builtin.py``. The table is keyed by the name of the type, without its package; fields
+that it does not list are published with their type only.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Mapping
 _TEMPLATE = "Template of its pods."
 _SELECTOR = "Label selector of its pods."
 _REPLICAS = "Desired number of pods."
-_READY_AFTER = "Seconds a pod must be ready before it counts as available."
+_MIN_READY_SECONDS = "Seconds a pod must be ready before it counts as available."
 _HISTORY = "Number of old revisions that are kept for rollbacks."
 _PATH = "Path inside the container or volume."
 _NAME = "Name of the referenced object."
 _CONDITIONS = "Last observed conditions, one entry per type."
-_SEEN = "The generation that the controller has processed."
+_OBSERVED_GENERATION = "The generation that the controller has processed."
 
-FIELD_WORDS: Mapping[str, Mapping[str, str]] = {
+FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     "ConfigMap": {
         "binaryData": "Bytes by key, in base64.",
         "data": "Texts by key; a key may not be in binaryData too.",
@@ -143,7 +143,7 @@ FIELD_WORDS: Mapping[str, Mapping[str, str]] = {
         "value": "Value of the taint, for Equal.",
     },
     "DeploymentSpec": {
-        "minReadySeconds": _READY_AFTER,
+        "minReadySeconds": _MIN_READY_SECONDS,
         "paused": "Whether rollouts are paused.",
         "progressDeadlineSeconds": "Seconds without progress until the rollout counts as failed.",
         "replicas": _REPLICAS,
@@ -163,19 +163,19 @@ FIELD_WORDS: Mapping[str, Mapping[str, str]] = {
     "DeploymentStatus": {
         "availableReplicas": "Pods that have been ready for minReadySeconds.",
         "conditions": _CONDITIONS,
-        "observedGeneration": _SEEN,
+        "observedGeneration": _OBSERVED_GENERATION,
         "readyReplicas": "Pods that are ready.",
         "replicas": "Number of pods.",
         "updatedReplicas": "Pods of the current template.",
     },
     "ReplicaSetSpec": {
-        "minReadySeconds": _READY_AFTER,
+        "minReadySeconds": _MIN_READY_SECONDS,
         "replicas": _REPLICAS,
         "selector": f"{_SELECTOR} It cannot change.",
         "template": _TEMPLATE,
     },
     "StatefulSetSpec": {
-        "minReadySeconds": _READY_AFTER,
+        "minReadySeconds": _MIN_READY_SECONDS,
         "podManagementPolicy": "Whether pods are created in order or in parallel.",
         "replicas": _REPLICAS,
         "revisionHistoryLimit": _HISTORY,
@@ -186,7 +186,7 @@ FIELD_WORDS: Mapping[str, Mapping[str, str]] = {
         "volumeClaimTemplates": "Templates of the claims that each pod gets.",
     },
     "DaemonSetSpec": {
-        "minReadySeconds": _READY_AFTER,
+        "minReadySeconds": _MIN_READY_SECONDS,
         "revisionHistoryLimit": _HISTORY,
         "selector": f"{_SELECTOR} It cannot change.",
         "template": _TEMPLATE,

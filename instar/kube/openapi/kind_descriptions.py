@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-WORDS: Mapping[str, str] = {
+KIND_DESCRIPTIONS: Mapping[str, str] = {
     "APIService": "APIService registers the server of one version of an API group.",
     "Binding": "Binding assigns an object, usually a Pod, to another, usually a Node.",
     "CSIDriver": "CSIDriver describes the features of a CSI storage driver.",

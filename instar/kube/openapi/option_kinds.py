@@ -1,7 +1,8 @@
 """Group versions listed with the DeleteOptions model, as upstream registers that type.
 
-Called by the document modules. A document of a built-in group lists itself. Those of custom
-resources list every group version of Go's client; the single v2 document lists the server's.
+Called by the document modules. The document of a built-in group version lists that group version.
+The documents of custom resources list every group version of Go's client; the single v2 document
+lists the group versions of the server.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from instar.base.json_values import Object
 from instar.kube.api.names import GroupVersion
 
-_OF_CLIENTS = """
+_CLIENT_VERSIONS = """
     /v1
     admissionregistration.k8s.io/v1,v1alpha1,v1beta1
     apps/v1,v1beta1,v1beta2
@@ -35,7 +36,7 @@ _OF_CLIENTS = """
     storage.k8s.io/v1,v1alpha1,v1beta1
     storagemigration.k8s.io/v1beta1
 """
-_OF_THE_SERVER = """
+_SERVER_VERSIONS = """
     admission.k8s.io/v1,v1beta1
     apiextensions.k8s.io/v1,v1beta1
     apiregistration.k8s.io/v1,v1beta1
@@ -48,11 +49,12 @@ def _read(table: str) -> list[GroupVersion]:
     return [GroupVersion(group, version) for group, all in rows for version in all.split(",")]
 
 
-OF_CLIENTS = _read(_OF_CLIENTS)
-EVERYWHERE = _read(_OF_CLIENTS + _OF_THE_SERVER)
+OF_CLIENTS = _read(_CLIENT_VERSIONS)
+EVERYWHERE = _read(_CLIENT_VERSIONS + _SERVER_VERSIONS)
 
 
 def of_group(group: str, version: str) -> list[GroupVersion]:
+    """Return the group versions for a document of a built-in group."""
     return [GroupVersion("", "v1"), GroupVersion(group, version)]
 
 

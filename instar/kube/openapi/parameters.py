@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 
 class Parameter(NamedTuple):
+    """One query or path parameter."""
+
     name: str
     type: str
     description: str

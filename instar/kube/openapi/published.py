@@ -1,7 +1,7 @@
 """Published schema of one version of a custom resource: its structural schema plus ObjectMeta.
 
 Called by ``documents.py``. For v2, keywords are dropped that kubectl's old reader mistakes for
-errors; see ``_degrade``. Works on the raw JSONSchemaProps, which it must not change.
+errors; see ``_degrade``. The functions read the raw JSONSchemaProps and must not change them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from instar.kube.api.discovery import DiscoveryResource
 from instar.kube.openapi.models import API_VERSION, KIND, OBJECT_META
 from instar.kube.openapi.naming import META_PREFIX
 from instar.kube.openapi.reference_style import Dialect
-from instar.kube.schema.structure.parse import structural_errors
+from instar.kube.schema.structure.structural_rules import structural_errors
 
 MODEL_KEY = "x-instar-model"
 """In the schema of a built-in kind: publish a reference to this model instead of the node."""
 
-_KEPT = {
+_KEPT_KEYWORDS = {
     "description",
     "type",
     "format",
@@ -95,7 +95,7 @@ def _node(raw: Mapping[str, Any], dialect: Dialect) -> Object:
     out: Object = {
         key: value
         for key, value in raw.items()
-        if (key in _KEPT or key.startswith("x-kubernetes-")) and _has_meaning(key, value)
+        if (key in _KEPT_KEYWORDS or key.startswith("x-kubernetes-")) and _has_meaning(key, value)
     }
     if dialect.v2:
         _degrade(raw, out)

@@ -1,8 +1,8 @@
 """Protobuf encoding of the OpenAPI v2 document (gnostic's ``openapi.v2``), which old kubectl
 requests.
 
-Called by ``server/endpoints/openapi.py``. Driven by tables from JSON key to field number and wire
-form, which cover only what our own v2 documents contain.
+Called by ``server/endpoints/openapi.py``. The encoder is driven by tables from JSON key to field
+number and wire form, which cover only what our own v2 documents contain.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 
 
 def patch_between(before: Any, after: Any) -> list[Object]:
@@ -19,7 +19,7 @@ def patch_between(before: Any, after: Any) -> list[Object]:
 def _operations(before: Any, after: Any, path: str) -> Iterator[Object]:
     if isinstance(before, dict) and isinstance(after, dict):
         yield from _members(before, after, path)
-    elif before != after or isinstance(before, bool) is not isinstance(after, bool):
+    elif not same_json(before, after):
         yield {"op": "replace", "path": path, "value": after}
 
 

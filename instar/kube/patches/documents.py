@@ -35,6 +35,8 @@ _OPERATION_FIELDS = {"op", "path", "from", "value"}
 
 
 class Patch(NamedTuple):
+    """A parsed patch that can be applied to objects."""
+
     apply: Callable[[Object], Any]
     """Returns the patched document; the argument is not changed."""
     problems: list[str]

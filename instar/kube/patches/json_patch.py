@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from instar.base.field_errors import go_quote
-from instar.base.json_values import copy_json
+from instar.base.json_values import copy_json, same_json
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3_145_728
@@ -231,13 +231,9 @@ def _test(document: Any, path: str, operation: dict[str, Any]) -> Any:
                 raise PatchFailed(f"error in test for path: '{path}': {error}") from error
     if value is _MISSING and wanted is None and "value" in operation:
         return document
-    if value is _MISSING or not _equal(value, wanted):
+    if value is _MISSING or not same_json(value, wanted):
         raise TestFailed(f"testing value {path} failed: test failed")
     return document
-
-
-def _equal(left: Any, right: Any) -> bool:
-    return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 
 _OPERATIONS = {

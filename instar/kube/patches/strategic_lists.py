@@ -1,6 +1,7 @@
 """List merging of strategic merge patches: matching items, directives and resulting order.
 
-Called by ``strategic_patch.py``, which passes in the merge key; a list without one has scalars.
+Called by ``strategic_patch.py``, which passes in the merge key; a list without a merge key consists
+of scalars.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from instar.base.errors import Invalid, Unclassified
 from instar.base.field_errors import go_plain
+from instar.base.json_values import same_json
 
 PATCH = "$patch"
 
@@ -129,7 +131,7 @@ def check_order(new: list[Any], order: list[Any], key: str) -> None:
     for wanted in order:
         if at == len(left):
             return
-        if _name(left[at], key) == _name(wanted, key) if key else left[at] == wanted:
+        if _name(left[at], key) == _name(wanted, key) if key else same_json(left[at], wanted):
             at += 1
     if at < len(left):
         raise Unclassified(

@@ -1,9 +1,9 @@
 """Strategic merge patch: merges maps, and lists by their merge key; replaces other values.
 
 Called by ``documents.py``, for built-in kinds only: custom resources have no patch strategies, so
-upstream rejects this patch for them. Driven by ``x-kubernetes-patch-strategy`` and
-``-patch-merge-key`` of the schema; lists are merged in ``strategic_lists.py``. Runs in linear time;
-errors have upstream's messages, most of them without a reason.
+upstream rejects this patch for them. The merge is driven by ``x-kubernetes-patch-strategy`` and
+``-patch-merge-key`` of the schema; lists are merged in ``strategic_lists.py``. The merge runs in
+linear time; errors have upstream's messages, most of them without a reason.
 """
 
 from __future__ import annotations

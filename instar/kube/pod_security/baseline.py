@@ -1,7 +1,7 @@
 """Checks of the level ``baseline``: known privilege escalations.
 
-``evaluation.py`` lists them with the versions they apply to. Each takes a pod and returns a
-violation in upstream's words, or None.
+``evaluation.py`` lists them with the versions they apply to. Each check takes a pod and returns a
+violation with upstream's message, or None.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ NEWEST = 36
 
 
 class VersionedCheck(NamedTuple):
+    """A check with the minor versions from which each form of it applies."""
+
     id: str
     forms: tuple[tuple[int, PodCheck], ...]
     """(first minor version, check), oldest first."""

@@ -1,4 +1,5 @@
-"""Views of a pod spec for the checks: containers, security contexts, and upstream's phrases.
+"""Views of a pod spec for the checks: containers, security contexts, and phrases of upstream's
+messages.
 
 ``baseline.py`` and ``restricted.py`` build their checks on it.
 """

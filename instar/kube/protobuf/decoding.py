@@ -2,7 +2,8 @@
 
 Called by ``envelope.py``. Values are as in Go's JSON: zero values are left out unless the type
 always shows them; unknown fields are skipped. Readers pass positions instead of slices, so decoding
-is linear however deep messages nest.
+is linear however deep messages nest. An empty message of two bytes may become a hundred bytes of
+JSON, so the size of the resulting JSON is counted while messages are read.
 
 If a message is truncated, a reader may read bytes behind its end; it detects that at the end and
 raises, so the values are never used.
@@ -10,6 +11,8 @@ raises, so the values are never used.
 
 from __future__ import annotations
 
+import json
+import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -17,7 +20,9 @@ from math import isfinite
 from struct import unpack
 from typing import Any
 
+from instar.base.errors import RequestTooLarge
 from instar.base.json_values import Object, copy_json
+from instar.base.limits import MAX_STORED
 from instar.kube.facts.messages import MessageField, fields_of
 from instar.kube.protobuf import special_types
 from instar.kube.protobuf.errors import ProtobufError
@@ -58,6 +63,19 @@ TEXT, MESSAGE, ABSORBED, UNMADE, NUMBER, NUMBERS, DOUBLE = range(7)
 messages are created on first use, because most are never needed."""
 
 
+_LEAST_WEIGHT = 16
+"""Bytes counted for any message: an empty one has two in a list."""
+
+
+class Room(threading.local):
+    """The bytes of JSON that the messages of one body may still become, in this thread."""
+
+    left = MAX_STORED
+
+
+ROOM = Room()
+
+
 @cache
 def decoder(message: str) -> Read:
     """Return the reader of a message by its name (``apps/v1#Deployment``)."""
@@ -79,11 +97,15 @@ def _object(message: str, fields: tuple[MessageField, ...]) -> Read:
     entries = {tag: entry for field in fields for tag, entry in _entries(field)}
     names = {field.number: _go_name(field.name) for field in fields}
     shown = _shown(fields)
+    weight = _LEAST_WEIGHT + len(json.dumps(dict(shown)))
     own_name = message.partition("#")[2]
 
     def read(data: bytes, at: int, end: int, depth: int) -> Object:
         if depth > LIMIT:
             raise ProtobufError(TOO_DEEP)
+        left = ROOM.left = ROOM.left - weight
+        if left < 0:
+            raise RequestTooLarge(f"as JSON the object has more than {MAX_STORED} bytes")
         result: Object = {}
         while at < end:
             tag = data[at]

@@ -10,8 +10,9 @@ import struct
 from collections.abc import Iterable
 
 from instar.base.json_values import Object
+from instar.base.limits import MAX_STORED
 from instar.kube.facts.messages import META, message_of
-from instar.kube.protobuf.decoding import decoder
+from instar.kube.protobuf.decoding import ROOM, decoder
 from instar.kube.protobuf.encoding import encoder
 from instar.kube.protobuf.errors import EnvelopeError, MessageError, ProtobufError, UnknownKind
 from instar.kube.protobuf.special_types import parts
@@ -85,10 +86,11 @@ def decode_object(body: bytes, api_version: str = "", kind: str = "") -> Object:
 
 
 def decode_message(api_version: str, kind: str, raw: bytes) -> Object:
-    """Decode a message without envelope."""
+    """Decode a message without envelope. Raises ``RequestTooLarge`` where it becomes too large."""
     message = message_of(api_version, kind)
     if message is None:
         raise UnknownKind(api_version, kind)
+    ROOM.left = MAX_STORED
     try:
         content: Object = decoder(message)(raw, 0, len(raw), 0)
     except IndexError as error:

@@ -1,4 +1,4 @@
-"""Protobuf watch frames: a length and an event without envelope that holds an object with one.
+"""Protobuf watch frames: a length, then an event message without an envelope, whose object has one.
 
 Called by ``server/rest/watch_stream.py``.
 """

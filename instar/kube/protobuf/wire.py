@@ -12,7 +12,7 @@ from instar.kube.protobuf.errors import ProtobufError
 VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = range(6)
 END = "unexpected EOF"
 _OVERFLOW = "proto: integer overflow"
-_NEGATIVE = "proto: negative length found during unmarshaling"
+_NEGATIVE_LENGTH = "proto: negative length found during unmarshaling"
 _MASK = 2**64 - 1
 _SIGN32, _WRAP32 = 1 << 31, 1 << 32
 _SIGN64, _WRAP64 = 1 << 63, 1 << 64
@@ -84,7 +84,7 @@ def read_size(data: bytes, at: int, end: int) -> tuple[int, int]:
     if size > 0x7F:
         size, at = read_varint(data, at - 1)
     if size + at >= _SIGN64:
-        raise ProtobufError(_NEGATIVE)
+        raise ProtobufError(_NEGATIVE_LENGTH)
     if at + size > end:
         raise ProtobufError(END)
     return at, at + size

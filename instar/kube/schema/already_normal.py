@@ -1,8 +1,8 @@
 """Fast check whether pruning, null dropping and coercion would leave a value unchanged.
 
-Called through ``compiled.py`` before those three walks, because most objects need none of them. It
-may answer no where it is not sure (embedded resources, lists among preserved unknown fields); then
-the walks run.
+Called through ``compiled.py`` before those three walks, because most objects need none of them. The
+check may answer no where it is not sure (embedded resources, lists among preserved unknown fields);
+then the walks run.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from instar.kube.schema.structure.interning import once_per_node
 from instar.kube.schema.structure.structural import Structural
 
 Tidy = Callable[[Any], bool]
-"""Called for lists and objects only."""
+"""Returns whether a list or object needs no change; it is not called for other values."""
 
 _META = ("apiVersion", "kind", "metadata")
 
 
-def compile_tidy(root: Structural) -> Tidy:
+def compile_normal_check(root: Structural) -> Tidy:
     """Compile the check for whole objects. Their own metadata is not pruned, but nulls are
     dropped there."""
     known = {name: _tidy(item) for name, item in root.properties.items()}

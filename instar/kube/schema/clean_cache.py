@@ -1,9 +1,10 @@
 """Cache of schemas that passed a check without errors, so that they are not checked again.
 
-Decorator for the checks of ``structural_rules.py`` and ``unsupported_schema.py`` and for CRD
-serving. A schema is checked when its CRD is written, when the CRD's status is computed, and for
-each published document, and it hardly ever changes. Only "no errors" is cached, by the schema's
-text.
+The decorator ``cache_clean`` decorates the checks in ``structure/structural_rules.py`` and
+``kube/crds/validation/unsupported_schema.py``; ``server/registry/resources/serving.py`` uses only
+``text_size``. A schema is checked when its CRD is written, when the CRD's status is computed, and
+for each published document, and it hardly ever changes. The cache holds a digest of each schema
+without errors; a schema with errors is checked again.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from instar.base.weighted_lru import WeightedLru
 P = ParamSpec("P")
 T = TypeVar("T")
 Schema = Mapping[str, Any]
-_MOST = 20_000
-"""Cached schemas of each check; each takes 150 bytes."""
+_MAX_SCHEMAS = 20_000
+"""Maximum schemas in the cache of each check; a schema takes 150 bytes."""
 
 
 def cache_clean(
@@ -32,7 +33,7 @@ def cache_clean(
     Its other arguments must not change whether it finds anything, and each call gets its own
     result.
     """
-    spotless: WeightedLru[bytes, Callable[[], T]] = WeightedLru(_MOST)
+    spotless: WeightedLru[bytes, Callable[[], T]] = WeightedLru(_MAX_SCHEMAS)
 
     @wraps(check)
     def checked(schema: Schema, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from instar.base.field_errors import NO_FIELD, OMITTED, FieldError, invalid
-from instar.kube.schema.already_normal import Tidy, compile_tidy
+from instar.kube.schema.already_normal import Tidy, compile_normal_check
 from instar.kube.schema.defaulting import Step, compile_defaulter, compile_null_dropper
 from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.metadata.embedded_resources import (
@@ -26,8 +26,8 @@ from instar.kube.schema.structure.interning import shared
 from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.structure.prune_key import skeleton
 from instar.kube.schema.structure.structural import Structural
-from instar.kube.schema.validation.cost import judging_cost
-from instar.kube.schema.validation.findings import TookTooLong, in_time
+from instar.kube.schema.validation.cost import validation_cost
+from instar.kube.schema.validation.findings import TookTooLong, limit_time
 from instar.kube.schema.validation.list_types import (
     Uniqueness,
     compile_uniqueness,
@@ -68,7 +68,7 @@ class CompiledSchema:
 
     @cached_property
     def _tidy(self) -> Tidy:
-        return compile_tidy(self.structural)
+        return compile_normal_check(self.structural)
 
     @cached_property
     def _defaulter(self) -> Step | None:
@@ -99,7 +99,7 @@ class CompiledSchema:
 
     def learn_judging_weight(self) -> int:
         if self.judging_weight is None:
-            self.judging_weight = max(1, judging_cost(self.structural) // _EVERYDAY_COST)
+            self.judging_weight = max(1, validation_cost(self.structural) // _EVERYDAY_COST)
         return self.judging_weight
 
     @property
@@ -171,7 +171,7 @@ def _in_time(
     judge: Callable[[Validator], list[FieldError]], validator: Validator
 ) -> list[FieldError]:
     try:
-        with in_time():
+        with limit_time():
             return judge(validator)
     except TookTooLong:
         text = "it took too long to validate this by its schema"

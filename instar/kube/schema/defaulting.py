@@ -20,7 +20,7 @@ from instar.kube.schema.structure.structural import Structural
 Step = Callable[[Any], None]
 """Changes a value in place."""
 Fill = Callable[[Any, Growth], None]
-"""The same, adding to it."""
+"""Adds defaults to a value in place, within the limit of ``Growth``."""
 
 _META = frozenset({"apiVersion", "kind", "metadata"})
 _ONE = (str, int, bool, float)
@@ -161,14 +161,18 @@ def _member(inside: Inside | None, name: str, *, at_resource: bool) -> Inside | 
 def _usable_default(node: Structural, inside: Inside | None) -> Any:
     """Return the default as pruning, null dropping and coercion leave it."""
     default = copy_json(node.default)
+    if default is not None and inside is not None:
+        default = _known_to_metadata(default, inside)
+    if type(default) is not dict and type(default) is not list:
+        return default
     if inside is not None:
-        return None if default is None else _known_to_metadata(default, inside)
-    if type(default) is dict or type(default) is list:
-        compile_node(node)(default)
         _null_dropper(node)(default)
-        coerce: Coercer | None = compile_coercer(node)
-        if coerce is not None:
-            coerce(default, "", True, [])
+        return default
+    compile_node(node)(default)
+    _null_dropper(node)(default)
+    coerce: Coercer | None = compile_coercer(node)
+    if coerce is not None:
+        coerce(default, "", True, [])
     return default
 
 

@@ -1,8 +1,9 @@
 """Limits how much defaults add to an object: their bytes are counted while they are applied.
 
-A schema whose defaults contain lists of nulls that have defaults makes gigabytes of a few bytes.
-``defaulting.py`` and the defaults of pods call it. A step in the event loop may add little and is
-done again in a thread (``offload.Outgrown``); no step may add more than can be stored.
+A schema whose defaults contain lists of nulls that have defaults can turn a few bytes into
+gigabytes. ``defaulting.py`` and the defaults of pods call it. A step that adds much in the event
+loop is stopped and repeated in a thread (``offload.TooLargeForLoop``); no step may add more than
+can be stored.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 from instar.base import limits, offload
 from instar.base.errors import RequestTooLarge
 
-_AROUND = 4
-"""A name's quotes, colon and comma."""
+_NAME_OVERHEAD = 4
+"""Bytes around a member's name: quotes, colon and comma."""
 
 
 class Growth:
@@ -27,12 +28,12 @@ class Growth:
         self.left = limits.LOOP_BYTES if self._is_brief else limits.MAX_STORED
 
     def take(self, size: int) -> None:
-        """Count ``size`` bytes of JSON before they are added. Raises ``Outgrown`` or
+        """Count ``size`` bytes of JSON before they are added. Raises ``TooLargeForLoop`` or
         ``RequestTooLarge``."""
         self.left -= size
         if self.left < 0:
             if self._is_brief:
-                raise offload.Outgrown
+                raise offload.TooLargeForLoop
             raise RequestTooLarge(
                 f"with its defaults the object has more than {limits.MAX_STORED} bytes"
             )
@@ -40,4 +41,4 @@ class Growth:
 
 def weight_of(name: str, default: Any) -> int:
     """Return the bytes that a member with this default adds."""
-    return len(json.dumps(default)) + len(name) + _AROUND
+    return len(json.dumps(default)) + len(name) + _NAME_OVERHEAD

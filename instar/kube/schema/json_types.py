@@ -1,4 +1,4 @@
-"""JSON value helpers of the schema modules: the ABSENT marker, typed equality and key order.
+"""JSON value helpers of the schema modules: the ABSENT marker and key order.
 
 Called by validation, pipeline, apply and the reviewer.
 """
@@ -16,19 +16,6 @@ class _Absent:
 
 
 ABSENT = _Absent()
-
-
-def same_json(left: Any, right: Any) -> bool:
-    """Return whether two JSON values are equal including types: 1, 1.0 and true differ."""
-    if left.__class__ is not right.__class__:
-        return False
-    if type(left) is dict:
-        if len(left) != len(right):
-            return False
-        return all(name in right and same_json(item, right[name]) for name, item in left.items())
-    if type(left) is list:
-        return len(left) == len(right) and all(map(same_json, left, right))
-    return bool(left == right)
 
 
 def in_key_order(value: Any) -> Any:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from instar.base.field_errors import FieldError
-from instar.base.json_values import Object, copy_json
-from instar.kube.schema.json_types import ABSENT, same_json
+from instar.base.json_values import Object, copy_json, same_json
+from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.metadata.rules import MAX_GENERATED_BASE
 from instar.kube.schema.metadata.types import MetaError
 from instar.kube.schema.pipeline import SchemaPipeline, Warn
 
-_OF_THE_SERVER = (
+_SET_BY_SERVER = (
     "uid",
     "resourceVersion",
     "generation",
@@ -32,6 +32,8 @@ _SOME_SUFFIX = "xxxxx"
 
 
 class SimulatedResponse(NamedTuple):
+    """What a server would answer: the stored object, warnings, or errors."""
+
     obj: Object
     """The object as the server would store it: a pruned and defaulted copy."""
     unknown: list[str]
@@ -86,7 +88,7 @@ def update(pipeline: SchemaPipeline, obj: Object, old: Object) -> SimulatedRespo
 def as_new(obj: Object) -> Object:
     """Return the decoded object as a create sees it: without server-written metadata and with a
     name generated from ``generateName``."""
-    made = {name: value for name, value in obj["metadata"].items() if name not in _OF_THE_SERVER}
+    made = {name: value for name, value in obj["metadata"].items() if name not in _SET_BY_SERVER}
     if not made.get("name") and made.get("generateName"):
         made["name"] = made["generateName"][:MAX_GENERATED_BASE] + _SOME_SUFFIX
     return {**obj, "metadata": made}
@@ -129,6 +131,6 @@ def _status_write(
 def _updated(metadata: Object, old: Object) -> Object:
     """Return the metadata of an update by a client that has read the object."""
     old.setdefault("resourceVersion", _SOME_REVISION)
-    given = {name: value for name, value in metadata.items() if name not in _OF_THE_SERVER}
-    kept = {name: old[name] for name in ("namespace", *_OF_THE_SERVER) if name in old}
+    given = {name: value for name, value in metadata.items() if name not in _SET_BY_SERVER}
+    kept = {name: old[name] for name in ("namespace", *_SET_BY_SERVER) if name in old}
     return {**kept, **given}

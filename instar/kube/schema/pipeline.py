@@ -1,9 +1,10 @@
 """The order of schema steps for every object that enters or leaves the server.
 
-In: root metadata, prune, drop nulls, embedded resources, defaults, then every check. Out: the same
-in lenient mode, from storage; after a conversion prune again. The registry verbs, the reviewer and
-``instar check`` all call this module, so they cannot disagree about an object. The callers do what
-comes between the steps (ownership, admission), built-in kinds and requests.
+On write: root metadata, prune, drop nulls, embedded resources, defaults, then every check. On read:
+the same steps in lenient mode; after a conversion the object is pruned again. The registry verbs,
+the reviewer and ``instar check`` all call this module, so they cannot disagree about an object.
+Field ownership and admission, which run between these steps, are the callers' work, as are built-in
+kinds.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from instar.base.field_errors import NO_FIELD, FieldError, FieldErrorCode, FieldErrorType, invalid
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.crd import Crd, CrdVersion, ScalePaths
 from instar.kube.schema.cel_rules.lazy_engine import compile_if_any
 from instar.kube.schema.compiled import CompiledSchema, compile_schema
@@ -117,7 +118,7 @@ def metadata_errors(metadata: Object, name_rule: NameRule) -> list[FieldError]:
 def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> list[FieldError]:
     """Return metadata errors of an update; some appear twice, as upstream's generic layer and
     its strategy both report them."""
-    if new == old:
+    if same_json(new, old):
         return []
     found = metadata_errors(new, name_rule)
     changed = validate_metadata_update(new, old, well_formed=not found)
@@ -215,12 +216,14 @@ class SchemaPipeline:
         """Return all errors of a decoded object that is to be created."""
         wrong_type = self.type_errors(obj)
         if wrong_type:
-            return wrong_type
+            return self._with_rules([*wrong_type, *self._part_errors(obj)], obj, None, warn)
         found = metadata_errors(obj["metadata"], name_rule)
-        for text in finalizer_advice(obj["metadata"]):
-            warn(text)
         found += value_errors(self.compiled, obj, scale=self.scale)
-        return self._with_rules(found, obj, None, warn)
+        found = self._with_rules(found, obj, None, warn)
+        if not found:
+            for text in finalizer_advice(obj["metadata"]):
+                warn(text)
+        return found
 
     def check_update(
         self,
@@ -235,18 +238,21 @@ class SchemaPipeline:
         ``/status``."""
         wrong_type = self.type_errors(new)
         if wrong_type:
-            return wrong_type
+            return self._with_rules([*wrong_type, *self._part_errors(new, old)], new, old, warn)
         found = metadata_update_errors(new["metadata"], old["metadata"], name_rule)
         if status_only:
             found += self._status_errors(new, old)
         else:
+            found += value_errors(self.compiled, new, old, self.scale)
+        found = self._with_rules(found, new, old, warn)
+        if not found and not status_only:
             for text in finalizer_advice(new["metadata"], old["metadata"]):
                 warn(text)
-            found += value_errors(self.compiled, new, old, self.scale)
-        return self._with_rules(found, new, old, warn)
+        return found
 
     def type_errors(self, obj: Object) -> list[FieldError]:
-        """Return the errors for another kind or version, after which nothing else is checked."""
+        """Return the errors for another kind or version, after which metadata and schema are not
+        checked."""
         found: list[FieldError] = []
         if obj.get("kind") != self.kind:
             found.append(invalid("kind", obj.get("kind", ""), f"must be {self.kind}"))
@@ -254,6 +260,10 @@ class SchemaPipeline:
             text = f"must be {self.api_version}"
             found.append(invalid("apiVersion", obj.get("apiVersion", ""), text))
         return found
+
+    def _part_errors(self, new: Object, old: Any = ABSENT) -> list[FieldError]:
+        """Return the errors that are looked for in an object of any kind."""
+        return [*self.compiled.embedded_errors(new), *self.compiled.list_type_errors(new, old)]
 
     def _status_errors(self, new: Object, old: Object) -> list[FieldError]:
         """Return the errors of a status; like upstream, without those of embedded resources in

@@ -1,7 +1,7 @@
 """Values at the paths of a CRD's ``/scale`` subresource: reads and validates replicas and selector.
 
-Called by ``pipeline.py`` on every write and by ``server/registry/verbs/scale.py``, which builds
-Scale objects.
+Called by ``pipeline.py`` on every write and by ``server/registry/verbs/subresources/scale.py``,
+which builds Scale objects.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from instar.base.field_errors import FieldError, invalid
+from instar.base.field_errors import FieldError, go_plain, invalid
 from instar.base.json_values import Object
 from instar.kube.api.crd import ScalePaths
 
@@ -22,7 +22,7 @@ class WrongType(Exception):
     def __init__(self, path: str, value: Any, wanted: str) -> None:
         found = _go_name(value)
         super().__init__(
-            f"{path} accessor error: {_shown(value)} is of the type {found}, expected {wanted}"
+            f"{path} accessor error: {go_plain(value)} is of the type {found}, expected {wanted}"
         )
 
 
@@ -33,9 +33,9 @@ def scale_errors(obj: Object, paths: ScalePaths, *, status_only: bool) -> list[F
     if not status_only:
         replica_paths.insert(0, paths.spec_replicas)
     for path in replica_paths:
-        found += _checked(obj, path, _replica_errors)
+        found += _checked(obj, path, _replica_errors, 0)
     if paths.label_selector:
-        found += _checked(obj, paths.label_selector, _selector_errors)
+        found += _checked(obj, paths.label_selector, _selector_errors, "")
     return found
 
 
@@ -60,12 +60,13 @@ def string_at(obj: Object, path: str) -> str:
 
 
 def _checked(
-    obj: Object, path: str, check: Callable[[Object, str], list[FieldError]]
+    obj: Object, path: str, check: Callable[[Object, str], list[FieldError]], empty: Any
 ) -> list[FieldError]:
+    """``empty`` is what a refusal shows instead of a value of the wrong type."""
     try:
         return check(obj, path)
     except WrongType as error:
-        return [invalid(path, 0, str(error))]
+        return [invalid(path, empty, str(error))]
 
 
 def _replica_errors(obj: Object, path: str) -> list[FieldError]:
@@ -87,8 +88,10 @@ def _selector_errors(obj: Object, path: str) -> list[FieldError]:
 def _at(obj: Object, path: str) -> Any:
     value: Any = obj
     for part in path.lstrip(".").split("."):
-        if not isinstance(value, dict):
+        if value is None:
             return None
+        if not isinstance(value, dict):
+            raise WrongType(path, value, "map[string]interface{}")
         value = value.get(part)
     return value
 
@@ -107,7 +110,3 @@ def _go_name(value: Any) -> str:
             return "[]interface {}"
         case _:
             return "map[string]interface {}"
-
-
-def _shown(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from instar.kube.api.encoding.go_json_errors import go_type
+from instar.kube.facts.go_types import go_type_of
+from instar.kube.facts.messages import fields_of
 
 Place: TypeAlias = tuple[Any, ...]
-"""(parent, name, Go struct that has the field) for a member, with None as struct for a map key;
+"""(parent, name, message that has the field) for a member, with None as message for a map key;
 (parent, position) in a list; (None, "") for the document."""
 
 
@@ -28,12 +30,29 @@ def misfit(value: Any, place: Place, wanted: str, shown: str = "") -> TypedError
     names, struct = _names(place)
     if names:
         field = f"{struct}.{'.'.join(names)}"
-        text = f"json: cannot unmarshal {found} into Go struct field {field} of type {wanted}"
+        told = _named(place, wanted) or wanted
+        text = f"json: cannot unmarshal {found} into Go struct field {field} of type {told}"
     else:
         text = f"json: cannot unmarshal {found} into Go value of type {wanted}"
     error = TypedError(text)
     error.restored = _restored(value, wanted)
     return error
+
+
+def _named(place: Place, wanted: str) -> str:
+    """Return the name of the Go type at a place; empty if it is ``wanted``."""
+    if len(place) == 2 or place[2] is None:
+        declared = _declared(place[0])
+        return declared[2:] if len(place) == 2 else declared.partition("]")[2]
+    declared = _declared(place)
+    # Texts of a list are read at the place of the list.
+    inside = declared.startswith("[]") and not wanted.startswith("[]")
+    return declared[2:] if inside else declared
+
+
+def _declared(place: Place) -> str:
+    holds = len(place) == 3 and place[2] is not None
+    return go_type_of(place[2], place[1]) if holds else ""
 
 
 def _restored(value: Any, wanted: str) -> str:
@@ -58,9 +77,28 @@ def _names(place: Place) -> tuple[list[str], str]:
     while place[0] is not None:
         if len(place) == 3 and place[2] is not None:
             names.append(place[1])
-            struct = struct or place[2]
+            names += reversed(_embedded(place[2], place[1]))
+            struct = struct or place[2].rpartition("#")[2]
         place = place[0]
     return names[::-1], struct
+
+
+def _embedded(message: str, field: str) -> list[str]:
+    """Return the embedded Go structs on the way from a message to its field, outermost first."""
+    fields = fields_of(message)
+    if any(each.name == field for each in fields):
+        return []
+    for each in fields:
+        if not each.name and _holds(each.type, field):
+            return [each.type.rpartition("#")[2], *_embedded(each.type, field)]
+    return []
+
+
+def _holds(message: str, field: str) -> bool:
+    return any(
+        each.name == field or (not each.name and _holds(each.type, field))
+        for each in fields_of(message)
+    )
 
 
 def unknown_path(place: Place, name: str) -> str:

@@ -63,7 +63,6 @@ def reader(message: str) -> Read:
 
 
 def _struct(message: str) -> Read:
-    own = message.partition("#")[2]
     entries: dict[str, tuple[Read, bool, bool]] | None = None
     shown: list[tuple[str, Any]] = []
 
@@ -83,7 +82,7 @@ def _struct(message: str) -> Read:
             if item is None:
                 continue
             read_item, drops_empty, _ = entry
-            clean = read_item(item, (place, name, own), unknown)
+            clean = read_item(item, (place, name, message), unknown)
             if clean or not drops_empty:
                 result[name] = clean
         for name, empty in shown:

@@ -14,8 +14,8 @@ from instar.kube.api.label_selector import selector_of
 def aggregated(name: str, role: Object, roles: Mapping[str, Object]) -> list[Object] | None:
     """Return the rules that the role should have, or None if it has no aggregationRule.
 
-    Collected selector by selector from matching roles by name, without the role itself and without
-    repeats.
+    The rules are collected selector by selector, from the matching roles in order of their names,
+    without the role itself and without duplicates.
     """
     rule = role.get("aggregationRule")
     if not isinstance(rule, dict):
@@ -31,7 +31,7 @@ def aggregated(name: str, role: Object, roles: Mapping[str, Object]) -> list[Obj
     return found
 
 
-def gathered(roles: Mapping[str, Object]) -> dict[str, list[Object]]:
+def aggregate_all(roles: Mapping[str, Object]) -> dict[str, list[Object]]:
     """Return the final rules of every aggregated role.
 
     A role may aggregate other aggregated roles. In a cycle each gets the rules of all; the

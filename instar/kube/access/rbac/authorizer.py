@@ -11,18 +11,22 @@ from typing import NamedTuple
 
 from instar.kube.access.attributes import Attributes, User
 from instar.kube.access.authorizers import AuthzDecision, AuthzVerdict, Immediate, Rules, UserRules
-from instar.kube.access.rbac.policy import RbacPolicy, listed
+from instar.kube.access.rbac.policy import RbacPolicy, join_errors
 from instar.kube.access.rbac.rules import matches_kind
 
-_REMEMBERED = 16_384
-_LONGEST = 2048
-"""Maximum characters of a cached question, because a path or a review may be long."""
-_MANY_GROUPS = 200
+_MAX_DECISIONS = 16_384
+"""Maximum decisions in the cache; the cache is cleared when it has this number."""
+_MAX_REQUEST_LENGTH = 2048
+"""Maximum characters of a cached request, because a path or a review may be long."""
+_MAX_GROUPS = 200
+"""Decisions about a user with more groups are not cached."""
 _MOST_NAMES = 200_000
 """Maximum object names in the cache, because a rule may list very many."""
 
 
-class _Known(NamedTuple):
+class _CachedDecision(NamedTuple):
+    """The decision about a request, for any object name or by object name."""
+
     allowed: AuthzDecision | None
     """Decision for any object name; None if it depends on the name."""
     by_name: dict[str, AuthzDecision]
@@ -35,7 +39,7 @@ class RbacAuthorizer(Immediate):
         """``policy`` is called for each decision and may first process pending changes."""
         self._policy = policy
         self._seen: tuple[RbacPolicy | None, int] = (None, 0)
-        self._known: dict[tuple[object, ...], _Known] = {}
+        self._known: dict[tuple[object, ...], _CachedDecision] = {}
         self._names = 0
 
     def decide(self, attributes: Attributes) -> AuthzDecision:
@@ -45,7 +49,7 @@ class RbacAuthorizer(Immediate):
             self._seen = policy, policy.generation
             self._forget()
         user, verb, group, _, resource, subresource, namespace, name, path = attributes
-        if len(user.groups) > _MANY_GROUPS:
+        if len(user.groups) > _MAX_GROUPS:
             found = _decide(policy, attributes)
             return found.allowed or found.by_name.get(name, found.refused)
         where = namespace if resource else path
@@ -58,13 +62,13 @@ class RbacAuthorizer(Immediate):
             return known.allowed
         return known.by_name.get(name, known.refused)
 
-    def _remember(self, key: tuple[object, ...], known: _Known) -> None:
+    def _remember(self, key: tuple[object, ...], known: _CachedDecision) -> None:
         name, groups, *rest = key
         assert isinstance(groups, tuple), "see decide"
-        if sum(len(str(part)) for part in (name, *groups, *rest)) > _LONGEST:
+        if sum(len(str(part)) for part in (name, *groups, *rest)) > _MAX_REQUEST_LENGTH:
             return
         self._names += len(known.by_name)
-        if len(self._known) >= _REMEMBERED or self._names > _MOST_NAMES:
+        if len(self._known) >= _MAX_DECISIONS or self._names > _MOST_NAMES:
             self._forget()
         self._known[key] = known
 
@@ -84,21 +88,23 @@ class RbacAuthorizer(Immediate):
             if rule.urls:
                 paths.append({"verbs": shown["verbs"], "nonResourceURLs": shown["nonResourceURLs"]})
         missing = policy.missing(grants)
-        return UserRules(resources, paths, error=listed(missing) if missing else "")
+        return UserRules(resources, paths, error=join_errors(missing) if missing else "")
 
 
-def _decide(policy: RbacPolicy, attributes: Attributes) -> _Known:
+def _decide(policy: RbacPolicy, attributes: Attributes) -> _CachedDecision:
     grants = policy.grants(attributes.user, attributes.namespace if attributes.resource else "")
     by_name: dict[str, AuthzDecision] = {}
     missing = policy.missing(grants)
-    refused = AuthzDecision(AuthzVerdict.NO_OPINION, f"RBAC: {listed(missing)}" if missing else "")
+    refused = AuthzDecision(
+        AuthzVerdict.NO_OPINION, f"RBAC: {join_errors(missing)}" if missing else ""
+    )
     for grant in grants:
         for rule in policy.granted(grant) or ():
             if not matches_kind(rule, attributes):
                 continue
             allowed = AuthzDecision(AuthzVerdict.ALLOW, grant.reason)
             if not rule.names:
-                return _Known(allowed, by_name, refused)
+                return _CachedDecision(allowed, by_name, refused)
             for name in rule.names:
                 by_name.setdefault(name, allowed)
-    return _Known(None, by_name, refused)
+    return _CachedDecision(None, by_name, refused)

@@ -12,10 +12,12 @@ from instar.kube.access.attributes import ADMIN_GROUP, Attributes
 from instar.kube.access.rbac.policy import Grant, RbacPolicy
 from instar.kube.access.rbac.rules import PolicyRule, matches
 
-_MOST_NEAR = 5
+_MAX_NEAR_RULES = 5
 
 
 class GrantReason(NamedTuple):
+    """A rule that allows a request, or misses parts of it, with its role and binding."""
+
     grant: Grant
     position: int
     """Number of the rule within the role, from 1."""
@@ -25,6 +27,8 @@ class GrantReason(NamedTuple):
 
 
 class Explanation(NamedTuple):
+    """The decision about a request and the rules behind it."""
+
     allowed: bool
     by_group: str = ""
     """A group that needs no rule (``system:masters``)."""
@@ -55,7 +59,7 @@ def explain(
         (each._replace(unfit=_unfit(each.rule, attributes)) for each in _rules(policy, grants)),
         key=lambda each: len(each.unfit),
     )
-    close = tuple(each for each in near if len(each.unfit) == 1)[:_MOST_NEAR]
+    close = tuple(each for each in near if len(each.unfit) == 1)[:_MAX_NEAR_RULES]
     elsewhere = tuple(
         namespace
         for namespace in namespaces

@@ -18,7 +18,7 @@ _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "delete
 
 
 class RequestUse(NamedTuple):
-    """A recorded request; ``path`` counts if it has no resource."""
+    """A recorded request; ``path`` is used only if the request has no resource."""
 
     verb: str
     group: str = ""

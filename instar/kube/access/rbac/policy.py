@@ -16,8 +16,8 @@ from instar.kube.access.rbac.rules import PolicyRule, rules_of
 
 GROUP = "rbac.authorization.k8s.io"
 SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
-_USUAL = 100
-"""Number of groups up to which all are looked up."""
+_MAX_GROUP_LOOKUPS = 100
+"""Up to this number of groups, every group of a user is looked up."""
 Place = tuple[str, str]
 """Namespace (empty for the whole cluster) and name."""
 
@@ -109,7 +109,7 @@ class RbacPolicy:
     def _subjects_of(self, user: User) -> Iterable[str]:
         """Return the subjects of a user. A review may name very many groups: of those only the
         ones that a binding names."""
-        if len(user.groups) <= max(len(self._grants), _USUAL):
+        if len(user.groups) <= max(len(self._grants), _MAX_GROUP_LOOKUPS):
             return (f"u:{user.name}", *(f"g:{group}" for group in user.groups))
         groups = set(user.groups)
         bound = (key for _, key in self._grants if key.startswith("g:") and key[2:] in groups)
@@ -163,7 +163,7 @@ def _objects(value: Any) -> Iterator[Object]:
         yield from (item for item in value if isinstance(item, dict))
 
 
-def listed(texts: list[str]) -> str:
+def join_errors(texts: list[str]) -> str:
     """Return several errors as Go prints them as one."""
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 

@@ -8,9 +8,10 @@ ownership and without removing fields; a ``JSONPatch`` is applied as such.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, is_larger
+from instar.base.limits import MAX_BODY
 from instar.kube.admission.compile import (
     BUILT_OBJECT,
     JSON_PATCHES,
@@ -37,6 +38,7 @@ from instar.kube.cel.library.patches import misplaced
 from instar.kube.cel.values import CelError, StructValue
 from instar.kube.patches.json_patch import PatchFailed, TestFailed, json_patch
 
+T = TypeVar("T")
 APPLY, JSON_PATCH = "ApplyConfiguration", "JSONPatch"
 
 
@@ -95,8 +97,16 @@ class MutatingProgram:
             )
             raise MutationFailed(text, value.error)
         if mutation.patch_type == APPLY:
-            return apply_configuration(inputs.obj, value, schema)
-        return apply_patch(inputs.obj, value)
+            return _bounded(apply_configuration(inputs.obj, value, schema))
+        return _bounded(apply_patch(inputs.obj, value))
+
+
+def _bounded(value: T) -> T:
+    """Refuse what is larger than a request may be. Each of many mutations could double the object,
+    within the cost that an expression may have."""
+    if is_larger(value, MAX_BODY):
+        raise MutationFailed(f"the mutated object is larger than {MAX_BODY} bytes")
+    return value
 
 
 _COMPILATION = "compilation error: "
@@ -121,7 +131,7 @@ def apply_configuration(obj: Object, value: StructValue, schema: TypedSchema | N
         )
         raise MutationFailed(f"{_UNTYPED}no corresponding type for {kind}")
     try:
-        config = to_json(value)
+        config = _bounded(to_json(value))
     except CelError as error:
         raise MutationFailed(f"error applying patch: {error}") from error
     config |= {name: obj[name] for name in ("apiVersion", "kind") if name in obj}
@@ -173,7 +183,7 @@ def _atomics(atom: Atom, value: Any, path: str) -> Iterator[str]:
 def apply_patch(obj: Object, operations: Any) -> Object:
     """Apply a JSON patch. Raises ``MutationFailed``. A failed ``test`` is no error: nothing
     changes."""
-    patch = [_operation(each) for each in operations]
+    patch = _bounded([_operation(each) for each in operations])
     try:
         patched = json_patch(copy_json(obj), patch)
     except TestFailed:

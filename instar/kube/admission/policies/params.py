@@ -18,7 +18,7 @@ class ParamError(Exception):
     """The binding's parameter reference is unusable; the text is upstream's."""
 
 
-class Wanted(NamedTuple):
+class ParamSelection(NamedTuple):
     """The selected objects of the parameter kind: one name, or a label selector."""
 
     namespace: str
@@ -27,7 +27,9 @@ class Wanted(NamedTuple):
     selector: LabelSelector | None
 
 
-def wanted_params(ref: Mapping[str, Any], *, namespaced: bool, request_namespace: str) -> Wanted:
+def select_params(
+    ref: Mapping[str, Any], *, namespaced: bool, request_namespace: str
+) -> ParamSelection:
     """Return the selection. Raises ``ParamError``."""
     given = ref.get("namespace") or ""
     if given and not namespaced:
@@ -38,7 +40,7 @@ def wanted_params(ref: Mapping[str, Any], *, namespaced: bool, request_namespace
         raise ParamError(
             "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
         )
-    return Wanted(namespace, ref.get("name") or "", selector_of(ref.get("selector")))
+    return ParamSelection(namespace, ref.get("name") or "", selector_of(ref.get("selector")))
 
 
 def refuses_none(ref: Mapping[str, Any]) -> bool:

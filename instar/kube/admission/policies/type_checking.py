@@ -21,11 +21,15 @@ MAX_KINDS: Final = 10
 
 
 class TypedKind(NamedTuple):
+    """A kind that a policy matches, with the CEL type of its objects."""
+
     kind: GroupVersionKind
     type: Type
 
 
 class RuleResource(NamedTuple):
+    """A resource that a rule names without wildcards."""
+
     group: str
     version: str
     resource: str

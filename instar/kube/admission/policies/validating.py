@@ -110,7 +110,7 @@ class ValidatingProgram:
             self._variables = {}
 
     def validate(self, meter: Meter, inputs: ExpressionInputs) -> PolicyResult:
-        """Evaluate the policy. Raises ``TooLongHere`` on the event loop."""
+        """Evaluate the policy. Raises ``TooLongForLoop`` on the event loop."""
         matched = self._conditions.match(meter, inputs)
         if not matched.holds:
             if not matched.errors or self._ignores:

@@ -15,6 +15,8 @@ from instar.kube.cel.types import DYN, Type
 
 
 class Composition(NamedTuple):
+    """The compiled variables of a policy, in order."""
+
     expressions: dict[str, AdmissionExpression]
     types: dict[str, Type]
     """Types of the variables for other expressions."""

@@ -1,7 +1,7 @@
 """Error messages of Go's JSON decoder for invalid JSON and wrong types.
 
-Called by the body, patch and review readers after orjson has rejected a text; clients and tests
-know Go's messages.
+Called by the body, patch and review readers after orjson has rejected a text, because clients and
+tests compare messages with Go's.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ TOO_DEEP = "exceeded max depth"
 END = "unexpected end of JSON input"
 _SPACE = frozenset(b" \t\r\n")
 _LITERALS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
-_ESCAPABLE = b'"\\/bfnrt'
+_ESCAPE_CHARACTERS = b'"\\/bfnrt'
 _DIGITS = b"0123456789"
 _HEX = b"0123456789abcdefABCDEF"
-_FAR = 1 << 16
+_FAR_OFFSET = 1 << 16
+"""An error beyond this offset is looked for from a position shortly before it."""
 
 
 def _linear(pattern: bytes) -> Any:
@@ -110,7 +111,7 @@ class _Scanner:
     def document(self, near: int) -> None:
         """Scan the document with an explicit stack of containers instead of recursion."""
         stack: list[int] = []
-        if near < _FAR or not self._skip(stack, near - _FAR // 2):
+        if near < _FAR_OFFSET or not self._skip(stack, near - _FAR_OFFSET // 2):
             self._value(stack)
         while stack:
             self._after_value(stack)
@@ -200,7 +201,7 @@ class _Scanner:
                 self._at += 1
                 if self._byte() not in _HEX:
                     self._fail("in \\u hexadecimal character escape")
-        elif byte not in _ESCAPABLE:
+        elif byte not in _ESCAPE_CHARACTERS:
             self._fail("in string escape code")
 
     def _literal(self, word: bytes) -> None:

@@ -50,6 +50,10 @@ class _Lines:
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
 
+    def __reduce__(self) -> tuple[type[_Lines], tuple[Chunk]]:
+        """Pickle the text alone, not the nodes made of it."""
+        return _Lines, (self._chunk,)
+
     @cached_property
     def _root(self) -> yaml.Node | None:
         try:

@@ -34,6 +34,8 @@ class Repeated(NamedTuple):
 
 
 class Body(NamedTuple):
+    """A parsed request body and its duplicate keys."""
+
     obj: Object
     duplicates: list[Repeated]
     """In document order."""

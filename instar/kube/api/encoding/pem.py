@@ -1,7 +1,7 @@
 """PEM block scanner: finds blocks as Go does, where the first end line after a begin line decides.
 
-Called for CA bundles, certificate requests and peer certificates. Scans in one pass, because
-bundles come from clients.
+Called for CA bundles, certificate requests and peer certificates. The scanner reads a text once,
+because bundles come from clients and may be large.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-_MOST = 100
+_MAX_MESSAGES = 100
+"""Further messages are left out."""
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -35,7 +36,7 @@ def _messages(document: Any, unknown: list[str]) -> list[str]:
     strangers = set(unknown)
     found = dict.fromkeys(_problems(document, "", strangers))
     missed = [text for text in map(_unknown, unknown) if text not in found]
-    return [*found, *missed][:_MOST]
+    return [*found, *missed][:_MAX_MESSAGES]
 
 
 def _problems(value: Any, path: str, strangers: set[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ _LETTERS_LAST = {code: 0x1000 + code for code in range(128) if chr(code).isalpha
 
 
 def ordered(keys: Iterable[str]) -> list[str]:
+    """Return the keys in the order of Go's YAML library."""
     found = sorted(keys)
     if all(map(_WORD.fullmatch, found)):
         return found

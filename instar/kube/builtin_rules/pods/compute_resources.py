@@ -14,15 +14,15 @@ from instar.kube.api.string_rules import qualified_name
 from instar.kube.builtin_rules.basics import NOT_NEGATIVE, texts_at
 from instar.kube.quantities import split_quantity
 
-_CONTAINER = frozenset({"cpu", "memory", "ephemeral-storage"})
-_STANDARD = _CONTAINER | {
+_CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+_STANDARD_RESOURCES = _CONTAINER_RESOURCES | {
     "requests.cpu", "requests.memory", "requests.ephemeral-storage", "limits.cpu",
     "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas", "services",
     "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims", "storage",
     "requests.storage", "services.nodeports", "services.loadbalancers",
 }  # fmt: skip
-_HUGE = "hugepages-"
-_HUGEST = 400
+_HUGE_PAGES = "hugepages-"
+_MAX_EXPONENT = 400
 """Larger powers of ten are compared as this one."""
 
 
@@ -30,13 +30,15 @@ _HUGEST = 400
 def quantity_value(text: str) -> Fraction:
     """Return the amount as a number; extreme exponents are capped."""
     digits, ten, two = split_quantity(text)
-    ten = max(-_HUGEST, min(_HUGEST, ten))
+    ten = max(-_MAX_EXPONENT, min(_MAX_EXPONENT, ten))
     tens = Fraction(10**ten) if ten >= 0 else Fraction(1, 10**-ten)
     return Fraction(digits) * tens * Fraction(1024**two)
 
 
 def is_standard(name: str) -> bool:
-    return name in _STANDARD or name.startswith((_HUGE, "requests." + _HUGE, "limits." + _HUGE))
+    return name in _STANDARD_RESOURCES or name.startswith(
+        (_HUGE_PAGES, "requests." + _HUGE_PAGES, "limits." + _HUGE_PAGES)
+    )
 
 
 def is_native(name: str) -> bool:
@@ -44,7 +46,7 @@ def is_native(name: str) -> bool:
 
 
 def may_overcommit(name: str) -> bool:
-    return is_native(name) and not name.startswith(_HUGE)
+    return is_native(name) and not name.startswith(_HUGE_PAGES)
 
 
 def amount_errors(name: str, quantity: str, path: str) -> list[FieldError]:
@@ -57,7 +59,7 @@ def amount_errors(name: str, quantity: str, path: str) -> list[FieldError]:
 
 
 def name_errors(name: str, path: str) -> list[FieldError]:
-    if name in _CONTAINER:
+    if name in _CONTAINER_RESOURCES:
         return []
     found = texts_at(path, name, qualified_name(name))
     if found:
@@ -65,7 +67,7 @@ def name_errors(name: str, path: str) -> list[FieldError]:
     if "/" not in name:
         if not is_standard(name):
             found.append(invalid(path, name, "must be a standard resource type or fully qualified"))
-        if name not in _CONTAINER and not name.startswith(_HUGE):
+        if name not in _CONTAINER_RESOURCES and not name.startswith(_HUGE_PAGES):
             found.append(invalid(path, name, "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
         found.append(invalid(path, name, "doesn't follow extended resource name standard"))
@@ -96,7 +98,7 @@ def requirement_errors(resources: Object, path: str) -> list[FieldError]:
             text = "Limit must be set for non overcommitable resources"
             found.append(required(where_limits, text))
     named = {*limits, *requests}
-    huge = any(name.startswith(_HUGE) for name in named)
+    huge = any(name.startswith(_HUGE_PAGES) for name in named)
     if huge and not named & {"cpu", "memory"}:
         found.append(forbidden(path, "HugePages require cpu or memory"))
     return found

@@ -14,7 +14,7 @@ from instar.kube.builtin_rules.pods.pod_spec import pod_errors
 from instar.kube.builtin_rules.pods.scheduling import gate_errors, toleration_errors
 from instar.kube.builtin_rules.pods.volumes import volume_errors
 
-_MUTABLE = (
+_MUTABLE_FIELDS = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
     "`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
@@ -24,11 +24,11 @@ _LISTS = ("containers", "initContainers")
 
 def change_errors(new: Object, old: Object) -> list[FieldError]:
     """Check an update; both arguments are specs."""
+    found = pod_errors(new)
     for name in _LISTS:
         if len(new.get(name) or ()) != len(old.get(name) or ()):
-            what = "containers" if name == "containers" else "init containers"
-            return [forbidden(f"spec.{name}", f"pod updates may not add or remove {what}")]
-    found = pod_errors(new)
+            text = "pod updates may not add or remove containers"
+            return [*found, forbidden(f"spec.{name}", text)]
     found += _image_errors(new)
     found += _deadline_errors(new, old)
     found += _toleration_errors(new, old)
@@ -39,7 +39,10 @@ def change_errors(new: Object, old: Object) -> list[FieldError]:
     if munged == old:
         return found
     before, after = internal("PodSpec", old), internal("PodSpec", munged)
-    text = f"pod updates may not change fields other than {_MUTABLE}\n{difference(before, after)}"
+    text = (
+        f"pod updates may not change fields other than {_MUTABLE_FIELDS}\n"
+        f"{difference(before, after)}"
+    )
     return [*found, forbidden("spec", text)]
 
 

@@ -1,6 +1,7 @@
 """Validates the volumes of a pod: exactly one source each, with its required fields.
 
-Called by ``pod_spec.py``. Sources of plug-ins that upstream removed are only counted.
+Called by ``pod_spec.py``. Volume sources whose plug-in upstream has removed are counted, but their
+fields are not validated.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from instar.kube.builtin_rules.pods.environment import (
     resource_ref_errors,
 )
 
-_HOST_PATH_TYPES = (
+HOST_PATH_TYPES = (
     "",
     "BlockDevice",
     "CharDevice",
@@ -121,8 +122,8 @@ def _host_path(source: Object, path: str) -> list[FieldError]:
     text, type = source.get("path", ""), source.get("type") or ""
     where = child(path, "path")
     found = backstep_errors(text, where) if text else [required(where)]
-    if type not in _HOST_PATH_TYPES:
-        found.append(not_supported(child(path, "type"), type, _HOST_PATH_TYPES))
+    if type not in HOST_PATH_TYPES:
+        found.append(not_supported(child(path, "type"), type, HOST_PATH_TYPES))
     return found
 
 

@@ -1,8 +1,8 @@
 """``Checked``: result of the type checker, with the type and meaning of each syntax node.
 
-Read by the cost estimate, the literal validators and the interpreter. Keys are ``id(node)``; the
-tree keeps the nodes alive. ``order`` lists every node after its parts, so that later passes need no
-recursion.
+Read by the cost estimate, the literal validators and the interpreter. The tables are keyed by
+``id(node)``; the tree keeps the nodes alive. ``order`` lists every node after its parts, so that
+later passes need no recursion.
 """
 
 from __future__ import annotations

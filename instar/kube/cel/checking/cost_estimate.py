@@ -1,7 +1,7 @@
 """Cost estimate: the worst-case cost of an expression from declared maximum sizes.
 
-Called by ``kube/schema/cel_rules/compile.py`` when a CRD is written. Follows upstream step by step,
-because the result decides whether a rule is accepted.
+Called by ``kube/schema/cel_rules/compile.py`` when a CRD is written. The estimate follows upstream
+step by step, because the result decides whether a rule is accepted.
 """
 
 from __future__ import annotations

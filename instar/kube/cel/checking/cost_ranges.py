@@ -10,6 +10,7 @@ from math import ceil
 from typing import NamedTuple
 
 MOST = (1 << 64) - 1
+"""Larger sizes and costs count as this number."""
 _TWO_TO_64 = float(1 << 64)
 
 
@@ -33,6 +34,7 @@ class Range(NamedTuple):
 
 
 def exactly(number: int) -> Range:
+    """Return a range with this number as minimum and maximum."""
     return Range(number, number)
 
 

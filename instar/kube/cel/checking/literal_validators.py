@@ -1,6 +1,6 @@
 """Checks of literals after type checking: durations, timestamps, patterns, ``format`` arguments.
 
-Called by ``engine.analyse``. Also checks that literal lists and maps are homogeneous.
+Called by ``engine.analyse``. The module also checks that literal lists and maps are homogeneous.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from instar.kube.cel.syntax.issues import BadExpression, Issue
 from instar.kube.cel.types import Type, equivalent, unwrapped
 from instar.kube.cel.values import CelError
 
-_EVALUATED = ("duration", "timestamp")
-_MIXING = "format"
+_EVALUATED_FUNCTIONS = ("duration", "timestamp")
+_MIXING_FUNCTION = "format"
 """The function that accepts lists of mixed types."""
 
 
@@ -42,14 +42,14 @@ def _may_mix(checked: Checked) -> set[int]:
     for node in reversed(checked.order):
         if isinstance(node, OpenedOptional):
             continue
-        if id(node) in inside or (isinstance(node, CallNode) and node.function == _MIXING):
+        if id(node) in inside or (isinstance(node, CallNode) and node.function == _MIXING_FUNCTION):
             inside.update(id(part) for part in children(node))
     return inside
 
 
 def _call_issues(checked: Checked, node: CallNode) -> Iterator[Issue]:
     argument = node.args[0] if node.args else None
-    if node.function == _MIXING and checked.receiver(node) is not None:
+    if node.function == _MIXING_FUNCTION and checked.receiver(node) is not None:
         yield from format_issues(node, checked.types)
     elif isinstance(argument, Const) and _is_wrong(checked, node, argument):
         yield Issue(argument.pos, f"invalid {node.function} argument")
@@ -57,7 +57,7 @@ def _call_issues(checked: Checked, node: CallNode) -> Iterator[Issue]:
 
 def _is_wrong(checked: Checked, node: CallNode, argument: Const) -> bool:
     try:
-        if node.function in _EVALUATED:
+        if node.function in _EVALUATED_FUNCTIONS:
             checked.calls[id(node)][0].impl(argument.value)
         elif node.function == "matches":
             pattern(argument.value)

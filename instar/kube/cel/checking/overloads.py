@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from instar.kube.cel.functions import Library, Overload, Resolved
 from instar.kube.cel.types import DYN, CelKind, Substitution, Type, parameter_names
 
-_OPEN = (CelKind.PARAM, CelKind.ERROR)
-_RIGID = frozenset(
+_OPEN_KINDS = (CelKind.PARAM, CelKind.ERROR)
+_RIGID_KINDS = frozenset(
     (CelKind.PRIMITIVE, CelKind.LIST, CelKind.MAP, CelKind.TYPE, CelKind.OBJECT, CelKind.OPAQUE)
 )
+"""Two types of different kinds of these never fit each other."""
 
 
 def resolve(
@@ -27,7 +28,7 @@ def resolve(
     names = [
         each.name
         for each in actual
-        if not each.params and each.declared is None and each.kind not in _OPEN
+        if not each.params and each.declared is None and each.kind not in _OPEN_KINDS
     ]
     if len(names) < len(actual):
         return _resolve(types, library.overloads(name), actual, member=member)
@@ -43,7 +44,7 @@ def resolve(
 def _conceivable(actual: Sequence[Type], params: Sequence[Type]) -> bool:
     """Quickly rule out an overload by kind, before the full check."""
     for one, other in zip(actual, params, strict=True):
-        if one.kind is not other.kind and one.kind in _RIGID and other.kind in _RIGID:
+        if one.kind is not other.kind and one.kind in _RIGID_KINDS and other.kind in _RIGID_KINDS:
             return False
     return True
 

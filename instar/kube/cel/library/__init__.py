@@ -2,8 +2,8 @@
 
 ``KUBERNETES`` is the library of rules and policies, ``MUTATION`` that of mutating policies.
 Upstream has no math library, ``cel.bind``, encoders, jsonpatch or string ``reverse`` for rules, so
-this one has none either. Libraries are in upstream's order: with dynamic argument types the first
-fitting overload decides.
+this library has none of them either. Libraries are in upstream's order: with dynamic argument types
+the first fitting overload decides.
 """
 
 from __future__ import annotations

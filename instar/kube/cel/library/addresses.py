@@ -1,7 +1,7 @@
 """CEL functions for IP addresses and CIDR blocks (``ip()``, ``cidr()``), collected by
 ``library/__init__.py``.
 
-One notation each, no zones, no IPv4-mapped IPv6 addresses.
+Each value has one accepted notation; zones and IPv4-mapped IPv6 addresses are refused.
 """
 
 from __future__ import annotations

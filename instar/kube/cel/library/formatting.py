@@ -1,8 +1,8 @@
 """CEL's ``'text %s'.format([...])``: the clauses %s %d %f %e %b %x %X %o and ``%%``.
 
-Called by ``strings.py``, and by ``literal_validators.py`` for literal templates. Kubernetes uses
-version 2 of this library: ``%f`` and ``%e`` write numbers in American English, with commas between
-thousands, ``×10⁰³`` and ``∞``.
+Called by ``strings.py``, and by ``checking/literal_validators.py`` for literal templates.
+Kubernetes uses version 2 of this library: ``%f`` and ``%e`` write numbers in American English, with
+commas between thousands, ``×10⁰³`` and ``∞``.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from instar.kube.cel.values import (
     size_of,
 )
 
-_PRIMITIVE = (str, bytes, int, Uint, float, bool)
+_PRIMITIVE_TYPES = (str, bytes, int, Uint, float, bool)
 
 A = param("A")
 _OPT = optional_of(A)
@@ -43,7 +43,7 @@ def _is_zero(value: Any) -> bool:
         return value.nanos == FIRST_SECOND * SECOND
     if type(value) is StructValue:
         return not value.fields
-    return value is None or (type(value) in _PRIMITIVE and not value)
+    return value is None or (type(value) in _PRIMITIVE_TYPES and not value)
 
 
 def _of_non_zero(value: Any) -> OptionalValue:

@@ -2,7 +2,7 @@
 
 Built by ``interpreter.py``. As upstream, all arguments are evaluated even if one fails; the call
 then returns the error. Calls of three or more arguments, and calls with a compiled pattern, stop at
-the first error. Both affect the cost.
+the first error. Both rules affect the cost.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from instar.kube.cel.runtime.frame import NEXT_CHECK, SPENT, Frame, Step, checkp
 from instar.kube.cel.values import CelError, ListValue, MapValue, ObjectValue, Opaque, size_of
 
 _CONTAINERS = frozenset((list, dict, ListValue, MapValue, ObjectValue))
-_GROWING = frozenset((str, bytes, list, dict))
-_LARGE = 1000
-_UNFIT = (TypeError, AttributeError)
+_SIZED_TYPES = frozenset((str, bytes, list, dict))
+_LARGE_RESULT = 1000
+"""After a call with a longer result the deadline is checked."""
+_TYPE_ERRORS = (TypeError, AttributeError)
 
 
 def _evaluate(step: Step, frame: Frame) -> Any:
@@ -49,7 +50,7 @@ def _apply(overload: Overload, values: Sequence[Any], frame: Frame) -> Any:
     result: Any
     try:
         result = overload.impl(*values)
-    except _UNFIT:
+    except _TYPE_ERRORS:
         result = misfit(overload.function, values)
     except CelError as error:
         result = error
@@ -62,7 +63,7 @@ def _apply(overload: Overload, values: Sequence[Any], frame: Frame) -> Any:
 
 def _settled(result: Any, frame: Frame) -> Any:
     """Check the deadline after a call, because a result can be far larger than its arguments."""
-    if type(result) in _GROWING and len(result) > _LARGE:
+    if type(result) in _SIZED_TYPES and len(result) > _LARGE_RESULT:
         checkpoint(frame)
     return result
 
@@ -81,7 +82,7 @@ def call(overload: Overload, arguments: Sequence[Step]) -> Step:
         value = one(frame)
         try:
             return impl(value)
-        except _UNFIT:
+        except _TYPE_ERRORS:
             raise misfit(name, (value,)) from None
 
     def binary(frame: Frame) -> Any:
@@ -93,7 +94,7 @@ def call(overload: Overload, arguments: Sequence[Step]) -> Step:
         right = two(frame)
         try:
             return impl(left, right)
-        except _UNFIT:
+        except _TYPE_ERRORS:
             raise misfit(name, (left, right)) from None
 
     match tuple(arguments):
@@ -154,7 +155,7 @@ def metered_texts(overload: Overload, work: Work, one: Step, two: Step) -> Step:
             if frame[SPENT] > frame[NEXT_CHECK]:
                 checkpoint(frame)
             return _settled(impl(left, right), frame)
-        except _UNFIT:
+        except _TYPE_ERRORS:
             raise misfit(overload.function, (left, right)) from None
 
     return run
@@ -175,7 +176,7 @@ def metered_with(overload: Overload, work: Work, one: Step, text: str | bytes) -
             if frame[SPENT] > frame[NEXT_CHECK]:
                 checkpoint(frame)
             return _settled(impl(left, text), frame)
-        except _UNFIT:
+        except _TYPE_ERRORS:
             raise misfit(overload.function, (left, text)) from None
 
     return run
@@ -193,7 +194,7 @@ def with_pattern(overload: Overload, one: Step, expression: str) -> Step:
             if frame[SPENT] > frame[NEXT_CHECK]:
                 checkpoint(frame)
             return _settled(impl(text, expression), frame)
-        except _UNFIT:
+        except _TYPE_ERRORS:
             raise misfit(overload.function, (text, expression)) from None
 
     return run

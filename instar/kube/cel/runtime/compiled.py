@@ -44,6 +44,8 @@ class NodeForm(Enum):
 
 
 class CompiledNode(NamedTuple):
+    """A syntax node as a closure, with its static cost and its form."""
+
     step: Step
     cost: int
     form: NodeForm = NodeForm.PLAIN
@@ -63,6 +65,8 @@ class CompiledNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
+    """A compiled expression, ready to run."""
+
     step: Step
     cost: int
     """Static cost of every run."""
@@ -98,10 +102,12 @@ def as_constant(value: Any) -> CompiledNode:
 
 
 def height_above(parts: Sequence[CompiledNode]) -> int:
+    """Return the height of a node with these parts."""
     return 1 + max((part.height for part in parts), default=0)
 
 
 def loop_part(part: CompiledNode | None) -> LoopPart | None:
+    """Return the node as the body or condition of a loop."""
     return None if part is None else LoopPart(part.step, part.cost, part.form is NodeForm.CONSTANT)
 
 

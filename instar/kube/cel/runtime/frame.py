@@ -1,8 +1,9 @@
 """Evaluation frame: the cost meter and the variables of a running expression.
 
-A plain list, because indexing one is the cheapest operation in Python and every step does it.
-Static costs are summed at compile time and charged once per branch; if an error skips the rest of a
-branch, its cost is refunded.
+Every closure of this package gets the frame as its argument. A frame is a plain list, because
+indexing one is the cheapest operation in Python and every step does it. Static costs are summed at
+compile time and charged once per branch; if an error skips the rest of a branch, its cost is
+refunded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compiler from a checked CEL tree to closures; running the expression calls them.
 
-Called by ``engine.prepare``. Each node becomes a closure and its static cost; branches charge
-theirs only when taken. Constants are computed here, once; a constant that fails makes the program
-invalid (BadProgram).
+Called by ``engine.prepare``. Each node becomes a closure and its static cost; the cost of a branch
+is charged only when the branch is taken. Constants are computed here, once; a constant that fails
+makes the program invalid (BadProgram).
 """
 
 from __future__ import annotations

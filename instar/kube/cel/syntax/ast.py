@@ -1,7 +1,8 @@
 """Syntax tree of CEL expressions.
 
-Built by ``parser.py``. A macro is expanded into upstream's fold, which determines its types and
-estimated cost; the node also names the macro, so that the interpreter can run it directly.
+Built by ``parser.py``. A macro is expanded into a comprehension, as in cel-go, which determines its
+types and estimated cost; the node also names the macro, so that the interpreter can run it
+directly.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ RESERVED = frozenset(
 """Reserved words that cannot be variables; after a dot they are ordinary fields."""
 KEYWORDS = frozenset({"in", "true", "false", "null"})
 
-_REACHABLE = re.compile(r"[a-zA-Z_./-][a-zA-Z0-9_./-]*", re.ASCII)
-_SPECIAL = re.compile(r"__|\.|-|/")
+_REACHABLE_NAME = re.compile(r"[a-zA-Z_./-][a-zA-Z0-9_./-]*", re.ASCII)
+_ESCAPED_PARTS = re.compile(r"__|\.|-|/")
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 
 
@@ -25,6 +25,6 @@ def escape(name: str) -> str | None:
     """Return the identifier of a property; None if no expression can access it."""
     if name in RESERVED or name in KEYWORDS:
         return f"__{name}__"
-    if _REACHABLE.fullmatch(name) is None:
+    if _REACHABLE_NAME.fullmatch(name) is None:
         return None
-    return _SPECIAL.sub(lambda match: _ESCAPES[match.group()], name)
+    return _ESCAPED_PARTS.sub(lambda match: _ESCAPES[match.group()], name)

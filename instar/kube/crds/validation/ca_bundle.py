@@ -1,6 +1,7 @@
 """Checks that a webhook's ``caBundle`` contains a CA certificate, with upstream's messages.
 
-Called by ``conversion.py`` and for the Established condition.
+Called by ``conversion.py`` and ``options.py``, and by ``kube/crds/conditions.py`` for the
+Established condition.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ _REASONS = (
     "FieldValueInvalid",
     "FieldValueRequired",
 )
-_BLANK = "must be non-empty if specified"
-_BROKEN = "must not contain line breaks"
+_BLANK_TEXT = "must be non-empty if specified"
+_LINE_BREAK_TEXT = "must not contain line breaks"
 
 
 def rule_errors(schema: Schema, path: str) -> Iterator[FieldError]:
@@ -42,9 +42,9 @@ def _texts(rule: Schema, at: str) -> Iterator[FieldError]:
     if not text:
         yield required(child(at, "rule"), "rule is not specified")
     elif message and not shown:
-        yield invalid(child(at, "message"), message, _BLANK)
+        yield invalid(child(at, "message"), message, _BLANK_TEXT)
     elif _has_break(shown):
-        yield invalid(child(at, "message"), message, _BROKEN)
+        yield invalid(child(at, "message"), message, _LINE_BREAK_TEXT)
     elif _has_break(text) and not shown:
         reason = "message must be specified if rule contains line breaks"
         yield required(child(at, "message"), reason)
@@ -53,7 +53,7 @@ def _texts(rule: Schema, at: str) -> Iterator[FieldError]:
 def _message_expression(rule: Schema, at: str) -> Iterator[FieldError]:
     text = rule.get("messageExpression", "")
     if text and not text.strip():
-        yield required(child(at, "messageExpression"), f"messageExpression {_BLANK}")
+        yield required(child(at, "messageExpression"), f"messageExpression {_BLANK_TEXT}")
 
 
 def _reason(rule: Schema, at: str) -> Iterator[FieldError]:
@@ -67,9 +67,9 @@ def _field_path(rule: Schema, schema: Schema, at: str) -> Iterator[FieldError]:
     if not path:
         return
     if not path.strip():
-        yield invalid(at, path, _BLANK)
+        yield invalid(at, path, _BLANK_TEXT)
     if _has_break(path):
-        yield invalid(at, path, _BROKEN)
+        yield invalid(at, path, _LINE_BREAK_TEXT)
     try:
         resolve(path, schema)
     except PathProblem:

@@ -1,6 +1,6 @@
 """Validates the subresources and printer columns of a CRD (internal form).
 
-Called by ``crd.py``.
+Called by ``crd.py``, with the internal form of ``kube/api/crd_codec.py``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from instar.base.json_values import Object
 from instar.kube.api.jsonpath import JsonPathError, JsonPathTooLong, compile_path
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
-_SHOWN = 100
+_MAX_SHOWN_PATH = 100
+"""A path with more characters is cut in error messages."""
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 
 
@@ -65,10 +66,10 @@ def _column(column: Object, path: str) -> list[FieldError]:
     json_path = column.get("JSONPath", "")
     if not column.get("name"):
         errors.append(required(child(path, "name")))
+    text = f"must be one of {','.join(_COLUMN_TYPES)}"
     if not type:
-        errors.append(required(child(path, "type")))
+        errors.append(required(child(path, "type"), text))
     elif type not in _COLUMN_TYPES:
-        text = f"must be one of {','.join(_COLUMN_TYPES)}"
         errors.append(invalid(child(path, "type"), type, text))
     if format and format not in _COLUMN_FORMATS:
         text = f"must be one of {','.join(_COLUMN_FORMATS)}"
@@ -87,7 +88,9 @@ def _bounds(json_path: str, path: str) -> list[FieldError]:
     try:
         compile_path(json_path)
     except JsonPathTooLong as problem:
-        shown = json_path[:_SHOWN] + "..." if len(json_path) > _SHOWN else json_path
+        shown = (
+            json_path[:_MAX_SHOWN_PATH] + "..." if len(json_path) > _MAX_SHOWN_PATH else json_path
+        )
         return [invalid(path, shown, str(problem))]
     except JsonPathError:
         pass

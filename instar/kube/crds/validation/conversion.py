@@ -1,8 +1,8 @@
 """Validates ``spec.conversion`` of a CRD (internal form): strategy, webhook client, review
 versions.
 
-Called by ``crd.py``; the rules of webhook clients are also used for admission webhooks
-(``kube/builtin_rules/admission.py``).
+Called by ``crd.py``, with the internal form of ``kube/api/crd_codec.py``; the rules of webhook
+clients are also used for admission webhooks (``kube/builtin_rules/admission.py``).
 """
 
 from __future__ import annotations

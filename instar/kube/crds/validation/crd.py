@@ -1,8 +1,9 @@
 """Validates a whole CustomResourceDefinition, in upstream's order of errors.
 
 Called by ``server/registry/kinds/crds.py`` on create (``update.py`` for updates), the reviewer and
-the snapshots. Works on the internal form, so paths are v1beta1's whatever version the client wrote.
-Metadata is validated by the registry, except that the name must match the spec.
+the snapshots. The rules run on the internal form (``kube/api/crd_codec.py``), so error messages
+name paths of v1beta1, whatever version the client wrote. Metadata is validated by the registry,
+except that the name must match the spec.
 """
 
 from __future__ import annotations
@@ -54,9 +55,14 @@ def common_errors(crd: Object, old: Object | None, options: ValidationOptions) -
 def _name_errors(crd: Object) -> list[FieldError]:
     name, spec = crd["metadata"].get("name", ""), crd["spec"]
     wanted = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
-    if not name or name == wanted:
-        return []
-    return [invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')]
+    prefix, text = (
+        crd["metadata"].get("generateName", ""),
+        'must be spec.names.plural+"."+spec.group',
+    )
+    found = [invalid("metadata.generateName", prefix, text)] if prefix not in ("", wanted) else []
+    if name and name != wanted:
+        found.append(invalid("metadata.name", name, text))
+    return found
 
 
 def _preserve_errors(spec: Object, options: ValidationOptions) -> list[FieldError]:

@@ -66,11 +66,10 @@ def _list_type(schema: Schema, path: str, atomic_sets: bool) -> Iterator[FieldEr
     if value is None:
         return
     wrong_type = list(_type_must_be("array", LIST_TYPE, schema, path))
-    if wrong_type:
-        yield from wrong_type
-    elif value not in _LIST_TYPES:
+    yield from wrong_type
+    if value not in _LIST_TYPES:
         yield not_supported(child(path, LIST_TYPE), value, _LIST_TYPES)
-    elif atomic_sets:
+    elif atomic_sets and not wrong_type:
         yield from set_item_errors(schema, path)
 
 

@@ -1,8 +1,8 @@
 """Which optional CRD rules apply to a write: all on create, fewer on update.
 
-``crd.py``, ``schema.py`` and ``update.py`` consult ``ValidationOptions``. An update may keep what
-the old object already violated, and a relaxation holds for the whole CRD. Requests in ``v1beta1``
-get that version's laxer rules. Each option is computed on first use.
+``crd.py``, ``schema.py`` and ``update.py`` consult ``ValidationOptions``. An update may keep a
+violation that the stored CRD already has; then the rule is relaxed for the whole CRD. Requests in
+``v1beta1`` get that version's laxer rules. Each option is computed on first use.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from instar.base.field_errors import FieldError, FieldErrorCode
-from instar.base.json_values import Object
-from instar.kube.api.crd_codec import same
+from instar.base.json_values import Object, same_json
 from instar.kube.crds.conditions import ESTABLISHED, is_true
 from instar.kube.crds.validation.ca_bundle import ca_bundle_problem
 from instar.kube.crds.validation.cel_rules import VALIDATIONS
@@ -22,7 +21,7 @@ from instar.kube.crds.validation.list_types import key_errors, set_item_errors
 from instar.kube.crds.validation.schema_node import EMBEDDED, TYPES
 from instar.kube.crds.validation.selectable_fields import MOST
 from instar.kube.crds.validation.unsupported_schema import conversion_problem, nodes
-from instar.kube.schema.structure.parse import structural_errors
+from instar.kube.schema.structure.structural_rules import structural_errors
 from instar.kube.schema.validation.defaults_check import default_errors
 
 Schema = Mapping[str, Any]
@@ -122,7 +121,7 @@ class ValidationOptions:
         if self._old_spec is None:
             return False
         new = effective(self._spec, version, "schema")
-        return new is not None and same(new, effective(self._old_spec, version, "schema"))
+        return new is not None and same_json(new, effective(self._old_spec, version, "schema"))
 
     def limits_selectable(self, version: str | None) -> bool:
         """Return whether the limit of eight fields applies; None means the top-level list."""
@@ -132,7 +131,7 @@ class ValidationOptions:
         else:
             new = effective(self._spec, version, "selectableFields")
             old = effective(old_spec, version, "selectableFields")
-        return not (old and len(old) > MOST and same(new, old))
+        return not (old and len(old) > MOST and same_json(new, old))
 
     def _past(self, flaw: Callable[[Schema], bool]) -> bool:
         """Return whether any schema of the old object has the flaw."""

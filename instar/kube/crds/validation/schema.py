@@ -16,8 +16,9 @@ from instar.kube.crds.go_values import SCHEMA_FIELDS, schema_value
 from instar.kube.crds.validation.options import ValidationOptions, has_unpruned
 from instar.kube.crds.validation.schema_node import NodeRules, node_errors
 from instar.kube.crds.validation.unsupported_schema import conversion_problem
-from instar.kube.schema.structure.parse import structural, structural_errors
+from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.structure.structural import Structural
+from instar.kube.schema.structure.structural_rules import structural_errors
 from instar.kube.schema.validation.defaults_check import default_errors
 
 Schema = Mapping[str, Any]

@@ -72,7 +72,7 @@ def _own_errors(schema: Schema, path: str, rules: NodeRules) -> Iterator[FieldEr
         text = f"must not be set {rules.no_defaults}".rstrip()
         yield forbidden(child(path, "default"), text)
     for keyword in _UNSUPPORTED:
-        if schema.get(keyword) not in (None, "", {}):
+        if schema.get(keyword) not in (None, *(() if keyword == "$ref" else ("", {}))):
             yield forbidden(child(path, keyword), f"{keyword} is not supported")
     if isinstance(schema.get("items"), list):
         yield forbidden(child(path, "items"), "items must be a schema object and not an array")

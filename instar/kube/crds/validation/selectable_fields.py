@@ -20,6 +20,7 @@ from instar.base.field_errors import (
 from instar.kube.schema.structure.field_path import PathProblem, resolve
 
 MOST = 8
+"""Maximum selectable fields of a version."""
 _TYPES = ("string", "boolean", "integer")
 _WRONG_TYPE = (
     "must point to a field of type string, boolean or integer. "

@@ -13,7 +13,7 @@ from instar.kube.schema.clean_cache import cache_clean
 Schema = Mapping[str, Any]
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
-_UNSUPPORTED = {
+_UNSUPPORTED_KEYWORDS = {
     "id": "id",
     "$schema": "schema",
     "$ref": "$ref",
@@ -28,7 +28,7 @@ _UNSUPPORTED = {
 def conversion_problem(schema: Schema) -> str | None:
     """Return the first reason why no structural form can be built, or None."""
     for node in nodes(schema):
-        for keyword, shown in _UNSUPPORTED.items():
+        for keyword, shown in _UNSUPPORTED_KEYWORDS.items():
             if node.get(keyword) not in (None, "", {}):
                 return f"OpenAPIV3Schema '{shown}' is not supported"
         if isinstance(node.get("items"), list):
@@ -40,17 +40,23 @@ def conversion_problem(schema: Schema) -> str | None:
 
 def nodes(schema: Schema) -> Iterator[Schema]:
     """Yield every schema inside a schema, itself first."""
-    yield schema
+    waiting: list[Schema] = [schema]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(list(_below(node)))
+
+
+def _below(schema: Schema) -> Iterator[Schema]:
     for keyword in ("properties", "patternProperties", "definitions", "dependencies"):
         for item in (schema.get(keyword) or {}).values():
             if isinstance(item, Mapping):
-                yield from nodes(item)
+                yield item
     for keyword in ("additionalProperties", "additionalItems", "items", "not"):
         item = schema.get(keyword)
         if isinstance(item, Mapping):
-            yield from nodes(item)
+            yield item
     for keyword in ("items", "allOf", "oneOf", "anyOf"):
         items = schema.get(keyword)
         if isinstance(items, list):
-            for item in items:
-                yield from nodes(item)
+            yield from items

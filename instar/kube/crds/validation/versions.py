@@ -1,6 +1,6 @@
 """Validates ``spec.versions`` of a CRD (internal form): names, storage flag, deprecation warnings.
 
-Called by ``crd.py``.
+Called by ``crd.py``, with the internal form of ``kube/api/crd_codec.py``.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from instar.base.field_errors import FieldError, child, forbidden, index, invalid
-from instar.base.json_values import Object
-from instar.kube.api.crd_codec import same
+from instar.base.json_values import Object, same_json
 from instar.kube.api.string_rules import dns1035_label
 from instar.kube.crds.go_values import versions_value
 
 _WARNING_MAX = 256
-_PRINTABLE = "must only contain printable UTF-8 characters"
-_SHARED = {
+_PRINTABLE_TEXT = "must only contain printable UTF-8 characters"
+_SHARED_FIELDS = {
     "schema": ("validation", "schemas", "validation"),
     "subresources": ("subresources", "subresources", "subresources"),
     "additionalPrinterColumns": (
@@ -53,7 +52,7 @@ def _warning_problems(warning: str) -> Iterator[str]:
     offset = 0
     for char in warning:
         if unicodedata.category(char)[0] not in "LMNPS" and char != " ":
-            yield f"{_PRINTABLE}; non-printable character found at index {offset}"
+            yield f"{_PRINTABLE_TEXT}; non-printable character found at index {offset}"
             return
         offset += len(char.encode("utf-8", "surrogatepass"))
 
@@ -63,11 +62,11 @@ def exclusion_errors(spec: Object, path: str) -> list[FieldError]:
     versions."""
     versions = spec.get("versions") or []
     errors: list[FieldError] = []
-    for field, (top, plural, _) in _SHARED.items():
+    for field, (top, plural, _) in _SHARED_FIELDS.items():
         if spec.get(top) is not None and any(item.get(field) is not None for item in versions):
             text = f"top-level and per-version {plural} are mutually exclusive"
             errors.append(forbidden(child(path, top), text))
-    for field, (_, plural, instead) in _SHARED.items():
+    for field, (_, plural, instead) in _SHARED_FIELDS.items():
         if _all_identical([item.get(field) for item in versions]):
             text = (
                 f"per-version {plural} may not all be set to identical values "
@@ -78,7 +77,7 @@ def exclusion_errors(spec: Object, path: str) -> list[FieldError]:
 
 
 def _all_identical(values: list[Any]) -> bool:
-    return bool(values) and values[0] is not None and all(same(values[0], v) for v in values)
+    return bool(values) and values[0] is not None and all(same_json(values[0], v) for v in values)
 
 
 def version_list_errors(spec: Object, path: str) -> list[FieldError]:

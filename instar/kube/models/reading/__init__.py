@@ -1,4 +1,5 @@
-"""Reads Python classes into shapes: pydantic models, dataclasses, typed dicts, msgspec structs.
+"""Reads Python classes into the intermediate form ``ModelShape``: pydantic models, dataclasses,
+typed dicts, msgspec structs.
 
-Libraries are recognised by attributes of their classes and not imported.
+Called by ``instar crd``. Libraries are recognised by attributes of their classes and not imported.
 """

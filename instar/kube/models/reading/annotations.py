@@ -1,4 +1,4 @@
-"""Converts type annotations of a class to shapes.
+"""Converts the type annotations of a class to ``ModelShape``, the intermediate form of a schema.
 
 Called by ``roots.py``.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from instar.base.json_values import Object
 from instar.kube.models.bounds import keywords_of
 from instar.kube.models.errors import ModelError
-from instar.kube.models.reading.docstrings import Words, words_of
+from instar.kube.models.reading.docstrings import ModelDescriptions, descriptions_of
 from instar.kube.models.reading.fields import ModelField, class_keywords, fields_of, is_model
 from instar.kube.models.shapes import ClassShape, ModelShape, ShapeKind, ShapeMember
 
@@ -59,7 +59,7 @@ class Reader:
             raise ModelError(f"{chain}: a class within itself, which no structural schema can say")
         if cls not in self._classes:
             self._open.append(cls)
-            words = words_of(cls)
+            words = descriptions_of(cls)
             members = tuple(
                 self._member(cls, field, words)
                 for field in fields_of(cls)
@@ -69,7 +69,7 @@ class Reader:
             self._classes[cls] = ClassShape(members, class_keywords(cls))
         return self._classes[cls]
 
-    def _member(self, cls: type[Any], field: ModelField, words: Words) -> ShapeMember:
+    def _member(self, cls: type[Any], field: ModelField, words: ModelDescriptions) -> ShapeMember:
         where = f"{cls.__name__}.{field.attribute}"
         shape = self.shape(field.annotation, where)
         marked = shape.nullable and _says_nullable(field.annotation)
@@ -104,7 +104,7 @@ class Reader:
             if hasattr(annotation, further):
                 return self.shape(getattr(annotation, further), where)
         if is_model(annotation):
-            doc = words_of(annotation).doc
+            doc = descriptions_of(annotation).doc
             return ModelShape(ShapeKind.CLASS, members=self.class_shape(annotation), doc=doc)
         if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
             return _literal([each.value for each in annotation], where)

@@ -14,33 +14,33 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 
-class Words(NamedTuple):
+class ModelDescriptions(NamedTuple):
     doc: str
     fields: Mapping[str, str]
 
 
-def words_of(cls: type[Any]) -> Words:
+def descriptions_of(cls: type[Any]) -> ModelDescriptions:
     """Return the descriptions; empty if the source is not available."""
-    return _module_words(cls.__module__).get(cls.__qualname__) or Words("", {})
+    return _module_words(cls.__module__).get(cls.__qualname__) or ModelDescriptions("", {})
 
 
 @lru_cache(maxsize=64)
-def _module_words(name: str) -> dict[str, Words]:
+def _module_words(name: str) -> dict[str, ModelDescriptions]:
     try:
         source = inspect.getsource(sys.modules[name])
         tree = ast.parse(source)
     except (KeyError, OSError, TypeError, SyntaxError, ValueError):
         return {}
-    found: dict[str, Words] = {}
+    found: dict[str, ModelDescriptions] = {}
     _collect(tree.body, "", found)
     return found
 
 
-def _collect(body: list[ast.stmt], prefix: str, found: dict[str, Words]) -> None:
+def _collect(body: list[ast.stmt], prefix: str, found: dict[str, ModelDescriptions]) -> None:
     for node in body:
         if isinstance(node, ast.ClassDef):
             name = f"{prefix}{node.name}"
-            found[name] = Words(ast.get_docstring(node) or "", _fields(node.body))
+            found[name] = ModelDescriptions(ast.get_docstring(node) or "", _fields(node.body))
             _collect(node.body, f"{name}.", found)
 
 

@@ -60,7 +60,7 @@ def class_keywords(cls: type[Any]) -> Object:
     return dict(_beside(cls, "__schema__"))
 
 
-def crd_words(cls: type[Any]) -> Object:
+def crd_attribute(cls: type[Any]) -> Object:
     """Return ``__crd__``: what the class says about its CRD."""
     return dict(_beside(cls, "__crd__"))
 

@@ -11,8 +11,8 @@ from typing import Any
 from instar.base.json_values import Object
 from instar.kube.models.errors import ModelError
 from instar.kube.models.reading.annotations import Reader, extra_of
-from instar.kube.models.reading.docstrings import words_of
-from instar.kube.models.reading.fields import crd_words, fields_of, is_model
+from instar.kube.models.reading.docstrings import descriptions_of
+from instar.kube.models.reading.fields import crd_attribute, fields_of, is_model
 from instar.kube.models.shapes import FRAME, Frame, ModelShape, ShapeKind
 
 
@@ -31,14 +31,14 @@ def root_of(cls: Any) -> tuple[ModelShape, Object]:
         for name, field in framing.items()
         if name != "metadata"
     }
-    crd = crd_words(cls)
+    crd = crd_attribute(cls)
     said = {name: str((shapes[name].enum or (framing[name].default or "",))[0]) for name in shapes}
     version = str((crd.get("version") or {}).get("name") or "")
     kind = said.get("kind") or str((crd.get("names") or {}).get("kind") or "")
     api_version = said.get("apiVersion") or _api_version(crd, version)
     frame = Frame(api_version, kind or _kind(cls.__name__, version), _metadata(framing))
     shape = ModelShape(
-        ShapeKind.CLASS, members=replace(members, frame=frame), doc=words_of(cls).doc
+        ShapeKind.CLASS, members=replace(members, frame=frame), doc=descriptions_of(cls).doc
     )
     return shape, crd
 

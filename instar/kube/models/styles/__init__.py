@@ -1,2 +1,6 @@
-"""Writers of generated classes in four styles (pydantic, msgspec, dataclass, typed dict);
-``writing.py`` has the base class."""
+"""Generators of Python source, one per kind of model class: pydantic model, msgspec struct,
+dataclass, typed dict.
+
+``writing.py`` has the base class. ``modules.py`` picks the generator that ``instar types --python``
+names.
+"""

@@ -1,4 +1,5 @@
-"""Writes msgspec structs: bounds as ``Meta`` arguments, other keywords as extra schema.
+"""Generates the source of msgspec structs: bounds become ``Meta`` arguments, other schema keywords
+its ``extra_json_schema``.
 
 Called by ``kube/models/modules.py``.
 """
@@ -12,7 +13,7 @@ from instar.base.json_values import Object
 from instar.kube.models.bounds import split
 from instar.kube.models.naming import NamedClass
 from instar.kube.models.shapes import Frame, ModelShape
-from instar.kube.models.source_layout import Expr, LayoutGroup, call, laid, literal
+from instar.kube.models.source_layout import Expr, LayoutGroup, call, lay_out, literal
 from instar.kube.models.styles.plain import Dataclass
 from instar.kube.models.styles.writing import MemberSource, or_none, statement
 
@@ -39,7 +40,7 @@ class Msgspec(Dataclass):
 
     def head(self, named: NamedClass) -> list[str]:
         bases = (self.use("Struct"), "kw_only=True", "omit_defaults=True")
-        return laid(LayoutGroup(f"class {named.name}(", bases, "):")).split("\n")
+        return lay_out(LayoutGroup(f"class {named.name}(", bases, "):")).split("\n")
 
     def frame(self, frame: Frame) -> list[str]:
         lines: list[str] = []

@@ -1,5 +1,5 @@
-"""Writes dataclasses and typed dicts without a library: keywords as ``Schema`` inside
-``Annotated``.
+"""Generates the source of dataclasses and typed dicts, which need no library: schema keywords
+become a ``Schema`` inside ``Annotated``.
 
 Called by ``kube/models/modules.py``.
 """
@@ -19,7 +19,7 @@ from instar.kube.models.source_layout import (
     Join,
     LayoutGroup,
     call,
-    laid,
+    lay_out,
     literal,
     subscript,
     text,
@@ -148,7 +148,7 @@ class TypedDicts(Plain):
         """Return the attributes of all classes, which a typed dict cannot have itself."""
         kind = f": dict[str, dict[str, {self.use('Any')}]] = " if self._schemas or self.crd else ""
         found = (("__schema__", self._schemas), ("__crd__", self.crd))
-        return [laid(Join((f"{name}{kind}", literal(value)))) for name, value in found if value]
+        return [lay_out(Join((f"{name}{kind}", literal(value)))) for name, value in found if value]
 
     def _kind(self, named: NamedClass, place: MemberSource, extra: Object | None = None) -> Expr:
         keywords = {**place.shape.keywords, **(extra or {})}
@@ -165,7 +165,9 @@ class TypedDicts(Plain):
             for place in odd
         )
         arguments = (text(base), LayoutGroup("{", pairs, "}"))
-        return laid(Join((f"{base} = ", LayoutGroup(f"{self.use('TypedDict')}(", arguments, ")"))))
+        return lay_out(
+            Join((f"{base} = ", LayoutGroup(f"{self.use('TypedDict')}(", arguments, ")")))
+        )
 
 
 def _freed(shape: ModelShape) -> ModelShape:

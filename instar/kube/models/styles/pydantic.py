@@ -1,5 +1,5 @@
-"""Writes pydantic models: bounds and defaults as ``Field`` arguments, other keywords as extra
-schema.
+"""Generates the source of pydantic models: bounds and defaults become ``Field`` arguments, other
+schema keywords its ``json_schema_extra``.
 
 Called by ``kube/models/modules.py``.
 """

@@ -1,6 +1,8 @@
-"""Base class of the styles: types as text, imports, and the order of a module's parts.
+"""Base class of the source generators (``pydantic.py``, ``msgspec.py``, ``plain.py``): writes a
+Python module of model classes for a CRD.
 
-Subclassed by the other modules of this package.
+It has what the generators share: type annotations as text, imports, and the order of a module's
+parts. ``modules.py`` calls the generators.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from instar.kube.models.source_layout import (
     LayoutGroup,
     docstring,
     flat,
-    laid,
+    lay_out,
     literal,
     subscript,
     text,
@@ -135,7 +137,7 @@ class Style(ABC):
         return [*lines, "", ""] if lines else []
 
     def alias(self, name: str) -> str:
-        return laid(Join((f"{name} = ", self.aliases[name])))
+        return lay_out(Join((f"{name} = ", self.aliases[name])))
 
     def module_end(self) -> list[str]:
         """Return the statements after the last class."""
@@ -249,19 +251,19 @@ def statement(target: str, kind: Expr, value: Expr | None = None) -> list[str]:
     opens = value.opening if isinstance(value, LayoutGroup) else ""
     fits = len(f"{INDENT}{target}: {flat(kind)} = {opens}") <= WIDTH
     if (opens and fits) or (isinstance(kind, LayoutGroup) and not opens):
-        return f"{INDENT}{laid(Join(_flattened(parts)), INDENT)}".split("\n")
-    end = "" if value is None else f" = {laid(value, INDENT, after=len('    ) = '))}"
+        return f"{INDENT}{lay_out(Join(_flattened(parts)), INDENT)}".split("\n")
+    end = "" if value is None else f" = {lay_out(value, INDENT, after=len('    ) = '))}"
     if isinstance(kind, LayoutGroup):
-        return f"{INDENT}{target}: {laid(kind, INDENT, after=WIDTH)}{end}".split("\n")
+        return f"{INDENT}{target}: {lay_out(kind, INDENT, after=WIDTH)}{end}".split("\n")
     inner = INDENT * 2
     lines = [inner + flat(kind)]
     if len(lines[0]) > WIDTH and isinstance(kind, Join) and kind.parts[1:] == (" | None",):
-        lines = [*f"{inner}{laid(kind.parts[0], inner)}".split("\n"), f"{inner}| None"]
+        lines = [*f"{inner}{lay_out(kind.parts[0], inner)}".split("\n"), f"{inner}| None"]
     return [f"{INDENT}{target}: (", *lines, *f"{INDENT}){end}".split("\n")]
 
 
 def assignment(target: str, value: Expr) -> list[str]:
-    return f"{INDENT}{laid(Join(_flattened((f'{target} = ', value))), INDENT)}".split("\n")
+    return f"{INDENT}{lay_out(Join(_flattened((f'{target} = ', value))), INDENT)}".split("\n")
 
 
 def _flattened(parts: tuple[Expr, ...]) -> tuple[Expr, ...]:

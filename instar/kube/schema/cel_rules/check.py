@@ -21,8 +21,10 @@ from instar.kube.schema.structure.structural import Structural, ValidationRule
 
 EXPRESSION_LIMIT = 10_000_000
 SCHEMA_LIMIT = 100_000_000
-_WORTH_NAMING = SCHEMA_LIMIT // 100
-_NAMED = 4
+_MIN_NAMED_COST = SCHEMA_LIMIT // 100
+"""The error about the total cost does not name rules that cost less."""
+_MAX_NAMED_RULES = 4
+"""The error about the total cost names this number of the most expensive rules."""
 _CORRELATABLE_MAPS = (None, "atomic", "granular")
 _ADVICE = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
@@ -51,7 +53,7 @@ class _Place:
 
 
 @dataclass(slots=True)
-class _Ledger:
+class _CostTotals:
     waived: bool
     spoiled: Callable[[str], bool]
     errors: list[FieldError] = field(default_factory=list)
@@ -64,7 +66,7 @@ class _Ledger:
             text = f"estimated {what} cost exceeds budget by factor of {factor} {_ADVICE}"
             self.errors.append(forbidden(path, text))
         self.total = min(self.total + cost, MOST)
-        if cost >= _WORTH_NAMING:
+        if cost >= _MIN_NAMED_COST:
             self.costs.append((cost, path))
 
 
@@ -89,21 +91,21 @@ def check_rules(
     found = default_rule_errors(root, path)
     if found:
         return found
-    ledger = _Ledger(per_expression_limit_waived, spoiled)
-    _walk(root, _Place(path, root=True), ledger)
-    if ledger.total > SCHEMA_LIMIT:
-        ledger.errors += _total_errors(ledger, path)
-    return ledger.errors
+    totals = _CostTotals(per_expression_limit_waived, spoiled)
+    _walk(root, _Place(path, root=True), totals)
+    if totals.total > SCHEMA_LIMIT:
+        totals.errors += _total_errors(totals, path)
+    return totals.errors
 
 
-def _total_errors(ledger: _Ledger, path: str) -> list[FieldError]:
-    dearest = sorted(ledger.costs, key=lambda entry: -entry[0])[:_NAMED]
+def _total_errors(totals: _CostTotals, path: str) -> list[FieldError]:
+    dearest = sorted(totals.costs, key=lambda entry: -entry[0])[:_MAX_NAMED_RULES]
     named = (
         "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
     )
     text = (
         "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds "
-        f"budget by factor of {_factor(ledger.total, SCHEMA_LIMIT)} {_ADVICE}"
+        f"budget by factor of {_factor(totals.total, SCHEMA_LIMIT)} {_ADVICE}"
     )
     return [*(forbidden(where, named) for _, where in dearest), forbidden(path, text)]
 
@@ -115,10 +117,10 @@ def _factor(cost: int, limit: int) -> str:
     return f"{ratio:f}x" if ratio < 1.5 else f"{ratio:.1f}x"
 
 
-def _walk(node: Structural, place: _Place, ledger: _Ledger) -> None:
+def _walk(node: Structural, place: _Place, totals: _CostTotals) -> None:
     path = place.path
-    if node.rules and not ledger.spoiled(path):
-        _node(node, place, ledger)
+    if node.rules and not totals.spoiled(path):
+        _node(node, place, totals)
     if node.items is not None:
         correlatable = node.list_type == "map"
         items = replace(
@@ -128,33 +130,33 @@ def _walk(node: Structural, place: _Place, ledger: _Ledger) -> None:
             cardinality=place.times(node.raw.get("maxItems")),
             uncorrelatable=place.uncorrelatable or (None if correlatable else path),
         )
-        _walk(node.items, items, ledger)
+        _walk(node.items, items, totals)
     inside = replace(place, root=False)
     if place.uncorrelatable is None and node.map_type not in _CORRELATABLE_MAPS:
         inside = replace(inside, uncorrelatable=path)
     for name, item in node.properties.items():
-        _walk(item, replace(inside, path=key(child(path, "properties"), name)), ledger)
+        _walk(item, replace(inside, path=key(child(path, "properties"), name)), totals)
     if isinstance(node.additional, Structural):
         values = replace(
             inside,
             path=child(path, "additionalProperties"),
             cardinality=place.times(node.raw.get("maxProperties")),
         )
-        _walk(node.additional, values, ledger)
+        _walk(node.additional, values, totals)
 
 
-def _node(node: Structural, place: _Place, ledger: _Ledger) -> None:
+def _node(node: Structural, place: _Place, totals: _CostTotals) -> None:
     where = child(place.path, "x-kubernetes-validations")
     type_of_self = type_key(node, root=place.root)
     declared = declared_for(type_of_self)
     if declared is None:
-        ledger.errors.append(internal(where, _UNDECLARED))
+        totals.errors.append(internal(where, _UNDECLARED))
         return
     times = most_often(declared) if place.cardinality is None else place.cardinality
     for position, rule in enumerate(node.rules):
         if not rule.rule.strip():
             continue
-        _rule(compile_rule(rule, type_of_self), index(where, position), times, place, ledger)
+        _rule(compile_rule(rule, type_of_self), index(where, position), times, place, totals)
 
 
 def most_often(declared: Declared) -> int:
@@ -162,11 +164,13 @@ def most_often(declared: Declared) -> int:
     return MAX_REQUEST // (declared.min_bytes + 1)
 
 
-def _rule(compiled: CompiledRule, path: str, times: int, place: _Place, ledger: _Ledger) -> None:
+def _rule(
+    compiled: CompiledRule, path: str, times: int, place: _Place, totals: _CostTotals
+) -> None:
     rule, condition, message = compiled.rule, compiled.condition, compiled.message
     at = child(path, "rule")
-    ledger.charge(at, min(condition.cost * times, MOST), "rule")
-    errors = ledger.errors
+    totals.charge(at, min(condition.cost * times, MOST), "rule")
+    errors = totals.errors
     if condition.problem:
         errors.append(invalid(at, _shown(rule), condition.problem))
     if message is not None:
@@ -174,7 +178,7 @@ def _rule(compiled: CompiledRule, path: str, times: int, place: _Place, ledger: 
         if message.problem:
             errors.append(invalid(at_message, _shown(rule), message.problem))
         else:
-            ledger.charge(at_message, message.cost, "messageExpression")
+            totals.charge(at_message, message.cost, "messageExpression")
     if condition.uses_old:
         if place.uncorrelatable is not None:
             text = (

@@ -22,7 +22,7 @@ from instar.kube.schema.structure.field_path import PathProblem, resolve
 from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.structure.structural import Structural, ValidationRule
 
-_REMEMBERED = 200_000
+_MAX_CACHE_WEIGHT = 200_000
 """Weight limit of the compiled rules that are kept, in schema nodes of the types of ``self``; a
 large CRD has some hundreds of rules, most of them on types of a few nodes."""
 
@@ -53,6 +53,8 @@ class CompiledExpression:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
+    """A rule with its compiled condition and message expression."""
+
     rule: ValidationRule
     condition: CompiledExpression
     message: CompiledExpression | None
@@ -177,9 +179,9 @@ class _Declaration:
     declared: Declared | None
 
 
-_DECLARED: WeightedLru[TypeKey, _Declaration] = WeightedLru(_REMEMBERED)
+_DECLARED: WeightedLru[TypeKey, _Declaration] = WeightedLru(_MAX_CACHE_WEIGHT)
 _COMPILED: WeightedLru[tuple[str, TypeKey, bool, bool], CompiledExpression] = WeightedLru(
-    _REMEMBERED
+    _MAX_CACHE_WEIGHT
 )
 
 

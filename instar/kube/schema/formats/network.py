@@ -13,6 +13,7 @@ from instar.kube.cel.go_url import parse_request_uri
 
 _MAC = re.compile(
     r"([0-9a-f]{2}([:-])[0-9a-f]{2}(\2[0-9a-f]{2}){4}((\2[0-9a-f]{2}){2}|(\2[0-9a-f]{2}){14})?)"
+    r"|[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{40}"
     r"|([0-9a-f]{4}\.[0-9a-f]{4}(\.[0-9a-f]{4}){1}((\.[0-9a-f]{4}){1}|(\.[0-9a-f]{4}){7})?)",
     re.ASCII | re.IGNORECASE,
 )

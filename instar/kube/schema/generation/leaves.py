@@ -1,6 +1,6 @@
 """Hypothesis strategies for strings and numbers: bounds, patterns and formats.
 
-Called by ``objects.py``.
+Called by ``objects.py``, which makes test objects for ``instar check``.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""ObjectMeta: decoding, validation, and the metadata of embedded resources."""
+"""ObjectMeta: decoding, validation, and the metadata of embedded resources.
+
+Called by ``pipeline.py`` for every object that is written or read.
+"""

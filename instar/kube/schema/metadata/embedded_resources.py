@@ -1,9 +1,9 @@
 """Embedded resources (``x-kubernetes-embedded-resource``): coercion and validation of their
 metadata.
 
-Called through ``compiled.py``. Their apiVersion, kind and metadata are handled like those of a
-whole object, except that the name is optional and need only be a valid URL path segment. The root's
-own metadata is handled by ``schema/pipeline.py``.
+Called through ``compiled.py``. The apiVersion, kind and metadata of an embedded resource are
+handled like those of a whole object, except that the name is optional and need only be a valid URL
+path segment. The root's own metadata is handled by ``schema/pipeline.py``.
 """
 
 from __future__ import annotations

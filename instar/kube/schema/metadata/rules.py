@@ -1,7 +1,7 @@
 """Validation rules of ObjectMeta on create and update: names, labels, owners, finalizers.
 
-Called by ``schema/pipeline.py``. Expects metadata that ``object_meta.py`` has decoded, so types are
-right.
+Called by ``schema/pipeline.py``. The rules expect metadata that ``object_meta.py`` has decoded, so
+every field has the right type.
 """
 
 from __future__ import annotations

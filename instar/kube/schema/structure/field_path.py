@@ -31,6 +31,8 @@ class PathProblem(ValueError):
 
 
 class ResolvedField(NamedTuple):
+    """The field names of a path and the schema at its end."""
+
     names: tuple[str, ...]
     normal: str
     schema: Schema

@@ -1,9 +1,9 @@
 """Interning of schema nodes: equal subtrees of all CRDs and versions become one object.
 
 Called by ``compiled.py`` and the compilers of pruning, defaulting and validation. Versions of a CRD
-are mostly alike, and many CRDs repeat pod templates and conditions; compiled once per node, they
-cost memory once. Descriptions are left out, because no rule reads them. A node lives as long as a
-schema that uses it.
+are mostly alike, and many CRDs repeat pod templates and conditions; equal subtrees are compiled
+once and take memory once. Descriptions are left out, because no rule reads them. A node lives as
+long as a schema that uses it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from instar.kube.schema.structure.structural import Structural
 T = TypeVar("T")
 _PROSE = frozenset({"description", "title", "example", "externalDocs"})
 _CHILDREN = frozenset({"properties", "items", "additionalProperties"})
-_LOOKS_BELOW = b'"fieldPath"'
+_FIELD_PATH_KEY = b'"fieldPath"'
 """A rule with a fieldPath must find the field in the schema as written."""
 _SHORT = 32
 """Bytes up to which a text is its own key instead of a digest."""
@@ -38,7 +38,7 @@ def shared(node: Structural) -> Structural:
         additional = shared(additional)
     raw = {name: value for name, value in node.raw.items() if name not in _CHILDREN | _PROSE}
     text = _text(raw)
-    if _LOOKS_BELOW in text:
+    if _FIELD_PATH_KEY in text:
         raw = dict(node.raw)
         text = _text(raw)
     # Children are compared by id: a node keeps its children alive, so no id is reused.

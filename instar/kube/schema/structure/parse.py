@@ -1,7 +1,8 @@
 """Parser from a CRD's JSONSchemaProps to ``Structural``.
 
-Called wherever a schema is compiled. It never fails and validates nothing: ``structural_rules.py``
-tells whether a schema is structural.
+Called by ``kube/schema/compiled.py`` for every schema that is served, by the CRD validation
+(``kube/crds/validation/schema.py``), the CEL rules, mutating policies and the reviewer. The parser
+never fails; ``structural_rules.py`` checks whether a schema is structural.
 """
 
 from __future__ import annotations
@@ -10,9 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from instar.kube.schema.structure.structural import Structural, ValidationRule
-from instar.kube.schema.structure.structural_rules import structural_errors
-
-__all__ = ["structural", "structural_errors"]
 
 
 def structural(raw: Mapping[str, Any]) -> Structural:

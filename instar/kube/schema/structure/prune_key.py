@@ -1,7 +1,7 @@
 """Comparison key of a schema's pruning behaviour.
 
 Used by ``CompiledSchema.same_pruning``: versions with equal keys prune alike and drop the same
-nulls, so an object can change between them without being parsed. Defaults are not part of it,
+nulls, so an object can change between them without being parsed. Defaults are not part of the key,
 because they are not applied after a conversion.
 """
 

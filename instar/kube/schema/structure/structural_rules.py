@@ -1,7 +1,7 @@
 """Rules that make a schema structural, which a CRD's schema must be to allow pruning.
 
-Exported by ``parse.py`` and called by CRD validation and the ``NonStructuralSchema`` condition.
-Works on the schema as written, so that error paths name what the author wrote.
+Called by CRD validation and the ``NonStructuralSchema`` condition. The rules run on the schema as
+written, so that error paths name what the author wrote.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""Validation of values against a compiled structural schema."""
+"""Validation of values against a compiled structural schema.
+
+``pipeline.py`` calls it through ``compiled.py`` on every write.
+"""

@@ -1,8 +1,8 @@
 """Validation of ``anyOf``, ``oneOf``, ``allOf`` and ``not``.
 
-Called by ``validate.py``. Branches are validated without old values; ratcheting applies to the node
-that has them as a whole. When no branch matches, the errors of the branch with the most passed
-checks are reported, counted as upstream does.
+Called by ``validate.py``. Branches are validated without old values; ratcheting compares the old
+and new value of the enclosing node only. When no branch matches, the errors of the branch with the
+most passed checks are reported; checks are counted as upstream counts them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from instar.kube.schema.formats.named import string_format
 from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.structure.structural import Structural
-from instar.kube.schema.validation.findings import found_by
+from instar.kube.schema.validation.findings import collect_errors
 from instar.kube.schema.validation.node import Check, ValidationNode
 
 Compile = Callable[[Structural], ValidationNode]
@@ -44,7 +44,7 @@ def _failure(path: str, text: str) -> FieldError:
 
 
 def _errors(node: ValidationNode, value: Any, path: str) -> list[FieldError]:
-    return found_by(lambda out: node.run(value, ABSENT, path, out))
+    return collect_errors(lambda out: node.run(value, ABSENT, path, out))
 
 
 def _any_of(nodes: list[ValidationNode]) -> Check:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from instar.base.field_errors import FieldError, invalid, required, too_many
-from instar.kube.schema.json_types import ABSENT, same_json
+from instar.base.json_values import json_key
+from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.structure.structural import Structural
 from instar.kube.schema.validation.node import Check, ValidationNode
 from instar.kube.schema.validation.ratchet import child_partner, item_partners
@@ -67,10 +68,8 @@ def _max_size(most: int) -> Check:
 
 
 def _unique(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
-    for position, item in enumerate(value):
-        if any(same_json(item, earlier) for earlier in value[:position]):
-            out.append(invalid(path, "", f"{path} in body shouldn't contain duplicates"))
-            return
+    if len(set(map(json_key, value))) < len(value):
+        out.append(invalid(path, "", f"{path} in body shouldn't contain duplicates"))
 
 
 def object_checks(schema: Structural, compile_node: Compile) -> list[Check]:

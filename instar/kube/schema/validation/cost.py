@@ -1,8 +1,8 @@
-"""Cost of validation by a schema: by how many schemas one value is checked.
+"""Cost of validation by a schema: the number of schemas that check one value.
 
-``anyOf``, ``oneOf``, ``allOf`` and ``not`` have a value checked by many schemas, and its members by
-all of theirs together. ``compiled.py`` calls it once per schema; the work on an object is its size
-multiplied by this cost.
+With ``anyOf``, ``oneOf``, ``allOf`` and ``not`` many schemas check one value, and the member
+schemas of all of them check its members. ``compiled.py`` calls it once per schema; the work on an
+object is its size multiplied by this cost.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.structure.structural import Structural
 
 MOST = 1_000_000
-"""Larger costs are not told apart."""
+"""Upper limit: larger costs count as this one."""
 _ENUM_SHARE = 16
-"""Values of an enumeration that are compared in the time a schema takes."""
+"""Number of enum values that are compared in the time of one schema's check."""
 
 
-def judging_cost(root: Structural) -> int:
+def validation_cost(root: Structural) -> int:
     """Return the largest number of schemas that check one value; at least 1."""
     greatest = 1
     places: list[Sequence[Structural]] = [[root]]

@@ -1,7 +1,7 @@
 """Checks that the defaults of a schema are valid values of that schema.
 
-Called by CRD validation (``kube/crds/validation``) for structural schemas. Like upstream, it skips
-defaults below ``additionalProperties``. CEL rules on defaults are checked by
+Called by CRD validation (``kube/crds/validation``) for structural schemas. Like upstream, the check
+skips defaults below ``additionalProperties``. CEL rules on defaults are checked by
 ``cel_rules/defaults.py``.
 """
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.field_errors import FieldError, FieldErrorCode, child, invalid, key, messages
-from instar.base.json_values import copy_json
-from instar.kube.schema.json_types import in_key_order, same_json
+from instar.base.json_values import copy_json, same_json
+from instar.kube.schema.json_types import in_key_order
 from instar.kube.schema.metadata.embedded_resources import (
     EmbeddedError,
     as_resource,

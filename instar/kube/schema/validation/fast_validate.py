@@ -1,8 +1,8 @@
 """Fast validation: tells valid from invalid without building error messages.
 
 Compiled by ``validate.py`` as ``ValidationNode.passes``. Most values are valid, and skipping paths,
-old values and messages takes a fraction of the time; only if it fails does the reporting validation
-run. Rare keywords use the checks of ``validate.py``.
+old values and messages takes a fraction of the time; the validation that reports errors runs only
+if the fast validation fails. Rare keywords use the checks of ``validate.py``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from instar.kube.schema.validation.numbers import INT64_MAX, INT64_MIN, whole_bo
 from instar.kube.schema.validation.scalars import text_limits
 
 Compile = Callable[[Structural], ValidationNode]
-_PLAIN: dict[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
-_ENDLESS = 2**63
+_PLAIN_TYPES: dict[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
+_NO_MAXIMUM = 2**63
 
 
 def passes_of(
@@ -115,7 +115,7 @@ def _object(
     schema: Structural, extra: Sequence[Check], compile_node: Compile, checked: Passes
 ) -> Passes:
     least, most = _sizes(schema, "minProperties", "maxProperties")
-    sized = least > 0 or most < _ENDLESS
+    sized = least > 0 or most < _NO_MAXIMUM
     nodes = {name: compile_node(item) for name, item in schema.properties.items()}
     plain = {name: _plain(node) for name, node in nodes.items()}
     known = {name: node.passes for name, node in nodes.items()}
@@ -151,13 +151,13 @@ def _others(schema: Structural, compile_node: Compile) -> tuple[Passes, type | N
 
 def _plain(node: ValidationNode) -> type | None:
     """Return the type that needs no further check here, if there is one."""
-    kind = _PLAIN.get(node.schema.type)
+    kind = _PLAIN_TYPES.get(node.schema.type)
     return kind if kind is not None and not node.table[kind] else None
 
 
 def _sizes(schema: Structural, fewest: str, most: str) -> tuple[int, int]:
     low, high = schema.raw.get(fewest), schema.raw.get(most)
-    return low if type(low) is int else 0, high if type(high) is int else _ENDLESS
+    return low if type(low) is int else 0, high if type(high) is int else _NO_MAXIMUM
 
 
 def _anything(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 A schema can find millions of errors in a small object, and take minutes to find none. Validators
 collect errors in ``Findings``, which stops at as many as a response contains; ``compiled.py`` sets
-the time limit with ``in_time``.
+the time limit with ``limit_time``.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class TookTooLong(Exception):
     """Validating the value took more processor time than ``JUDGING_SECONDS``."""
 
 
-class _Judging(local):
+class _ValidationDeadline(local):
     """Per thread: the processor time at which validation must stop."""
 
     until = inf
 
 
-_JUDGING = _Judging()
+_JUDGING = _ValidationDeadline()
 
 
 class EnoughFound(Exception):
@@ -47,9 +47,9 @@ class Findings(list[FieldError]):
             self.append(error)
 
 
-def found_by(judge: Callable[[list[FieldError]], None]) -> list[FieldError]:
-    """Return the errors that ``judge`` appends to its list, until that is full. Raises
-    ``TookTooLong`` within ``in_time``."""
+def collect_errors(judge: Callable[[list[FieldError]], None]) -> list[FieldError]:
+    """Return the errors that ``check`` appends to its list, until that is full. Raises
+    ``TookTooLong`` within ``limit_time``."""
     if thread_time() > _JUDGING.until:
         raise TookTooLong
     found = Findings()
@@ -59,7 +59,7 @@ def found_by(judge: Callable[[list[FieldError]], None]) -> list[FieldError]:
 
 
 @contextmanager
-def in_time() -> Iterator[None]:
+def limit_time() -> Iterator[None]:
     """Limit the processor time of the block: it validates one object."""
     _JUDGING.until = thread_time() + JUDGING_SECONDS
     try:

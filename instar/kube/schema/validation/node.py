@@ -12,7 +12,7 @@ from typing import Any
 from instar.base.field_errors import FieldError
 from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.structure.structural import Structural
-from instar.kube.schema.validation.findings import EnoughFound, found_by
+from instar.kube.schema.validation.findings import EnoughFound, collect_errors
 from instar.kube.schema.validation.numbers import INT64_MAX, INT64_MIN
 from instar.kube.schema.validation.ratchet import unchanged
 
@@ -24,11 +24,11 @@ Passes = Callable[[Any], bool]
 """Returns whether a value is valid, without messages; see ``fast_validate.py``."""
 
 
-class Unjudged:
+class Unchecked:
     """Stands for a member that is valid or ratcheted: no check applies to it."""
 
 
-UNJUDGED = Unjudged()
+UNJUDGED = Unchecked()
 
 
 class ValidationNode:
@@ -41,7 +41,7 @@ class ValidationNode:
 
     def __init__(self, schema: Structural) -> None:
         self.schema = schema
-        self.table: dict[type, tuple[Check, ...]] = {Unjudged: ()}
+        self.table: dict[type, tuple[Check, ...]] = {Unchecked: ()}
 
     def run(self, value: Any, old: Any, path: str, out: list[FieldError]) -> None:
         """Validate the value; drop all its errors if it equals its old value."""
@@ -60,4 +60,4 @@ class ValidationNode:
             del out[before:]
 
     def accepts(self, value: Any, path: str) -> bool:
-        return not found_by(lambda out: self.run(value, ABSENT, path, out))
+        return not collect_errors(lambda out: self.run(value, ABSENT, path, out))

@@ -20,7 +20,7 @@ _TOLERANCE = 1e-9
 NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 """The formats that restrict a number of each type."""
 
-_EXACT = 2**53
+_MAX_EXACT_BOUND = 2**53
 """Up to this value a bound is the same as an integer and as a float."""
 
 NumberCheck = Callable[[Any, str, list[FieldError]], None]
@@ -72,7 +72,7 @@ def whole_bounds(raw: Mapping[str, Any]) -> tuple[int, int] | None:
     least, most = (_INT32_MIN, _INT32_MAX) if small else (INT64_MIN, INT64_MAX)
     low, high = raw.get("minimum", least), raw.get("maximum", most)
     for bound in (raw[keyword] for keyword in ("minimum", "maximum") if keyword in raw):
-        if type(bound) is not int or abs(bound) >= _EXACT:
+        if type(bound) is not int or abs(bound) >= _MAX_EXACT_BOUND:
             return None
     fits = least <= low and high <= most and low <= most and least <= high
     return (low, high) if fits else None

@@ -1,11 +1,10 @@
 """Automata over the patterns of schemas: texts that some patterns accept and others refuse.
 
-`instar review` asks for a text that the old pattern accepts and the new one refuses; `instar
-check` asks for texts that fit a pattern. A pattern becomes a nondeterministic automaton; the
-search runs over the product of the deterministic ones, made state by state, shortest text first.
-Every text is confirmed with RE2 before it is handed out, so a wrong automaton can miss a text
-but never invent one. Patterns are searched for, as in OpenAPI: an unanchored one may occur
-anywhere in the text.
+`instar review` asks for a text that the old pattern accepts and the new one refuses; `instar check`
+asks for texts that fit a pattern. A pattern becomes a nondeterministic automaton; the search runs
+over the product of the deterministic ones, built state by state, shortest text first. Every text is
+confirmed with RE2 before it is returned, so a wrong automaton can miss a text but never invent one.
+As in OpenAPI, a pattern without an anchor may match anywhere in the text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Parses the common part of RE2's syntax into a small tree, for `pattern_automata.py`.
 
 A pattern outside that part (word boundaries, Unicode classes, unusual flags) raises
-``UnsupportedPattern``; callers then do without an automaton. Whether a pattern is valid at all is
-`patterns.py`'s to say: only patterns that RE2 compiles are parsed here.
+``UnsupportedPattern``; callers then do without an automaton. ``patterns.py`` decides whether a
+pattern is valid; only patterns that RE2 compiles are parsed here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Regular expressions of schemas: RE2 syntax, unanchored search, cached by text.
 
-Called by ``scalars.py`` and ``structural_rules.py``. Error messages of the RE2 binding are reworded
-to Go's, which clients of kube-apiserver know.
+Called by ``scalars.py`` and ``structure/structural_rules.py``. Error messages of the RE2 binding
+are reworded to Go's, which clients of kube-apiserver know.
 """
 
 from __future__ import annotations

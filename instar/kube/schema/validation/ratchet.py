@@ -1,8 +1,8 @@
 """Validation ratcheting: correlates parts of the new object with the old one and compares them.
 
 Called by ``validate.py`` and the CEL rules; an error is dropped where a node equals its old value.
-Old values are found by key in objects and by map keys in map lists; items of other lists have none,
-nor do values without a schema of their own.
+Old values are found by key in objects and by map keys in map lists; items of other lists, and
+values without a schema of their own, have no old value.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from instar.kube.schema.json_types import ABSENT, same_json
+from instar.base.json_values import same_json
+from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.structure.structural import Structural
 
 _SCALARS = (str, int, float, bool)
 
 
 def child_partner(old: Any, name: str) -> Any:
+    """Return the old value of a member; ABSENT where there is none."""
     return old.get(name, ABSENT) if type(old) is dict else ABSENT
 
 

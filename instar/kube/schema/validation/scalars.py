@@ -18,9 +18,10 @@ from instar.base.field_errors import (
     too_long,
     type_invalid,
 )
+from instar.base.json_values import same_json
 from instar.kube.schema.formats.named import Format
 from instar.kube.schema.go_json_text import go_json
-from instar.kube.schema.json_types import in_key_order, same_json
+from instar.kube.schema.json_types import in_key_order
 from instar.kube.schema.validation.node import Check
 from instar.kube.schema.validation.numbers import is_json_integer
 from instar.kube.schema.validation.patterns import PatternError, compile_pattern

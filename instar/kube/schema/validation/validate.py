@@ -19,7 +19,7 @@ from instar.kube.schema.structure.structural import Structural
 from instar.kube.schema.validation.combinators import compile_combinators
 from instar.kube.schema.validation.containers import array_checks, object_checks, uniqueness
 from instar.kube.schema.validation.fast_validate import passes_of
-from instar.kube.schema.validation.findings import found_by
+from instar.kube.schema.validation.findings import collect_errors
 from instar.kube.schema.validation.node import UNJUDGED, Check, ValidationNode
 from instar.kube.schema.validation.numbers import NUMBER_FORMATS, compile_numbers
 from instar.kube.schema.validation.ratchet import compile_comparable, unchanged
@@ -55,7 +55,7 @@ class Validator:
         judged = self._without_kept(value, old)
         if self._root.passes(judged):
             return []
-        found = found_by(lambda out: self._root.run(judged, ABSENT, "", out))
+        found = collect_errors(lambda out: self._root.run(judged, ABSENT, "", out))
         if found and old is not ABSENT:
             found = self._ratcheted(value, old)
         return _placed(found, path) if found else found
@@ -66,7 +66,7 @@ class Validator:
         if self._resource and type(old) is dict:
             # apiVersion and kind are validated on every write.
             old = {name: item for name, item in old.items() if name not in _IDENTITY}
-        return found_by(lambda out: self._root.run(value, old, "", out))
+        return collect_errors(lambda out: self._root.run(value, old, "", out))
 
     def _without_kept(self, value: Any, old: Any) -> Any:
         """Replace members that are identical to those of ``old`` by ``Unjudged``, so that a
