@@ -1,7 +1,8 @@
 """The API server. ``async with instar.server.running() as server: server.kubeconfig``.
 
-The three names are public API. They are loaded on first use: every import of a module below this
-package runs this file, and most of those modules need no whole server.
+``RunningServer``, ``Settings`` and ``running`` are public API. They are loaded on first use,
+because every import of a module below this package runs this file, and most of those modules need
+no whole server.
 """
 
 from __future__ import annotations

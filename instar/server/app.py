@@ -30,7 +30,7 @@ from instar.server.endpoints.health import Health, is_health_path
 from instar.server.endpoints.history import past_path
 from instar.server.endpoints.insight import Insight
 from instar.server.endpoints.metrics import Metrics
-from instar.server.endpoints.objects import ObjectPages
+from instar.server.endpoints.objects import ObjectEndpoints
 from instar.server.http.compress import compress
 from instar.server.http.fair_queue import FairQueue, FlowRefusal
 from instar.server.http.messages import Request, Response
@@ -57,6 +57,7 @@ from instar.server.rest.routing import KnownPath, Routes
 from instar.server.rest.scaling import do_scale
 from instar.server.rest.subresource_call import SubresourceCall
 from instar.server.rest.subresources import HANDLERS
+from instar.server.rest.unserved_paths import not_allowed, refused_method, unserved
 from instar.server.rest.warnings import warning_headers
 from instar.wire.conversion.instrumented import ConversionMetrics
 
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from instar.server.audit.auditor import Auditor
 
 log = logging.getLogger("instar.access")
-_BODILESS = ("GET", "HEAD")
 _READS = ("get", "list", "watch", "head", "options")
 EVERY_ANSWER = (
     (b"cache-control", b"no-cache, private"),
@@ -108,7 +108,7 @@ class App:
         self._insight = insight
         self._request_timeout = request_timeout
         self._documents = Documents(catalog)
-        self._object_pages = ObjectPages(catalog)
+        self._object_pages = ObjectEndpoints(catalog)
         self._reviews = Reviews(authenticator.tokens, context.authorizer)
         self._impersonation = Impersonation(context.authorizer)
         self._issuer = issuer
@@ -245,12 +245,21 @@ class App:
     async def _serve_document(self, request: Request) -> Response:
         limit(request, "get", self._request_timeout)
         parts = [part for part in request.path.split("/") if part]
-        if request.method not in _BODILESS:
-            return page_not_found()
         if self._context.backend.behind():
             await self._context.backend.consistent()
         found = await self._documents.respond(request, parts, self._health.paths)
-        return page_not_found() if found is None else found
+        if found is None:
+            return self._nothing_at(parts)
+        refused = refused_method(request.method, parts, self._catalog.is_builtin_group)
+        if refused is not None:
+            raise refused
+        return found
+
+    def _nothing_at(self, parts: list[str]) -> Response:
+        refused = unserved(parts, self._catalog.is_builtin_group)
+        if refused is not None:
+            raise refused
+        return page_not_found()
 
     async def _serve_resource(
         self, request: Request, route: KnownPath, path: ResourcePath
@@ -263,10 +272,12 @@ class App:
         if target is None:
             target = await self._target_by_now(route, verb)
         if target is None:
-            unserved = self._catalog.find(path.group, path.plural)
-            if unserved is not None:
-                self._insight.note(request.asked, unserved.serving, request.header(b"user-agent"))
-            return page_not_found()
+            known = self._catalog.find(path.group, path.plural)
+            if known is not None:
+                self._insight.note(request.asked, known.serving, request.header(b"user-agent"))
+                if known.serving.builtin and _is_over_namespaces(path, known.serving):
+                    raise not_allowed()
+            return self._nothing_at(request.path.strip("/").split("/"))
         refused = refusal(request, target) if self._read_only else None
         if refused is not None:
             raise refused
@@ -315,6 +326,8 @@ class App:
         serving, definition, verb = target.serving, target.version.definition, request.asked.verb
         known = {each.name: each for each in definition.subresources()}
         found = known.get(path.subresource)
+        if found is None and serving.builtin:
+            raise errors.NotFound("the server could not find the requested resource", details={})
         if found is None:
             raise errors.not_found(serving.group, serving.plural, path.name)
         if verb not in found.verbs:
@@ -342,11 +355,16 @@ class App:
         return typed_response(201, answer, form)
 
 
+def _is_over_namespaces(path: ResourcePath, serving: Serving) -> bool:
+    """Whether a path names all objects of a namespaced resource: those can be read only."""
+    served = serving.served(path.version) is not None
+    return served and serving.namespaced and not path.namespace and not path.name
+
+
 def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
     """Built-in kinds have the message of kube-apiserver's router, custom resources another."""
     if serving.builtin:
-        text = "the server does not allow this method on the requested resource"
-        return errors.MethodNotAllowed(text, details={})
+        return not_allowed()
     return errors.method_not_allowed(serving.group, serving.plural, verb)
 
 

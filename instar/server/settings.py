@@ -1,7 +1,8 @@
 """Settings of a server: everything an operator can set, as one frozen value.
 
-``instar serve`` fills it from flags, ``instar.testing`` from keywords; ``lifecycle/lifetime.py``
-starts a server with it. Files it names are read by ``lifecycle/loaded_settings.py``.
+``instar serve`` fills it from flags, ``instar.testing`` from keyword arguments;
+``lifecycle/lifetime.py`` starts a server with it. Files it names are read by
+``lifecycle/loaded_settings.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from instar.server.registry.kinds.builtin_resources import GroupVersionName
 from instar.wire.conversion.in_process import ConvertFunction
 from instar.wire.storage.open import StorageOptions
 from instar.wire.storage.store import Store
-from instar.wire.storage.workers.arena_reclaim import Loans
+from instar.wire.storage.workers.arena_reclaim import Reclaimer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,11 +104,11 @@ class Settings:
     """The folder with the sockets of processes that serve one port together."""
     worker: bool = False
     """Whether this is one of these processes to which the first passes connections."""
-    loans: Loans | None = None
+    loans: Reclaimer | None = None
     """Shared memory where this process puts objects for those workers to read."""
     storage: str = "memory:"
     storage_options: StorageOptions = field(default_factory=StorageOptions)
-    """Credentials and certificates for an etcd cluster."""
+    """Credentials and certificates for etcd or PostgreSQL."""
     fill: Callable[[Store], Awaitable[None]] | None = None
     """Writes objects to the store before the server reads it."""
     values: str = "memory"
@@ -145,6 +146,8 @@ class Settings:
     strict_namespaces: bool = True
     controllers: frozenset[str] = CONTROLLERS_HERE
     """Names of the controllers that run, of those that kube-controller-manager has."""
+    yields_to_manager: bool = True
+    """Whether these stand still while a real kube-controller-manager holds its lease."""
     collect_garbage: bool = True
     """Whether the garbage collector may run; False is the same as a set without its name."""
     versions_off: frozenset[GroupVersionName] = frozenset()
@@ -152,6 +155,8 @@ class Settings:
     service_cluster_ip_range: str = "10.0.0.0/24"
     furniture: bool = True
     """Whether the bootstrap objects of every cluster are created."""
+    watch_list: bool = True
+    """Whether watches may ask for initial events (the feature gate WatchList)."""
     rescue_deletes: bool = False
     history_seconds: float = 300.0
     """How long past revisions stay readable."""

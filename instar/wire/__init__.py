@@ -1,4 +1,4 @@
-"""What talks to other processes: stores, gRPC, webhooks, conversion, API clients.
+"""Communication with other processes: stores, gRPC, webhooks, conversion, API clients.
 
-The server and the tools call these. Nothing here decides a rule about objects.
+The server and the tools call these packages, which have no rules about objects.
 """

@@ -46,7 +46,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def test_nobody_listening_is_told_as_go_tells_it_and_what_to_look_at(
+def test_a_refused_connection_has_gos_message_and_advice(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     port = free_port()
@@ -79,7 +79,7 @@ def test_a_name_without_an_address_is_told(
         assert why in failed(create(widgets))
 
 
-def test_a_certificate_of_somebody_else_is_not_trusted(
+def test_a_certificate_of_another_ca_is_not_trusted(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     with AdmissionHook() as other:
@@ -94,7 +94,7 @@ def test_a_certificate_of_somebody_else_is_not_trusted(
 
 
 @pytest.mark.parametrize("bundle", [b"junk", b" \n"])
-def test_a_bundle_without_a_certificate_calls_nobody(
+def test_a_bundle_without_a_certificate_is_not_called(
     place: LiveServer, widgets: Collection, hook: AdmissionHook, bundle: bytes
 ) -> None:
     url = f"https://127.0.0.1:{hook.port}/v"
@@ -227,7 +227,7 @@ def told_to_audit(place: LiveServer, widgets: Collection) -> dict[str, str]:
     return told
 
 
-def test_the_audit_log_hears_who_changed_what_and_who_was_passed_over(
+def test_audit_annotations_name_webhooks_that_changed_or_were_skipped(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     hook.says["/m"] = lambda request: patching(

@@ -239,7 +239,7 @@ def only(version: str, plural: str) -> Object:
     return {"rules": [rule]}
 
 
-def test_objects_are_converted_once_for_all_who_want_to_see_them_at_a_version(
+def test_objects_are_converted_once_for_all_webhooks_at_a_version(
     place: LiveServer, hook: AdmissionHook
 ) -> None:
     with Webhook() as converter:

@@ -24,7 +24,7 @@ def test_conditions_that_all_hold_match() -> None:
     assert matched("object.spec.size == 3", "request.userInfo.username == 'ann'") == Matched(True)
 
 
-def test_no_conditions_are_falsy_so_that_nobody_evaluates_them() -> None:
+def test_empty_conditions_are_falsy() -> None:
     assert not Conditions(())
 
 

@@ -51,7 +51,7 @@ def test_a_namespace_keeps_what_a_webhook_guards(kept: LiveServer, hook: Admissi
     eventually(lambda: kept.request("GET", "/api/v1/namespaces/leaving").status == 404, 20)
 
 
-def test_the_collector_is_refused_like_anybody(kept: LiveServer, hook: AdmissionHook) -> None:
+def test_admission_may_refuse_the_garbage_collector(kept: LiveServer, hook: AdmissionHook) -> None:
     widgets = Collection(kept, "ref.io", "widgets", "Widget")
     owner = widgets.create("owner")
     reference = {

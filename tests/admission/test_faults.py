@@ -4,7 +4,6 @@ written."""
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -158,16 +157,13 @@ def test_others_are_served_while_a_webhook_hangs(
         writer = threading.Thread(target=write)
         writer.start()
         hook.wait_for_calls(1)
-        began = time.monotonic()
         assert widgets.get("old") == old
         body = {"metadata": {"name": "meanwhile"}, "data": {"k": "v"}}
         answer = place.request("POST", "/api/v1/namespaces/default/configmaps", body)
-        took = time.monotonic() - began
-        hook.resume()
+        hook.resume()  # only now: neither the read nor the other write waited for the webhook
         writer.join(PATIENCE)
 
     assert answer.status == 201
-    assert took < 5
     assert answers[0].status == 200
 
 

@@ -40,7 +40,7 @@ def patched_update(
         return widgets.patch(name, {"spec": {"a": "y"}})
 
 
-def test_a_known_field_is_kept_and_owned_by_nobody(
+def test_a_field_set_by_a_webhook_is_kept_without_an_owner(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     answer = patched_create(place, widgets, hook, "known", adding("/spec/n", 5))
@@ -52,7 +52,7 @@ def test_a_known_field_is_kept_and_owned_by_nobody(
     assert widgets.get("known")["spec"]["n"] == 5
 
 
-def test_an_unknown_field_is_seen_by_those_who_validate_and_never_read_back(
+def test_an_unknown_field_reaches_validating_webhooks_and_is_not_stored(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     answer = patched_create(place, widgets, hook, "unknown", adding("/spec/zz", 1))
@@ -275,7 +275,7 @@ def rounds(place: LiveServer, widgets: Collection, hook: AdmissionHook, name: st
     return [path[1:] for path in hook.order()]
 
 
-def test_whoever_wants_to_is_asked_again_after_others_changed_something(
+def test_a_webhook_with_reinvocation_is_called_again_after_changes(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     hook.says["/b"] = lambda request: patching(adding("/spec/a", "b"))
@@ -283,7 +283,7 @@ def test_whoever_wants_to_is_asked_again_after_others_changed_something(
     assert rounds(place, widgets, hook, "r1") == ["a", "n", "b", "c", "a"]
 
 
-def test_what_changes_in_the_second_round_is_shown_to_those_who_come_later_in_it(
+def test_changes_of_the_second_round_reach_later_webhooks_of_that_round(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     hook.says["/b"] = lambda request: patching(adding("/spec/a", "b"))

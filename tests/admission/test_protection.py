@@ -48,7 +48,7 @@ def test_a_crd_with_objects_is_kept(guarded: LiveServer, path: str) -> None:
     assert guarded.request("GET", CRD).status == 200
 
 
-def test_whoever_means_it_says_so_first(guarded: LiveServer) -> None:
+def test_an_annotation_allows_the_deletion_of_a_crd_with_objects(guarded: LiveServer) -> None:
     patch = {"metadata": {"annotations": {ALLOWS: "true"}}}
     guarded.request("PATCH", CRD, patch, content_type="application/merge-patch+json")
 

@@ -162,7 +162,7 @@ def test_a_delete_shows_what_is_deleted_and_how(
         assert seen["options"] == expected
 
 
-def test_a_delete_of_what_is_not_there_asks_nobody(
+def test_a_delete_of_a_missing_object_calls_no_webhook(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     with watched(place, hook):
@@ -260,7 +260,7 @@ def test_an_update_that_changes_nothing_asks_all_the_same(
     assert hook.order() == ["/m", "/v"]
 
 
-def test_a_body_that_cannot_be_decoded_asks_nobody_and_an_invalid_one_only_who_may_mend_it(
+def test_an_undecodable_body_calls_no_webhook_and_an_invalid_one_only_mutating_ones(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     with watched(place, hook):
@@ -300,7 +300,7 @@ def test_the_call_looks_like_upstreams(
     assert "response" not in call.review
 
 
-def test_configurations_themselves_are_shown_to_nobody(
+def test_webhook_configurations_are_sent_to_no_webhook(
     place: LiveServer, hook: AdmissionHook
 ) -> None:
     everything = {

@@ -16,6 +16,12 @@ from typing import Any
 from unittest import mock
 
 from instar.server.registry.admission.plugins import service_addresses
+from instar.server.registry.controllers.controller_names import (
+    CLAIM_PROTECTION,
+    CLASS_PROTECTION,
+    CONTROLLERS_HERE,
+    VOLUME_PROTECTION,
+)
 from tests.builtins.comparing import differences
 from tests.builtins.unrecorded import CUT, NAMESPACES, UNRECORDED
 from tests.support.builtins import BUILTINS
@@ -26,6 +32,7 @@ FILES = ("defaults", "invalid", "patch")
 """In the order they were recorded in, on one server."""
 _JSON, _MERGE = "application/json", "application/merge-patch+json"
 TOKEN = "recorder"
+_PROTECTION = {CLAIM_PROTECTION, VOLUME_PROTECTION, CLASS_PROTECTION}
 
 Replayed = dict[str, list[str]]
 """What differs, by file and id (``invalid pod.setup``)."""
@@ -43,7 +50,12 @@ def recorders_server(furniture: bool = True, **more: Any) -> Iterator[LiveServer
     with TemporaryDirectory() as folder:
         tokens = Path(folder) / "tokens.csv"
         tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
-        settings = {"storage": "memory:", "collect_garbage": False, "furniture": furniture}
+        settings = {
+            "storage": "memory:",
+            "collect_garbage": False,
+            "furniture": furniture,
+            "controllers": CONTROLLERS_HERE - _PROTECTION,
+        }
         from_the_end = mock.patch.object(service_addresses, "shuffled", reversed)
         with from_the_end, live_server(**settings, **more, token_file=tokens) as server:
             namespaces = server.running.machinery.controllers.namespaces

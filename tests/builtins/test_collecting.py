@@ -36,7 +36,7 @@ def make_dependents(server: LiveServer, uid: str) -> None:
         server.run(some(first))
 
 
-def test_ten_thousand_dependents_go_with_their_owner_and_hold_nobody_up() -> None:
+def test_ten_thousand_dependents_are_collected_while_requests_are_served() -> None:
     with live_server(storage="memory:") as server:
         owner = server.request("POST", MAPS, {"metadata": {"name": "owner"}}).json
         make_dependents(server, owner["metadata"]["uid"])

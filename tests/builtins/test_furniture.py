@@ -187,7 +187,7 @@ def test_a_bound_claim_grows_where_its_class_allows_it() -> None:
     assert grown.json["spec"]["resources"]["requests"]["storage"] == "2Gi"
 
 
-def test_the_lower_end_of_the_ranges_is_for_who_asks_by_number() -> None:
+def test_the_lower_end_of_a_range_is_left_to_explicit_requests() -> None:
     services = "/api/v1/namespaces/default/services"
     spec = {"type": "NodePort", "ports": [{"port": 80}]}
     with live_server(storage="memory:") as server:

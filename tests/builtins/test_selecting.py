@@ -13,7 +13,7 @@ def names(server: LiveServer, path: str, selector: str) -> list[str]:
     return [item["metadata"]["name"] for item in answer.json["items"]]
 
 
-def test_events_are_selected_by_who_reported_them() -> None:
+def test_events_are_selected_by_reporting_component() -> None:
     common = {"involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}}
     with live_server(storage="memory:") as server:
         for name, who in (

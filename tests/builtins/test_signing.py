@@ -109,7 +109,7 @@ def test_status_cannot_approve_and_approval_cannot_issue(server: LiveServer) -> 
     assert "must contain at least one CERTIFICATE PEM block" in nonsense.text
 
 
-def test_who_may_not_approve_for_a_signer_is_refused(server: LiveServer) -> None:
+def test_approval_needs_permission_for_the_signer(server: LiveServer) -> None:
     ask(server, "jane")
 
     refused = decide(server, "jane", "Approved", token="j")
@@ -121,7 +121,7 @@ def test_who_may_not_approve_for_a_signer_is_refused(server: LiveServer) -> None
     )
 
 
-def test_nobody_asks_to_become_an_admin(server: LiveServer) -> None:
+def test_a_signing_request_for_the_admin_group_is_refused(server: LiveServer) -> None:
     text = request("system:masters")
 
     refused = ask(server, "admin", "kubernetes.io/kube-apiserver-client", text)

@@ -23,7 +23,8 @@ def row_differences(recorded: Row, ours: Row) -> list[str]:
 
 
 def _without_advice(recorded: Row, ours: Row) -> Row:
-    """What instar says besides upstream's text about a webhook that failed (docs/differences.md):
+    """What instar says besides upstream's text about a webhook that failed
+    (docs/reference/differences.md):
     causes of the reason ``Advice``, and CRD, versions and webhook of a failed conversion."""
     failure: Any = ours.get("failure")
     details = failure.get("details") if isinstance(failure, dict) else None

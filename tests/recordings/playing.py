@@ -11,13 +11,17 @@ import re
 import ssl
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+import yaml
+
 from instar.base.fast_dataclass import dataclass
+from instar.kube.protobuf.envelope import decode_object, encode_object
 from tests.recordings.hooks import RecordingHook
 from tests.recordings.normalising import CONTROLLERS_MAP, Normaliser, without_order
-from tests.recordings.scenarios import Ask, Scenario
+from tests.recordings.scenarios import PROTOBUF, Ask, Scenario
 
 PATIENCE = 30.0
 _BREATH = 0.02
@@ -91,6 +95,8 @@ class _Player:
             self._wait(ask)
             return None
         answer = self._send(ask)
+        if ask.by_value and "yaml" in answer.headers.get("content-type", [""])[0]:
+            answer = replace(answer, text=json.dumps(yaml.safe_load(answer.text)))
         if self._server.real and ask.pause:
             time.sleep(ask.pause)
         row: Row = {"step": ask.name, "ask": f"{ask.method} {ask.path}", "of": ask.digest()}
@@ -125,8 +131,7 @@ class _Player:
         headers = {"User-Agent": "recorder", **self._server.headers, **dict(ask.headers)}
         if body is not None:
             headers.setdefault("Content-Type", ask.media)
-            body = body if isinstance(body, str) else json.dumps(body)
-            body = body.encode()
+            body = _encoded(body, ask.media)
         until = time.monotonic() + PATIENCE
         while True:
             answer = self._answered(ask, path, body, headers)
@@ -155,7 +160,7 @@ class _Player:
             if ask.events and answer.status == 200:
                 text = b"".join(answer.readline() for _ in range(ask.events)).decode()
             else:
-                text = answer.read().decode(errors="replace")
+                text = _decoded(answer.read(), told)
             return RawAnswer(answer.status, told, text)
         finally:
             if ask.events:
@@ -176,6 +181,19 @@ class _Player:
             except (LookupError, TypeError, ValueError):
                 return "missing"
         return str(found)
+
+
+def _encoded(body: Any, media: str) -> bytes:
+    if media == PROTOBUF and isinstance(body, dict):
+        return encode_object(body)
+    return (body if isinstance(body, str) else json.dumps(body)).encode()
+
+
+def _decoded(body: bytes, headers: Mapping[str, list[str]]) -> str:
+    """An answer as text; a protobuf message as the JSON of what it says."""
+    if headers.get("content-type", [""])[0].startswith(PROTOBUF):
+        return json.dumps(decode_object(body))
+    return body.decode(errors="replace")
 
 
 def _parsed(text: str) -> Any:

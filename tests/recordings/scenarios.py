@@ -20,6 +20,7 @@ from instar.base.json_values import Object
 
 JSON = "application/json"
 YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -41,7 +42,7 @@ class Ask:
     method: str
     path: str
     body: Any = None
-    """A text is sent as it is, anything else as JSON."""
+    """A text is sent as it is, anything else as JSON, or as protobuf if that is the media."""
     media: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
     events: int = 0
@@ -54,6 +55,8 @@ class Ask:
     """The body is kept only of a refusal: otherwise it would say what was sent."""
     unordered: bool = False
     """Upstream finds the causes by walking a Go map: in any order."""
+    by_value: bool = False
+    """An answer in YAML is compared by its value, not as text."""
     until_served: bool = False
     """Not recorded: asked again until it is answered with 200."""
     pause: float = 0.0

@@ -36,13 +36,13 @@ def test_everything_else_needs_a_credential(server: LiveServer, path: str) -> No
     assert server.request("GET", path, token=None).status == 403
 
 
-def test_nobody_without_a_credential_gets_in_where_that_is_turned_off() -> None:
+def test_without_anonymous_access_a_request_needs_a_credential() -> None:
     with live_server(anonymous=False) as server:
         for path in ("/livez", "/version", "/api", "/metrics"):
             failed(server.request("GET", path, token=None), 401, "Unauthorized", "Unauthorized")
 
 
-def test_where_all_is_allowed_it_is_not_for_everybody() -> None:
+def test_always_allow_does_not_allow_anonymous_requests() -> None:
     with live_server(authorization="AlwaysAllow") as server:
         assert server.request("GET", "/api", token=None).status == 401
         assert server.request("GET", "/api").status == 200
@@ -73,7 +73,7 @@ def test_a_token_of_the_token_file_names_its_user(tmp_path: Path) -> None:
         ("Bearer \xff", 401),
     ],
 )
-def test_a_wrong_token_is_no_user_and_what_is_no_token_is_nobody(
+def test_a_wrong_token_is_401_and_a_missing_one_is_anonymous(
     server: LiveServer, header: str, status: int
 ) -> None:
     answer = server.request("GET", "/api", token=None, headers={"Authorization": header})
@@ -125,7 +125,7 @@ def test_token_reviews(server: LiveServer) -> None:
     assert server.request("POST", path, body).json["status"].get("authenticated", False) is False
 
 
-def test_an_authorization_nobody_knows_is_not_taken_for_none() -> None:
+def test_an_unknown_authorization_mode_is_an_error_at_start() -> None:
     for text in ("ABAC", "RBAC,rbac", "", "RBAC,RBAC", "Webhook"):
         with pytest.raises(ValueError, match="authorization"), live_server(authorization=text):
             pass

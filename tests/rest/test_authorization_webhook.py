@@ -154,10 +154,10 @@ def test_reviews_tell_a_denial(judged: LiveServer) -> None:
     assert rules.json["status"]["incomplete"] is True
 
 
-def test_a_webhook_that_is_away_lets_nobody_in(
+def test_an_unreachable_authorization_webhook_allows_no_request(
     judged: LiveServer, judge: tuple[Judge, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("instar.server.access.webhook_authorizer._FACTOR", 0.0)
+    monkeypatch.setattr("instar.wire.client.review_client._FACTOR", 0.0)
     judge[0].broken = True
     try:
         assert get(judged, "late").status == 500

@@ -294,3 +294,44 @@ def test_patches_by_media_type(crds: Collection) -> None:
     for media in (MERGE, strategic):
         answer = crds.patch(name, {"spec": {"names": {"categories": [media[12:15]]}}}, media)
         assert answer.json["spec"]["names"]["categories"] == [media[12:15]]
+
+
+def test_established_that_a_client_removes_is_computed_again(crds: Collection) -> None:
+    obj = made(crds, "established.again.ex.io")
+    name, conditions = obj["metadata"]["name"], obj["status"]["conditions"]
+    kept = [each for each in conditions if each["type"] != "Established"]
+
+    answer = crds.request(
+        "PATCH", f"/{name}/status", {"status": {"conditions": kept}}, content_type=MERGE
+    )
+
+    assert answer.status == 200
+    now = {each["type"]: each["status"] for each in crds.get(name)["status"]["conditions"]}
+    assert now == {"NamesAccepted": "True", "Established": "True"}
+
+
+def test_a_schema_that_becomes_structural_loses_the_condition(crds: Collection) -> None:
+    group, old = "structural.again.ex.io", crds.at(version="v1beta1")
+    body = {
+        "apiVersion": "apiextensions.k8s.io/v1beta1",
+        "kind": CRD,
+        "metadata": {"name": f"foos.{group}"},
+        "spec": {
+            "group": group,
+            "version": "v1",
+            "scope": "Namespaced",
+            "names": {"plural": "foos", "kind": "Foo"},
+            "preserveUnknownFields": True,
+            "validation": {"openAPIV3Schema": {"properties": {"a": {"type": "string"}}}},
+        },
+    }
+    assert old.request("POST", "", body).status == 201
+    before = crds.get(f"foos.{group}")
+    assert "NonStructuralSchema" in str(before["status"]["conditions"])
+    before["spec"] |= {"preserveUnknownFields": False}
+    before["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["type"] = "object"
+
+    assert crds.put(before).status == 200
+
+    after = crds.get(f"foos.{group}")
+    assert "NonStructuralSchema" not in str(after["status"]["conditions"])

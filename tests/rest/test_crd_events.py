@@ -119,7 +119,7 @@ def test_a_crd_goes_in_three_steps(crds: Collection, established: bool) -> None:
     assert last["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
 
 
-def test_a_crd_that_somebody_else_holds_is_seen_terminating(server: LiveServer) -> None:
+def test_a_crd_with_a_foreign_finalizer_is_seen_terminating(server: LiveServer) -> None:
     group = "held.crd-events.ex.io"
     crd = make_crd(group, [version("v1", storage=True)])
     crd["metadata"]["finalizers"] = ["example.com/mine"]

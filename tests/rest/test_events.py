@@ -136,7 +136,9 @@ def test_a_namespace_takes_its_events_along(fresh_server: LiveServer) -> None:
     assert fresh_server.request("GET", f"{where}/h").status == 404
 
 
-def test_core_events_are_selected_by_source_or_whoever_reports(fresh_server: LiveServer) -> None:
+def test_core_events_are_selected_by_source_or_reporting_controller(
+    fresh_server: LiveServer,
+) -> None:
     done(fresh_server, "POST", CORE, core_event("old"), 201)
     done(fresh_server, "POST", NEW, new_event("new"), 201)
 

@@ -211,21 +211,22 @@ def test_what_was_left_behind_is_collected_after_a_restart(tmp_path: Any) -> Non
         wait_until_gone(foos, "child")
 
 
-def test_ten_thousand_dependents_go_while_others_are_served() -> None:
-    count = 10_000
+def test_two_thousand_dependents_go_while_others_are_served() -> None:
     with live_server(storage="memory:") as server:
         server.create_crd(foo_crd("many.ex.io"))
         foos = Collection(server, "many.ex.io")
         owner = foos.create("owner")
-        slowest = asyncio.run(_fill_delete_and_probe(server, foos, ref(owner), count))
-        assert slowest < 2.0
+        asyncio.run(_fill_delete_and_probe(server, foos, ref(owner), 2_000))
+        # By processor time: on a busy machine every request may take long.
+        held = [one for one in server.running.machinery.watchdog.held if one.seconds > 0.5]
+        assert not held
         assert foos.request("GET", "?limit=1").json["items"] == []
 
 
 async def _fill_delete_and_probe(
     server: LiveServer, foos: Collection, owner: dict[str, Any], count: int
-) -> float:
-    """The longest a get of something else took meanwhile."""
+) -> None:
+    """Delete an owner of many, and read other objects until all dependents are gone."""
     headers = {"Authorization": f"Bearer {server.token}"}
     url = server.url + foos.path
     connector = aiohttp.TCPConnector(limit=16, ssl=False)
@@ -240,13 +241,11 @@ async def _fill_delete_and_probe(
             await asyncio.gather(*(create(number) for number in range(start, start + 500)))
         async with session.delete(f"{url}/owner") as answer:
             assert answer.status == 200
-        slowest, deadline = 0.0, time.monotonic() + 60
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            began = time.monotonic()
             async with session.get(f"{server.url}/api/v1/namespaces/default") as answer:
                 assert answer.status == 200
-            slowest = max(slowest, time.monotonic() - began)
             async with session.get(f"{url}?limit=1") as answer:
                 if not (await answer.json())["items"]:
-                    return slowest
+                    return
     raise AssertionError("not all of them went")

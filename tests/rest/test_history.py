@@ -52,7 +52,7 @@ def _written(server: LiveServer, name: str) -> list[int]:
     return [int(each.json["metadata"]["resourceVersion"]) for each in found]
 
 
-def test_writes_are_told_with_who_and_what(server: LiveServer) -> None:
+def test_history_lists_writes_with_manager_and_changes(server: LiveServer) -> None:
     first, second, third = _written(server, "told")
 
     told = server.request("GET", f"{PAST}/told").json
@@ -99,7 +99,7 @@ def test_revisions_without_it_are_said_to_be_so(server: LiveServer) -> None:
     assert asked("absent?before=" + "9" * 30).status == 400
 
 
-def test_only_whoever_may_get_an_object_may_see_its_past(server: LiveServer) -> None:
+def test_history_needs_permission_to_get_the_object(server: LiveServer) -> None:
     first, *_ = _written(server, "guarded")
     rules = [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]}]
     role = {"metadata": {"name": "reader"}, "rules": rules}

@@ -188,7 +188,7 @@ def test_a_body_far_over_the_limit_does_not_fill_memory(server: LiveServer) -> N
         assert tls.recv(4096).startswith(b"HTTP/1.1 413 ")
 
 
-def test_half_open_and_abandoned_connections_harm_nobody(server: LiveServer) -> None:
+def test_half_open_and_abandoned_connections_do_not_disturb_others(server: LiveServer) -> None:
     kept = []
     for data in (b"", b"GET", b"GET /api HTTP/1.1\r\nHost:", request(server)[:-2]):
         plain = socket.create_connection(address(server), timeout=30)

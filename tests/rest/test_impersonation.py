@@ -31,7 +31,7 @@ def refused(answer: Answer) -> str:
     return str(answer.json["message"])
 
 
-def test_an_admin_acts_as_anybody_and_keeps_nothing_of_himself(guarded: LiveServer) -> None:
+def test_an_impersonated_request_has_only_the_rights_of_its_user(guarded: LiveServer) -> None:
     headers = {
         "Impersonate-User": "zed",
         "Impersonate-Group": "g1",
@@ -97,7 +97,7 @@ def test_repeated_groups_are_all_taken(guarded: LiveServer) -> None:
         ({"Impersonate-User": ""}, "Groups:[]string(nil), Extra:map[string][]string(nil)}"),
     ],
 )
-def test_nobody_in_particular_cannot_be_acted_as(
+def test_impersonation_needs_a_user_name(
     guarded: LiveServer, headers: dict[str, str], shown: str
 ) -> None:
     answer = guarded.request("GET", "/version", headers=headers)
@@ -107,7 +107,7 @@ def test_nobody_in_particular_cannot_be_acted_as(
     )
 
 
-def test_who_may_not_is_told_of_the_first_way_that_fits(guarded: LiveServer) -> None:
+def test_a_refused_impersonation_names_the_first_mode_that_fits(guarded: LiveServer) -> None:
     def told(name: str, path: str = MAPS) -> str:
         return refused(as_(guarded, "carol", "GET", path, headers={"Impersonate-User": name}))
 
@@ -147,7 +147,7 @@ def test_constrained_impersonation_needs_both_the_request_and_the_identity(
     )
 
 
-def test_the_legacy_way_and_its_words_for_whom_it_worked_before(
+def test_the_legacy_mode_keeps_its_message_for_users_it_allowed_before(
     guarded: LiveServer, given: Any
 ) -> None:
     given(
@@ -183,7 +183,7 @@ def test_the_legacy_way_and_its_words_for_whom_it_worked_before(
     )
 
 
-def test_writes_are_of_who_is_acted_as(guarded: LiveServer) -> None:
+def test_writes_belong_to_the_impersonated_user(guarded: LiveServer) -> None:
     mine = {"metadata": {"name": "x"}, "rules": [rule("*", "*", "*")]}
     path = f"/apis/{GROUP}/v1/clusterroles"
     answer = guarded.request("POST", path, mine, headers={"Impersonate-User": "zed"})

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from instar.base.certificates import made_key
+from instar.base.certificates import new_private_key
 from instar.server.access.identities import JwtSettings
 from instar.server.identity.keys import signing_key
 from instar.server.identity.oidc import trusted_issuers
@@ -133,7 +133,7 @@ def test_a_token_that_is_not_good_is_refused(
 def test_a_strangers_signature_is_refused(trusting: LiveServer, issuer: LocalIssuer) -> None:
     own = issuer.key
     try:
-        issuer.key = signing_key(made_key())
+        issuer.key = signing_key(new_private_key())
         forged = issuer.token()
     finally:
         issuer.key = own
@@ -142,7 +142,9 @@ def test_a_strangers_signature_is_refused(trusting: LiveServer, issuer: LocalIss
     assert "failed to verify" in error(trusting, f"{header}.{payload}.AAAA")
 
 
-def test_a_token_of_nobody_we_know_is_nobodys(trusting: LiveServer, issuer: LocalIssuer) -> None:
+def test_a_token_of_an_unknown_issuer_is_rejected(
+    trusting: LiveServer, issuer: LocalIssuer
+) -> None:
     assert error(trusting, issuer.token(iss="https://else")) == "invalid bearer token"
 
 
@@ -156,7 +158,7 @@ def test_rotated_keys_are_found(
         eventually(lambda: whoami(server, issuer.token()).status == 201)
         own = issuer.key
         try:
-            issuer.key = signing_key(made_key())
+            issuer.key = signing_key(new_private_key())
             assert whoami(server, issuer.token()).status == 201
         finally:
             issuer.key = own
@@ -186,7 +188,7 @@ def test_a_changed_file_is_read_again_and_a_broken_one_changes_nothing(
         eventually(lambda: whoami(server, token).status == 401)
 
 
-def test_an_issuer_that_is_away_lets_nobody_in_and_the_server_starts(tmp_path: Path) -> None:
+def test_an_unreachable_issuer_authenticates_no_token_and_the_server_starts(tmp_path: Path) -> None:
     with local_issuer(tmp_path / "issuer") as issuer:
         issuer.claimed = "https://another"
         flags = {

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from instar.server.registry.controllers.garbage import collector as collecting
-from instar.server.registry.controllers.garbage.foreign_owners import StraySearch
+from instar.server.registry.controllers.garbage.foreign_owners import ForeignOwnerSearch
 from instar.server.registry.controllers.garbage.owner_graph import (
     OwnerGraphNode,
     OwnerIndex,
@@ -165,13 +165,13 @@ def test_thousands_of_references_to_nothing_are_looked_for_once(
 ) -> None:
     """Each was searched for by itself among all objects, in the event loop: 18 s for 6,000."""
     searches: list[int] = []
-    search = StraySearch._look_through
+    search = ForeignOwnerSearch._look_through
 
-    async def counted(self: StraySearch, question: Any) -> None:
+    async def counted(self: ForeignOwnerSearch, question: Any) -> None:
         searches.append(len(question.sought))
         await search(self, question)
 
-    monkeypatch.setattr(StraySearch, "_look_through", counted)
+    monkeypatch.setattr(ForeignOwnerSearch, "_look_through", counted)
     owner = create(server, "solid-owner")
     refs = [ref(f"none-{number}", str(uuid.uuid4())) for number in range(3_000)]
 
@@ -231,7 +231,7 @@ EDGES = st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=4)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), EDGES), max_size=20))
-def test_the_index_knows_who_blocks_whom_whatever_was_put_into_it(
+def test_the_owner_index_equals_a_plain_table_after_any_writes(
     writes: list[tuple[int, list[tuple[int, bool]]]],
 ) -> None:
     index, plain = OwnerIndex(), dict[OwnerGraphNode, tuple[OwnerReference, ...]]()

@@ -29,7 +29,7 @@ from tests.support.server import LiveServer
         ("GET", "/apis/nope.ex.io"),
     ],
 )
-def test_what_nobody_serves_is_a_plain_text_404(
+def test_an_unserved_path_is_a_plain_text_404(
     foos: Collection, bars: Collection, method: str, path: str
 ) -> None:
     not_served(foos.server.request(method, foos.say(path), {} if method != "GET" else None))

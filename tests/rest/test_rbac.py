@@ -91,7 +91,7 @@ __all__ = ["given", "guarded"]
         ),
     ],
 )
-def test_a_refusal_says_who_what_and_where(
+def test_a_refusal_names_user_verb_and_resource(
     guarded: LiveServer, method: str, path: str, message: str
 ) -> None:
     failed(as_(guarded, "carol", method, path, "rubbish"), 403, "Forbidden", message)
@@ -112,7 +112,7 @@ def test_details_name_the_resource_and_leave_out_what_is_empty(guarded: LiveServ
     assert answer.json["details"] == {"name": "x", "group": "ex.io", "kind": "foos"}
 
 
-def test_discovery_and_questions_about_oneself_are_everybodys(guarded: LiveServer) -> None:
+def test_every_authenticated_user_may_read_discovery_and_review_itself(guarded: LiveServer) -> None:
     for path in ("/api", "/apis", "/apis/ex.io/v1", "/openapi/v3", "/version", "/healthz"):
         assert as_(guarded, "carol", "GET", path).status == 200, path
     assert as_(guarded, "carol", "GET", "/apis/no.such/v1").status == 404
@@ -169,7 +169,9 @@ def test_a_binding_of_a_missing_role_is_told(guarded: LiveServer, given: Any) ->
     )
 
 
-def test_who_may_update_but_not_create_makes_nothing_new(guarded: LiveServer, given: Any) -> None:
+def test_an_update_without_create_permission_creates_nothing(
+    guarded: LiveServer, given: Any
+) -> None:
     given(
         role("up", rule("get update patch", "clusterroles foos leases", "* ")),
         binding("up", "ClusterRole/up", user("carol")),

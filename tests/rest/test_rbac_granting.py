@@ -37,7 +37,7 @@ def ed_manages_roles(given: Any) -> None:
 
 
 @pytest.mark.usefixtures("ed_manages_roles")
-def test_nobody_grants_what_they_do_not_hold(guarded: LiveServer) -> None:
+def test_a_user_cannot_grant_permissions_it_does_not_have(guarded: LiveServer) -> None:
     wanted = role(
         "r1",
         rule("get list watch", "configmaps"),
@@ -72,7 +72,7 @@ def test_nobody_grants_what_they_do_not_hold(guarded: LiveServer) -> None:
 
 
 @pytest.mark.usefixtures("ed_manages_roles")
-def test_who_may_escalate_and_bind_may_grant_anything(guarded: LiveServer) -> None:
+def test_a_user_with_escalate_and_bind_may_grant_anything(guarded: LiveServer) -> None:
     everything = role("all", rule("*", "*", "*"))
     assert as_(guarded, "ed", "POST", path_of(everything), everything).status == 201
     bound = binding("all", "ClusterRole/all", user("ed"))
@@ -124,7 +124,7 @@ def test_gathering_rules_needs_all_of_them(guarded: LiveServer) -> None:
 
 
 @pytest.mark.usefixtures("ed_manages_roles")
-def test_a_role_too_large_to_compare_is_refused_and_nobody_waits(guarded: LiveServer) -> None:
+def test_a_role_too_large_to_compare_is_refused_and_delays_no_request(guarded: LiveServer) -> None:
     many = [f"x{n}" for n in range(2000)]
     wanted = role("big", {"verbs": many, "apiGroups": many, "resources": many})
     answer = as_(guarded, "carol", "POST", path_of(wanted), wanted)

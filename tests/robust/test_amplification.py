@@ -1,6 +1,6 @@
 """Nothing that makes an object larger than its body goes on without an end, and none of it is
 stored above the limit; a small object with a costly schema holds nobody up. The table of
-docs/limits.md names the test of each."""
+docs/reference/limits.md names the test of each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 
 from instar.base import limits, offload
 from instar.base.errors import RequestTooLarge
-from instar.base.field_errors import invalid, told_of
+from instar.base.field_errors import errors_to_report, invalid
 from instar.kube.schema.compiled import compile_schema
 from instar.kube.schema.structure.parse import structural
-from instar.kube.schema.validation.cost import judging_cost
-from instar.kube.schema.validation.findings import Findings, found_by
+from instar.kube.schema.validation.cost import validation_cost
+from instar.kube.schema.validation.findings import Findings, collect_errors
 from instar.server.registry.kinds.workloads.podspec_defaults import default_pod_spec
 from tests.support.server import LiveServer, live_server
 
@@ -126,8 +126,8 @@ def test_a_step_of_the_loop_that_outgrows_it_is_done_in_a_thread() -> None:
     compiled = compile_schema({"type": "object", "properties": {"spec": GROWING}})
     obj: dict[str, Any] = {"spec": {"l": [{}, {}]}}
 
-    with pytest.raises(offload.Outgrown):
-        offload.briefly(lambda: compiled.default(obj))
+    with pytest.raises(offload.TooLargeForLoop):
+        offload.run_inline(lambda: compiled.default(obj))
     compiled.default(obj)
 
     assert obj == {"spec": {"l": [{"d": LARGE_DEFAULT}] * 2}}
@@ -182,7 +182,7 @@ def test_managed_fields_of_many_appliers_are_refused_where_they_are_too_much(
     assert statuses[-1] == 413
 
 
-def test_a_small_object_with_a_costly_schema_holds_nobody_up(server: LiveServer) -> None:
+def test_a_small_object_with_a_costly_schema_delays_no_request(server: LiveServer) -> None:
     server.running.machinery.watchdog.held.clear()
     for _ in range(2):
         answer = server.request("POST", "/apis/amp.io/v1/costs", body("cost", {"l": [1] * 900}))
@@ -205,16 +205,16 @@ def test_a_refusal_tells_a_bounded_number_of_errors(server: LiveServer) -> None:
 def test_a_refusal_of_large_values_is_bounded_in_bytes() -> None:
     errors = [invalid("spec", "x" * 300_000, "bad") for _ in range(50)]
 
-    assert len(told_of(errors)) == 3
-    assert len(told_of(errors[:1])) == 1
+    assert len(errors_to_report(errors)) == 3
+    assert len(errors_to_report(errors[:1])) == 1
 
 
-def test_who_judges_stops_when_enough_is_found() -> None:
+def test_validation_stops_when_a_response_is_full_of_errors() -> None:
     def judge(out: list[Any]) -> None:
         while True:
             out.append(invalid("a", 1, "bad"))
 
-    found = found_by(judge)
+    found = collect_errors(judge)
 
     assert isinstance(found, Findings)
     assert len(found) == limits.MAX_ERRORS_TOLD + 1
@@ -239,7 +239,7 @@ def nested(levels: int) -> dict[str, Any]:
 def test_the_cost_of_a_schema_is_how_many_judge_one_value(
     schema: dict[str, Any], cost: int
 ) -> None:
-    assert judging_cost(structural(schema)) == cost
+    assert validation_cost(structural(schema)) == cost
 
 
 def test_an_object_that_takes_too_long_to_judge_is_refused(

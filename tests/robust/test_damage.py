@@ -6,12 +6,17 @@ names the object, as upstream's does; it can be deleted like one that cannot be 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+import pytest
 
 from instar.cli.main import main
 from tests.robust.conftest import THINGS
 from tests.robust.stored_files import damaged, prepared
 from tests.robust.victim import Victim
+from tests.support.server import live_server
+from tests.support.waiting import eventually
 
 ANYWAY = "?ignoreStoreReadErrorWithClusterBreakingPotential=true"
 
@@ -41,7 +46,7 @@ def test_a_damaged_value_costs_itself_and_can_be_removed(tmp_path: Path) -> None
     assert [item["metadata"]["name"] for item in after.json["items"]] == ["a", "c"]
 
 
-def test_a_cut_shm_file_hurts_nobody(tmp_path: Path) -> None:
+def test_a_truncated_shm_file_loses_no_data(tmp_path: Path) -> None:
     path = prepared(tmp_path, "a")
     victim = Victim(tmp_path, "--storage", f"sqlite:{path}")
     leftover = tmp_path / "s.db-shm"
@@ -53,3 +58,26 @@ def test_a_cut_shm_file_hurts_nobody(tmp_path: Path) -> None:
         answers += [victim.request("PATCH", f"{THINGS}/a", patch, content_type=media).status]
     victim.stop()
     assert answers == [200] * 4
+
+
+@pytest.mark.parametrize("cut", ["file", "log"])
+def test_a_file_that_is_cut_takes_no_more_writes_and_says_so(tmp_path: Path, cut: str) -> None:
+    path = tmp_path / "s.db"
+    maps = "/api/v1/namespaces/default/configmaps"
+    with live_server(storage=f"sqlite:{path}") as server:
+        for number in range(20):
+            body = {"metadata": {"name": f"before-{number}"}, "data": {"a": "x" * 5000}}
+            assert server.request("POST", maps, body).status == 201
+        target = path if cut == "file" else path.with_name("s.db-wal")
+        os.truncate(target, target.stat().st_size // 2)
+
+        refused = [
+            server.request("POST", maps, {"metadata": {"name": f"after-{number}"}})
+            for number in range(5)
+        ]
+
+        assert {answer.status for answer in refused} == {503}
+        assert "was cut short while in use" in refused[0].json["message"]
+        eventually(lambda: server.request("GET", "/readyz").status == 500)
+        shown = server.request("GET", maps).json["items"]
+        assert len(shown) == 20 + ("kube-root-ca.crt" in str(shown))

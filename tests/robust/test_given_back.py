@@ -97,7 +97,7 @@ def test_nothing_of_a_crd_stays_when_it_is_gone(server: LiveServer) -> None:
 
 
 @pytest.mark.usefixtures("by_itself")
-def test_a_crd_that_comes_and_goes_leaves_nobody_listening(server: LiveServer) -> None:
+def test_a_crd_that_is_deleted_leaves_no_listener(server: LiveServer) -> None:
     used_and_deleted(server, 0)
     before = living(server)
     for _ in range(3):
@@ -110,7 +110,7 @@ def of_kinds(kinds: tuple[type, ...]) -> int:
 
 
 @pytest.mark.usefixtures("by_itself")
-def test_a_schema_nobody_holds_is_gone_at_once() -> None:
+def test_an_unreferenced_schema_is_freed_at_once() -> None:
     before = of_kinds(SCHEMAS)
     spec = crds.fields(name={"type": "string", "default": "x"}, all={"allOf": [{"minLength": 1}]})
     root = structural(crds.fields(spec=spec))

@@ -28,7 +28,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(work: Callable[..., Any], *arguments: Any) -> Any:
         raise TooManyRequests("too many large requests are being worked on")
 
-    monkeypatch.setattr(offload, "apart", refuse)
+    monkeypatch.setattr(offload, "run_in_thread", refuse)
 
 
 @pytest.mark.usefixtures("full")

@@ -96,7 +96,7 @@ def test_yaml_that_cannot_be_read(victim: Victim, text: str) -> None:
     assert answer.status == 400, answer.text
 
 
-def test_reviews_of_others_are_answered_and_no_token_is_made_for_nobody(
+def test_access_reviews_of_other_users_are_answered_and_tokens_need_an_account(
     victim: Victim,
 ) -> None:
     reviews = "/apis/authorization.k8s.io/v1"

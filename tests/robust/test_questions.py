@@ -50,7 +50,7 @@ def test_a_review_with_a_very_long_selector_is_parsed_beside_the_event_loop(
     assert answer.status == 201, answer.text[:300]
 
 
-def test_a_role_of_very_many_rules_nobody_holds_is_refused_beside_the_event_loop(
+def test_a_role_with_very_many_unheld_rules_is_refused_in_a_thread(
     victim: Victim,
 ) -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1"

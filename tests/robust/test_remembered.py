@@ -91,7 +91,7 @@ def test_what_weighs_too_much_together_goes_oldest_first() -> None:
     assert [memory.get(key) for key in "abc"] == [1, None, 3]
 
 
-def test_what_weighs_too_much_alone_is_not_kept_and_costs_nobody_a_place() -> None:
+def test_an_entry_above_the_limit_is_not_kept_and_evicts_no_other() -> None:
     memory: WeightedLru[str, int] = WeightedLru(10)
     memory.put("a", 1, 4)
 
@@ -109,8 +109,8 @@ def test_rules_on_large_types_are_not_kept_by_their_number() -> None:
     for number in range(150):
         assert compiling.build(structural(schema(number)), root=False) is not None
 
-    assert 100_000 < compiling._COMPILED.weight <= compiling._REMEMBERED
-    assert 100_000 < compiling._DECLARED.weight <= compiling._REMEMBERED
+    assert 100_000 < compiling._COMPILED.weight <= compiling._MAX_CACHE_WEIGHT
+    assert 100_000 < compiling._DECLARED.weight <= compiling._MAX_CACHE_WEIGHT
 
 
 def test_long_spellings_are_not_kept() -> None:

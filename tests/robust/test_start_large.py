@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from instar.base import limits
-from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.composition import ServerComponents
 from instar.server.lifecycle.lifetime import running
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.resource import Resource
@@ -37,13 +37,13 @@ async def fill(settings: Settings) -> None:
 
 
 @contextlib.asynccontextmanager
-async def starting(settings: Settings, gate: asyncio.Event) -> AsyncIterator[Machinery]:
+async def starting(settings: Settings, gate: asyncio.Event) -> AsyncIterator[ServerComponents]:
     """A server that has read what is small, and reads the rest once the gate is open."""
-    begun: asyncio.Future[Machinery] = asyncio.get_running_loop().create_future()
+    begun: asyncio.Future[ServerComponents] = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
-    begin, finish = Machinery.begin, Cache.finish
+    begin, finish = ServerComponents.begin, Cache.finish
 
-    async def noted(machinery: Machinery) -> None:
+    async def noted(machinery: ServerComponents) -> None:
         await begin(machinery)
         begun.set_result(machinery)
 
@@ -56,7 +56,7 @@ async def starting(settings: Settings, gate: asyncio.Event) -> AsyncIterator[Mac
             await over.wait()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Machinery, "begin", noted)
+        patch.setattr(ServerComponents, "begin", noted)
         patch.setattr(Cache, "finish", gated)
         patch.setattr(cache, "_LARGE", _MANY - 1)
         task = asyncio.create_task(serve())
@@ -102,11 +102,11 @@ def test_while_crds_are_read_what_depends_on_none_is_served_and_the_rest_waits(
     async def scenario() -> None:
         settings = Settings(port=0, storage=f"sqlite:{tmp_path}/s.db")
         await fill(settings)
-        begun: asyncio.Future[Machinery] = asyncio.get_running_loop().create_future()
+        begun: asyncio.Future[ServerComponents] = asyncio.get_running_loop().create_future()
         gate, over = asyncio.Event(), asyncio.Event()
-        begin, follow = Machinery.begin, Catalog.follow
+        begin, follow = ServerComponents.begin, Catalog.follow
 
-        async def noted(machinery: Machinery) -> None:
+        async def noted(machinery: ServerComponents) -> None:
             begun.set_result(machinery)
             await begin(machinery)
 
@@ -118,7 +118,7 @@ def test_while_crds_are_read_what_depends_on_none_is_served_and_the_rest_waits(
             async with running(settings):
                 await over.wait()
 
-        monkeypatch.setattr(Machinery, "begin", noted)
+        monkeypatch.setattr(ServerComponents, "begin", noted)
         monkeypatch.setattr(Catalog, "follow", gated)
         task = asyncio.create_task(serve())
         machinery = await asyncio.wait_for(begun, 20)

@@ -7,18 +7,33 @@ import asyncio
 import base64
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from instar.base.supervision import FAILURES, KeptTask, KeptThread, Supervision
+from instar.base import supervision as supervised
+from instar.base.supervision import (
+    FAILURES,
+    SupervisedTask,
+    SupervisedThread,
+    Supervision,
+    note_progress,
+    rest,
+)
 from instar.server.audit.logfile import LogFile
 from instar.server.audit.sinks import LOG
 from instar.server.registry.controllers.queue import Queue
 from instar.server.settings import AuditLogSettings, AuditSettings, EncryptionSettings
 from instar.wire.storage.watchcache.collection import Change, Collection, WindowLimits
+from tests.support.background import (
+    UnexpectedError,
+    in_loop,
+    strike,
+    supervision_of,
+    tasks_of,
+)
 from tests.support.server import LiveServer, live_server
 from tests.support.waiting import eventually
 
@@ -30,11 +45,12 @@ KEPT = {
     "event-expiry",
     "identity-lease",
     "heap-trimming",
+    "manager-lease",
     "storage-probe",
     "usage-counts",
 }
-"""Of a server on a file with encryption and audit. Others need etcd, workers or an issuer: their
-loops are kept by the same ``Supervision`` (tests/layout/test_background.py)."""
+"""Of a server on a file with encryption and audit; test_supervision_remote.py has those that need
+etcd, an issuer, a webhook or workers."""
 QUEUES = {
     "CRD",
     "deleted CRD",
@@ -43,16 +59,13 @@ QUEUES = {
     "policy",
     "quotas of namespace",
     "roles:",
+    "storage protection of",
     "terminating namespace",
     "the API service of",
     "the address",
     "migration of",
     "converting ahead",
 }
-
-
-class UnexpectedError(Exception):
-    """What no part has ever heard of."""
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +85,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
         audit=AuditSettings(policy=policy, log=AuditLogSettings(path=str(folder / "log"))),
         encryption=EncryptionSettings(config=sealing),
     ) as running:
-        eventually(lambda: {kept.record.name for kept in _tasks(running)} == KEPT)
+        eventually(lambda: {kept.record.name for kept in tasks_of(running)} == KEPT)
         yield running
 
 
@@ -86,49 +99,14 @@ def _sealing() -> dict[str, Any]:
     }
 
 
-def _supervision(server: LiveServer) -> Supervision:
-    return server.running.machinery.supervision
-
-
-def _tasks(server: LiveServer) -> list[KeptTask]:
-    return _supervision(server).tasks()
-
-
-def _in_loop(server: LiveServer, work: Callable[[], None]) -> None:
-    done = threading.Event()
-
-    def run() -> None:
-        work()
-        done.set()
-
-    server.loop.call_soon_threadsafe(run)
-    assert done.wait(10)
-
-
-def _kill(server: LiveServer, kept: KeptTask) -> None:
-    """Let what it waits for end in an exception."""
-
-    def strike() -> None:
-        waiter = kept.task._fut_waiter  # type: ignore[attr-defined]
-        if waiter is None or waiter.done():
-            server.loop.call_soon(strike)  # it is about to run: after that it waits
-        elif isinstance(waiter, asyncio.Task):
-            waiter.cancel()
-            server.loop.call_soon(strike)
-        else:
-            waiter.set_exception(UnexpectedError(kept.record.name))
-
-    _in_loop(server, strike)
-
-
 @pytest.mark.parametrize("name", sorted(KEPT))
 def test_a_task_that_fails_unexpectedly_is_counted_and_goes_on(
     server: LiveServer, name: str
 ) -> None:
-    [kept] = [each for each in _tasks(server) if each.record.name == name]
+    [kept] = [each for each in tasks_of(server) if each.record.name == name]
     before = FAILURES.value((name,))
 
-    _kill(server, kept)
+    strike(server, kept)
 
     eventually(lambda: FAILURES.value((name,)) == before + 1)
     assert not kept.task.done()
@@ -139,7 +117,7 @@ def test_a_task_that_fails_unexpectedly_is_counted_and_goes_on(
 @pytest.mark.parametrize("name", ["compaction", "event-expiry"])
 def test_readyz_tells_that_a_part_is_gone(name: str) -> None:
     with live_server() as server:
-        [kept] = [each for each in _tasks(server) if each.record.name == name]
+        [kept] = [each for each in tasks_of(server) if each.record.name == name]
 
         server.loop.call_soon_threadsafe(kept.task.cancel)  # by no stop of ours
 
@@ -150,7 +128,7 @@ def test_readyz_tells_that_a_part_is_gone(name: str) -> None:
 
 
 def _queues(server: LiveServer) -> dict[str, Queue[Any]]:
-    found = (getattr(each, "__self__", None) for each in _supervision(server)._troubles.values())
+    found = (getattr(each, "__self__", None) for each in supervision_of(server)._troubles.values())
     return {each._what: each for each in found if isinstance(each, Queue)}
 
 
@@ -170,9 +148,9 @@ def test_a_controller_whose_item_fails_unexpectedly_goes_on_with_the_next(
     before, queue._attend = queue._attend, attend
     counted = FAILURES.value((name,))
     try:
-        _in_loop(server, lambda: queue.add("first"))
+        in_loop(server, lambda: queue.add("first"))
         eventually(lambda: FAILURES.value((name,)) == counted + 1)
-        _in_loop(server, lambda: queue.add("second"))
+        in_loop(server, lambda: queue.add("second"))
         eventually(lambda: "second" in attended)
         eventually(lambda: attended.count("first") == 2)  # it comes back after a pause
     finally:
@@ -261,7 +239,7 @@ def test_a_thread_ended_by_what_is_no_exception_is_told(
     def run() -> None:
         raise SystemExit
 
-    kept = KeptThread("worker thread", run)
+    kept = SupervisedThread("worker thread", run)
     kept.thread.join(10)
 
     assert kept.trouble() == "worker thread has stopped"
@@ -283,3 +261,57 @@ async def test_a_part_that_keeps_failing_is_told_until_it_is_stopped() -> None:
     assert supervision.trouble() == "a part keeps failing"
     await kept.stop()
     assert supervision.trouble() is None
+
+
+@pytest.mark.anyio
+async def test_a_part_that_neither_rests_nor_moves_on_has_stalled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervised, "STALLED_SECONDS", 0.0)
+    supervision, phases = Supervision(), asyncio.Queue[str]()
+    stuck = asyncio.Event()
+
+    async def run() -> None:
+        phases.put_nowait("stuck")
+        await stuck.wait()  # a lock that is never released, or a call without a deadline
+        note_progress()
+        phases.put_nowait("rests")
+        await rest(3600)
+
+    kept = supervision.keep("a part", run)
+    assert await phases.get() == "stuck"
+    assert supervision.trouble() == "a part has stalled"
+
+    stuck.set()
+    assert await phases.get() == "rests"
+    await asyncio.sleep(0)
+    assert supervision.trouble() is None
+    await kept.stop()
+
+
+@pytest.mark.anyio
+async def test_a_thread_that_neither_rests_nor_moves_on_has_stalled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervised, "STALLED_SECONDS", 0.0)
+    supervision, begun, end = Supervision(), threading.Event(), threading.Event()
+
+    def run() -> None:
+        begun.set()
+        end.wait(10)
+
+    kept = supervision.keep_thread("a thread", run)
+    assert begun.wait(10)
+
+    assert supervision.trouble() == "a thread has stalled"
+    end.set()
+    kept.stop(10)
+
+
+def test_every_task_rests_when_there_is_nothing_to_do(server: LiveServer) -> None:
+    """So that one which does not, is known to have stalled."""
+    eventually(lambda: {kept.record.name for kept in tasks_of(server) if not _rests(kept)} == set())
+
+
+def _rests(kept: SupervisedTask) -> bool:
+    return kept.record.finished or kept.record.pulse.rests == 1

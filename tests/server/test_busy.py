@@ -40,7 +40,7 @@ def busy(tmp_path: Path, slow: Webhook) -> Iterator[LiveServer]:
         yield server
 
 
-def test_who_finds_no_seat_in_time_is_told_to_come_again_in_upstreams_words(
+def test_a_request_without_a_seat_in_time_is_429_with_upstreams_text(
     busy: LiveServer, slow: Webhook
 ) -> None:
     slow.pause()

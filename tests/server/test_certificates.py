@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from instar.base import der
-from instar.base.certificates import Authority, KeyPair, made_key
+from instar.base.certificates import Authority, KeyPair, new_private_key
 from instar.server.files.certificates import ensure_certificates, server_context
 
 _DAY = timedelta(days=1)
@@ -160,7 +160,7 @@ def test_an_authority_read_from_a_file_signs_as_the_one_that_was_made() -> None:
 
 
 def test_a_private_key_is_written_as_the_library_writes_it() -> None:
-    text = made_key()
+    text = new_private_key()
 
     again = _private(text).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 

@@ -68,7 +68,7 @@ async def unread(now_and_then: int) -> list[bool]:
     return aborted
 
 
-def test_an_answer_nobody_reads_is_not_kept_for_ever() -> None:
+def test_a_response_that_is_not_read_is_dropped_after_a_while() -> None:
     assert asyncio.run(unread(now_and_then=0)) == [False, False, True]
 
 
@@ -110,7 +110,7 @@ def test_no_more_of_an_answer_is_made_than_its_reader_has_room_for() -> None:
     assert asyncio.run(made_for_who_does_not_read(1000)) < 1000
 
 
-def test_who_is_sent_half_an_answer_does_not_wait_for_the_rest() -> None:
+def test_a_connection_is_closed_when_a_response_fails_midway() -> None:
     def pieces() -> Iterator[bytes]:
         yield bytes(100_000)
         raise OSError("the disk is gone")

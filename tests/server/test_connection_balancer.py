@@ -122,7 +122,7 @@ def test_every_process_gets_as_many_as_the_others(tmp_path: Path) -> None:
     played(tmp_path, scenario)
 
 
-def test_who_has_fewer_because_some_have_ended_gets_the_next(tmp_path: Path) -> None:
+def test_the_process_with_the_fewest_open_connections_gets_the_next(tmp_path: Path) -> None:
     async def scenario(company: Company) -> None:
         await company.join(b"second")
         served = [await company.connect() for _ in range(6)]
@@ -136,7 +136,7 @@ def test_who_has_fewer_because_some_have_ended_gets_the_next(tmp_path: Path) -> 
     played(tmp_path, scenario)
 
 
-def test_who_joins_later_catches_up(tmp_path: Path) -> None:
+def test_a_process_that_joins_later_gets_connections_until_it_has_as_many(tmp_path: Path) -> None:
     async def scenario(company: Company) -> None:
         assert {(await company.connect())[0] for _ in range(4)} == {b"first"}
 
@@ -147,7 +147,7 @@ def test_who_joins_later_catches_up(tmp_path: Path) -> None:
     played(tmp_path, scenario)
 
 
-def test_who_has_left_is_given_nothing_any_more(tmp_path: Path) -> None:
+def test_a_process_that_ended_gets_no_connections(tmp_path: Path) -> None:
     async def scenario(company: Company) -> None:
         second = await company.join(b"second")
         await company.join(b"third")
@@ -160,7 +160,7 @@ def test_who_has_left_is_given_nothing_any_more(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("why", [errno.EAGAIN, errno.ETOOMANYREFS])
-def test_who_does_not_take_what_it_is_given_is_passed_over_until_it_does(
+def test_a_process_that_accepts_nothing_is_skipped_until_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: int
 ) -> None:
     def full(*given: object) -> None:
@@ -177,7 +177,7 @@ def test_who_does_not_take_what_it_is_given_is_passed_over_until_it_does(
     played(tmp_path, scenario)
 
 
-def test_who_stands_still_is_given_no_more_until_it_goes_on(
+def test_a_stalled_process_gets_no_connections_until_it_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(company: Company) -> None:

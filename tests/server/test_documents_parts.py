@@ -185,7 +185,7 @@ def test_a_v2_document_larger_than_what_is_kept_is_there_when_asked_for_again(
     assert len(made) == 6
 
 
-def test_who_knows_the_v2_document_is_told_so() -> None:
+def test_a_client_with_the_current_v2_document_gets_304() -> None:
     async def act(server: Embedded) -> None:
         first = await _get(server, "/openapi/v2")
         tag = first.headers[b"etag"].decode()

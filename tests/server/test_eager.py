@@ -8,8 +8,8 @@ from contextvars import ContextVar
 
 import pytest
 
-from instar.base.eager_tasks import Parked, start
-from instar.base.taskless_wait import Ticket, Waiter, waiter, within
+from instar.base.eager_tasks import TasklessCoroutine, start
+from instar.base.taskless_wait import Ticket, Waiter, waiter, with_timeout
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +22,7 @@ class Begun:
     def __init__(self) -> None:
         self.told: list[object] = []
         self.waiters: list[Waiter[int]] = []
-        self.handle: asyncio.Task[None] | Parked | None = None
+        self.handle: asyncio.Task[None] | TasklessCoroutine | None = None
 
     async def begin(self, steps: int = 1) -> None:
         asyncio.get_running_loop().call_soon(self._begin, steps)
@@ -82,7 +82,7 @@ async def test_an_outcome_is_told_once() -> None:
         ticket.set_result(6)
 
 
-async def test_who_is_cancelled_while_it_waits_is_told_there_and_may_still_answer() -> None:
+async def test_a_waiting_coroutine_is_cancelled_where_it_waits_and_may_still_return() -> None:
     begun = Begun()
     await begun.begin()
     assert begun.handle is not None
@@ -92,7 +92,7 @@ async def test_who_is_cancelled_while_it_waits_is_told_there_and_may_still_answe
     assert begun.waiters[0].done()
 
 
-async def test_who_is_cancelled_in_the_turn_of_the_outcome_is_cancelled() -> None:
+async def test_a_cancellation_in_the_turn_of_the_result_wins() -> None:
     begun = Begun()
     await begun.begin()
     assert begun.handle is not None
@@ -115,7 +115,7 @@ async def test_what_waits_for_something_else_after_that_becomes_a_task() -> None
             told.append("cancelled")
 
     tickets: list[Waiter[None]] = []
-    handles: list[asyncio.Task[None] | Parked | None] = []
+    handles: list[asyncio.Task[None] | TasklessCoroutine | None] = []
     asyncio.get_running_loop().call_soon(lambda: handles.append(start(both())))
     await turn()
     tickets[0].set_result(None)
@@ -126,7 +126,7 @@ async def test_what_waits_for_something_else_after_that_becomes_a_task() -> None
     assert told == ["cancelled"]
 
 
-async def test_who_waits_promptly_goes_on_in_the_step_that_brings_the_outcome() -> None:
+async def test_a_prompt_waiter_resumes_in_the_step_that_sets_the_result() -> None:
     told: list[int] = []
     ticket: Ticket[int] = Ticket(prompt=True)
 
@@ -146,7 +146,7 @@ async def test_who_waits_promptly_goes_on_in_the_step_that_brings_the_outcome() 
     assert seen == [[1]]
 
 
-async def test_who_is_cancelled_is_told_in_a_turn_of_its_own_however_promptly_it_waits() -> None:
+async def test_a_cancelled_prompt_waiter_resumes_in_a_turn_of_its_own() -> None:
     told: list[str] = []
     seen: list[list[str]] = []
     ticket: Ticket[int] = Ticket(prompt=True)
@@ -168,7 +168,7 @@ async def test_who_is_cancelled_is_told_in_a_turn_of_its_own_however_promptly_it
     assert (seen, told) == ([[]], ["cancelled"])
 
 
-async def test_who_waits_promptly_does_not_go_on_in_the_task_that_brings_the_outcome() -> None:
+async def test_a_prompt_waiter_does_not_resume_inside_the_task_that_sets_the_result() -> None:
     tasks: list[object] = []
     ticket: Ticket[int] = Ticket(prompt=True)
 
@@ -183,7 +183,7 @@ async def test_who_waits_promptly_does_not_go_on_in_the_task_that_brings_the_out
     assert tasks == [None]
 
 
-async def test_what_fails_afterwards_is_not_told_to_who_brought_the_outcome() -> None:
+async def test_a_failure_of_the_waiter_does_not_reach_the_setter_of_the_result() -> None:
     reports: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, report: reports.append(report["exception"]))
@@ -229,9 +229,9 @@ async def test_a_deadline_holds_for_what_goes_on_without_a_task() -> None:
     async def limited() -> None:
         told.append(await ticket)
         told.append(asyncio.current_task())
-        told.append(await within(5, lambda: asyncio.sleep(0, "in time")))
+        told.append(await with_timeout(5, lambda: asyncio.sleep(0, "in time")))
         try:
-            await within(0.01, asyncio.Event().wait)
+            await with_timeout(0.01, asyncio.Event().wait)
         except TimeoutError:
             told.append("too late")
         over.set()
@@ -244,7 +244,7 @@ async def test_a_deadline_holds_for_what_goes_on_without_a_task() -> None:
     assert told == [1, None, "in time", "too late"]
 
 
-async def test_who_leaves_ends_what_had_a_deadline() -> None:
+async def test_cancelling_the_caller_cancels_work_with_a_deadline() -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
@@ -254,8 +254,8 @@ async def test_who_leaves_ends_what_had_a_deadline() -> None:
         finally:
             ended.set()
 
-    handles: list[asyncio.Task[None] | Parked | None] = []
-    asyncio.get_running_loop().call_soon(lambda: handles.append(start(within(60, work))))
+    handles: list[asyncio.Task[None] | TasklessCoroutine | None] = []
+    asyncio.get_running_loop().call_soon(lambda: handles.append(start(with_timeout(60, work))))
     await begun.wait()
     [handle] = handles
     assert handle is not None

@@ -29,6 +29,8 @@ from instar.server.lifecycle import lifetime
 from instar.server.lifecycle.embedded import embedded
 from instar.server.lifecycle.lifetime import running
 from instar.server.lifecycle.parts import Part, start_parts
+from instar.server.registry.admission.plugin_names import HERE
+from instar.server.registry.admission.plugins.image_policy import IMAGE_POLICY
 from instar.server.settings import (
     AuditLogSettings,
     AuditSettings,
@@ -43,6 +45,7 @@ _PARTS = (
     "port",
     "token issuers",
     "authorization webhook",
+    "image policy webhook",
     "audit",
     "conversion webhooks",
     "watch cache",
@@ -55,6 +58,7 @@ _PARTS = (
     "cache consistency",
     "certificates",
     "heap trimming",
+    "manager lease",
     "initial namespaces",
     "namespace controller",
     "CRD controller",
@@ -63,6 +67,7 @@ _PARTS = (
     "garbage collector",
     "quota controller",
     "policy type checks",
+    "storage protection",
     "event expiry",
     "conversion ahead of reads",
     "default roles",
@@ -114,6 +119,8 @@ def settings(tmp_path: Path, pki: Path) -> Settings:
         audit=audit,
         authorization="RBAC,Webhook",
         authorization_webhook=webhook,
+        admission_plugins=HERE | {IMAGE_POLICY},
+        admission_config=_images(tmp_path, webhook),
         tokens_of_others=JwtSettings(config=_authentication(tmp_path)),
         users=(NewUser("jane", (), tmp_path / "jane.kubeconfig"),),
     )
@@ -122,6 +129,16 @@ def settings(tmp_path: Path, pki: Path) -> Settings:
 def _write(path: Path, document: dict[str, Any]) -> Path:
     path.write_text(json.dumps(document))
     return path
+
+
+def _images(folder: Path, webhook: Path) -> Path:
+    configuration = {"imagePolicy": {"kubeConfigFile": str(webhook)}}
+    document = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AdmissionConfiguration",
+        "plugins": [{"name": IMAGE_POLICY, "configuration": configuration}],
+    }
+    return _write(folder / "admission.json", document)
 
 
 def _encryption(folder: Path) -> Path:
@@ -144,6 +161,9 @@ def _authentication(folder: Path) -> Path:
         "jwt": [{"issuer": issuer, "claimMappings": mapping}],
     }
     return _write(folder / "authentication.json", document)
+
+
+_POOLS = ("large_", "background_", "uvloop_", "asyncio_")
 
 
 def _wait_until(holds: Callable[[], bool]) -> None:
@@ -170,8 +190,9 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 def _threads() -> set[threading.Thread]:
-    """Without the pool for large work, which all servers of the process share."""
-    return {each for each in threading.enumerate() if not each.name.startswith("large_")}
+    """Without the pools for large work, which all servers of the process share, and without those
+    of event loops, because a server that other tests share may start one at any time."""
+    return {each for each in threading.enumerate() if not each.name.startswith(_POOLS)}
 
 
 def _open_files() -> list[str]:

@@ -22,7 +22,7 @@ def seat(found: Seat | FlowRefusal) -> Seat:
     return found
 
 
-async def test_who_is_alone_is_not_held_back() -> None:
+async def test_a_single_active_user_is_not_limited() -> None:
     flow = FairQueue(reads=400, writes=200)
 
     seats = [seat(flow.enter("ann", "get")) for _ in range(400)]
@@ -52,7 +52,7 @@ async def test_none_is_any_number() -> None:
     assert all(each.held for each in seats)
 
 
-async def test_who_has_waited_too_long_is_told_to_come_again() -> None:
+async def test_a_request_that_waited_too_long_is_429() -> None:
     flow = FairQueue(reads=1, writes=1, patience=0.05)
     flow.enter("ann", "get")
     late = seat(flow.enter("ann", "get"))
@@ -117,7 +117,7 @@ async def test_a_share_of_the_seats_is_all_a_user_gets_while_others_are_about() 
     assert held == 5
 
 
-async def test_who_leaves_while_waiting_is_forgotten() -> None:
+async def test_a_cancelled_request_leaves_its_queue() -> None:
     flow = FairQueue(reads=1, writes=1)
     first = seat(flow.enter("ann", "get"))
     gone, kept = seat(flow.enter("ann", "get")), seat(flow.enter("ann", "get"))

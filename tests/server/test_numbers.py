@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from instar.base.errors import ServiceUnavailable
-from instar.base.metrics import Across, Counter, Family, Gauge, Histogram, Measured, Metric
+from instar.base.metrics import Counter, Family, Gauge, Histogram, Measured, MergeMode, Metric
 from instar.base.supervision import Supervision
 from instar.server.endpoints.metrics import Metrics
 from instar.server.lifecycle import metrics_merge
-from instar.server.lifecycle.metrics_merge import gathered, share_worker_metrics
+from instar.server.lifecycle.metrics_merge import merge_worker_metrics, share_worker_metrics
 
 
 class Process:
@@ -25,7 +25,7 @@ class Process:
         self.metrics.add(
             self.counter,
             self.times,
-            Measured("running", "Running.", (), lambda: [((), running)], Across.SUM),
+            Measured("running", "Running.", (), lambda: [((), running)], MergeMode.SUM),
             Measured("stored", "Stored.", (), lambda: [((), stored)]),
         )
 
@@ -40,7 +40,7 @@ async def everybodys(process: Process) -> list[Family]:
     return await process.metrics.of_all()
 
 
-def test_whoever_is_asked_tells_the_sum_of_all(tmp_path: Path) -> None:
+def test_every_process_serves_the_sum_of_all_metrics(tmp_path: Path) -> None:
     first, second, third = Process(1, 7), Process(2, 7), Process(4, 6)
     first.counter.add(("a",), 1)
     second.counter.add(("a",), 10)
@@ -50,7 +50,7 @@ def test_whoever_is_asked_tells_the_sum_of_all(tmp_path: Path) -> None:
 
     async def scenario() -> list[list[Family]]:
         async with (
-            gathered(first.metrics, tmp_path, Supervision()),
+            merge_worker_metrics(first.metrics, tmp_path, Supervision()),
             share_worker_metrics(second.metrics, tmp_path),
             share_worker_metrics(third.metrics, tmp_path),
         ):
@@ -68,7 +68,7 @@ def test_what_a_process_counted_outlives_it_and_how_it_was_does_not(tmp_path: Pa
     first, second, third = Process(1), Process(2), Process(4)
 
     async def scenario() -> list[Family]:
-        async with gathered(first.metrics, tmp_path, Supervision()):
+        async with merge_worker_metrics(first.metrics, tmp_path, Supervision()):
             async with share_worker_metrics(second.metrics, tmp_path):
                 second.counter.add(("a",), 10)
             async with share_worker_metrics(third.metrics, tmp_path):
@@ -93,7 +93,7 @@ def test_of_one_that_does_not_answer_the_last_word_counts(
 
     async def scenario() -> list[Family]:
         async with (
-            gathered(first.metrics, tmp_path, Supervision()),
+            merge_worker_metrics(first.metrics, tmp_path, Supervision()),
             share_worker_metrics(second.metrics, tmp_path),
         ):
             await everybodys(first)
@@ -107,7 +107,7 @@ def test_a_worker_says_so_rather_than_telling_its_own_numbers_alone(tmp_path: Pa
     first, second = Process(), Process()
 
     async def scenario() -> None:
-        async with gathered(first.metrics, tmp_path, Supervision()):
+        async with merge_worker_metrics(first.metrics, tmp_path, Supervision()):
             worker = share_worker_metrics(second.metrics, tmp_path)
             await worker.__aenter__()
         await everybodys(second)
@@ -116,7 +116,7 @@ def test_a_worker_says_so_rather_than_telling_its_own_numbers_alone(tmp_path: Pa
         asyncio.run(scenario())
 
 
-def test_nobody_gathers_where_there_is_one_process() -> None:
+def test_a_single_process_merges_no_metrics() -> None:
     assert Metrics().of_all is None
 
 

@@ -28,7 +28,7 @@ def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> Non
     assert elsewhere.read_bytes() == b"theirs"
 
 
-def test_a_name_somebody_took_before_is_not_opened(
+def test_a_name_that_exists_already_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[int] = []

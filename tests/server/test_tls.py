@@ -52,7 +52,7 @@ def trusting(authority: trustme.CA) -> ssl.SSLContext:
 def test_a_changed_certificate_is_served_without_a_restart_and_open_connections_go_on(
     tmp_path: Path, authority: trustme.CA, trusting: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("instar.server.http.tls._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("instar.server.http.tls._CHECK_SECONDS", 0.05)
     with live_server(tls=write_pair(tmp_path, authority, "one.example")) as server:
         old = shaken(server, trusting)
         write_pair(tmp_path, authority, "two.example")
@@ -101,7 +101,7 @@ def modern(tmp_path: Path, authority: trustme.CA) -> Iterator[LiveServer]:
         yield server
 
 
-def test_who_comes_back_may_go_on_with_the_session_of_before(
+def test_a_returning_client_may_resume_its_tls_session(
     modern: LiveServer, trusting: ssl.SSLContext
 ) -> None:
     """And the ticket is what makes a client without TCP_NODELAY send its first request at once."""
@@ -162,7 +162,7 @@ def test_every_suite_of_go_that_openssl_has_can_be_named() -> None:
     assert {"ECDHE-RSA-CHACHA20-POLY1305", "AES128-GCM-SHA256"} <= offered
 
 
-def test_what_nobody_knows_is_refused_in_upstreams_words() -> None:
+def test_unknown_tls_names_are_refused_with_upstreams_message() -> None:
     with pytest.raises(ValueError, match="Cipher suite TLS_X not supported or doesn't exist"):
         cipher_string(["TLS_X"])
     with pytest.raises(ValueError, match='unknown tls version "VersionTLS9"'):

@@ -182,7 +182,7 @@ def test_records_of_several_connections_that_come_in_pieces_are_not_mixed_up(
     served(script)
 
 
-def test_one_who_speaks_no_tls_is_left_and_the_others_go_on(
+def test_a_client_without_tls_is_disconnected_and_others_are_served(
     served: Callable[[Script], None],
 ) -> None:
     async def script(door: Door) -> None:

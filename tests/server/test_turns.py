@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from instar.server.http.loop_budget import Turns
+from instar.server.http.loop_budget import LoopBudget
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +21,9 @@ class Clock:
 class One:
     """Takes a second of each turn it gets, and stands in line again as often as it is told."""
 
-    def __init__(self, name: str, clock: Clock, done: list[str], turns: Turns, again: int) -> None:
+    def __init__(
+        self, name: str, clock: Clock, done: list[str], turns: LoopBudget, again: int
+    ) -> None:
         self.name, self.clock, self.done = name, clock, done
         self.turns, self.again = turns, again
 
@@ -35,7 +37,7 @@ class One:
 
 async def test_what_goes_beyond_the_budget_waits_for_the_next_turn() -> None:
     clock, done = Clock(), list[str]()
-    turns = Turns(3, clock)
+    turns = LoopBudget(3, clock)
     one = One("a", clock, done, turns, again=9)
     assert turns.admit(clock.now)
     clock.now += 3
@@ -47,9 +49,9 @@ async def test_what_goes_beyond_the_budget_waits_for_the_next_turn() -> None:
     assert len(done) == 6
 
 
-async def test_new_ones_go_first_and_each_turn_has_one_of_those_who_sent_more() -> None:
+async def test_new_connections_go_first_and_each_turn_serves_one_that_pipelines() -> None:
     clock, done = Clock(), list[str]()
-    turns = Turns(3, clock)
+    turns = LoopBudget(3, clock)
     for name in ("m1", "m2"):
         turns.wait(One(name, clock, done, turns, again=0), new=False)
     for name in ("n1", "n2", "n3"):
@@ -60,9 +62,9 @@ async def test_new_ones_go_first_and_each_turn_has_one_of_those_who_sent_more() 
     assert done == ["m1", "n1", "n2", "m2", "n3"]
 
 
-async def test_while_somebody_new_waits_nobody_is_let_in_before() -> None:
+async def test_no_request_overtakes_a_waiting_new_connection() -> None:
     clock = Clock()
-    turns = Turns(3, clock)
+    turns = LoopBudget(3, clock)
     turns.wait(One("a", clock, [], turns, again=0), new=True)
     assert not turns.admit(clock.now)
     await asyncio.sleep(0)

@@ -1,1 +1,4 @@
-"""Authentication and authorization of HTTP requests, with impersonation and access reviews."""
+"""Authentication and authorization of HTTP requests, with impersonation and access reviews.
+
+``server/app.py`` calls it for every request, before the verb.
+"""

@@ -1,7 +1,7 @@
 """Tokens of ServiceAccounts over HTTP: ``serviceaccounts/NAME/token``, and the issuer's documents.
 
 ``rest/subresources.py`` routes token requests here, ``server/app.py`` the OpenID documents by which
-others verify tokens. Tokens are made and verified in ``identity``; they are not stored.
+other services verify tokens. Tokens are made and verified in ``identity``; they are not stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from instar.server.identity.jwt import text_of
 from instar.server.identity.service_accounts import BOUND, BoundObject, TokenRequestSpec
 from instar.server.registry.resources.context import timestamp
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.verbs.subresources.admission import admit_question
+from instar.server.registry.verbs.subresources.admission import admit_posted_object
 from instar.server.rest.bodies import typed_body
 from instar.server.rest.negotiate import Offer, response_form
 from instar.server.rest.options import write_options
@@ -50,7 +50,7 @@ async def do_token(call: SubresourceCall) -> Response:
         raise errors.not_found("", "serviceaccounts", target.name)
     account = entry.decode()["metadata"]
     kind = GroupVersionKind(_GROUP, "v1", _KIND)
-    await admit_question(call.context, target, wanted, options, "token", kind)
+    await admit_posted_object(call.context, target, wanted, options, "token", kind)
     _check_names(wanted, target.namespace, target.name)
     _check_uid(wanted, target.name, account["uid"])
     spec = _defaulted(wanted.get("spec") or {}, issuer)
@@ -101,7 +101,7 @@ def _defaulted(spec: Object, issuer: Issuer) -> Object:
 
 
 def _check_names(wanted: Object, namespace: str, name: str) -> None:
-    given, inside = _told(wanted, "name"), _told(wanted, "namespace")
+    given, inside = _metadata_text(wanted, "name"), _metadata_text(wanted, "namespace")
     if inside and inside != namespace:
         raise errors.BadRequest(
             "the namespace of the provided object does not match the namespace sent on the request"
@@ -111,13 +111,13 @@ def _check_names(wanted: Object, namespace: str, name: str) -> None:
         raise errors.invalid(_GROUP, _KIND, name, [invalid("metadata.name", given, text)])
 
 
-def _told(wanted: Object, name: str) -> str:
+def _metadata_text(wanted: Object, name: str) -> str:
     metadata = wanted.get("metadata")
     return text_of(metadata.get(name)) if isinstance(metadata, dict) else ""
 
 
 def _check_uid(wanted: Object, name: str, uid: str) -> None:
-    given = _told(wanted, "uid")
+    given = _metadata_text(wanted, "uid")
     if given and given != uid:
         raise errors.conflict(
             _GROUP,

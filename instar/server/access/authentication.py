@@ -1,6 +1,6 @@
 """Authenticator of requests by front proxy, client certificate, bearer token, or as anonymous.
 
-``server/app.py`` calls it for each request. Tokens are judged in ``identity``; permissions are
+``server/app.py`` calls it for each request. Tokens are checked in ``identity``; permissions are
 decided by ``kube/access``.
 """
 
@@ -9,10 +9,12 @@ from __future__ import annotations
 import csv
 import logging
 from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
 
 from instar.base import errors
 from instar.base.fast_dataclass import dataclass
+from instar.base.text_files import read_text
 from instar.kube.access.attributes import ANONYMOUS, AUTHENTICATED, User
 from instar.server.access.front_proxy import FrontProxy, Proxy
 from instar.server.http.messages import Request
@@ -105,13 +107,13 @@ def bearer_token(request: Request) -> str:
 def read_token_file(path: Path) -> dict[str, User]:
     """Kubernetes CSV: ``token,user,uid[,"group1,group2"]``. Raises ``ValueError`` by line."""
     tokens: dict[str, User] = {}
-    with path.open(newline="") as lines:
-        for number, row in enumerate(csv.reader(lines), start=1):
-            if not row:
-                continue
-            if len(row) < 3 or not row[0] or not row[1]:
-                raise ValueError(f'{path}:{number}: expected token,user,uid[,"group1,group2"]')
-            groups = tuple(part.strip() for part in row[3].split(",")) if len(row) > 3 else ()
-            named = tuple(group for group in groups if group)
-            tokens[row[0]] = User(row[1], (*named, AUTHENTICATED), row[2])
+    lines = StringIO(read_text(path), newline="")
+    for number, row in enumerate(csv.reader(lines), start=1):
+        if not row:
+            continue
+        if len(row) < 3 or not row[0] or not row[1]:
+            raise ValueError(f'{path}:{number}: expected token,user,uid[,"group1,group2"]')
+        groups = tuple(part.strip() for part in row[3].split(",")) if len(row) > 3 else ()
+        named = tuple(group for group in groups if group)
+        tokens[row[0]] = User(row[1], (*named, AUTHENTICATED), row[2])
     return tokens

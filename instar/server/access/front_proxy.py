@@ -1,7 +1,7 @@
 """Front proxy: a proxy that has authenticated its client and names the user in request headers.
 
 ``authentication.py`` calls it for requests from a proxy, which is recognised by a client
-certificate of a CA of its own (``peer_certificates.py``).
+certificate that the front-proxy CA has signed (``peer_certificates.py``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Proxy(User):
     """A client with trusted user headers."""
 
     itself: User | None = field(default=None, hash=False)
-    """Its own user, if the CA of ordinary clients has signed its certificate, too."""
+    """The proxy's own user, if the CA of ordinary clients has signed its certificate, too."""
 
 
 @dataclass(frozen=True, slots=True)

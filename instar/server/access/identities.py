@@ -121,6 +121,7 @@ class Identities:
 
 
 def static_tokens(admin: str, file: Path | None) -> dict[str, User]:
+    """Return users by token: the administrator and those of ``--token-auth-file``."""
     tokens = {admin: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
     return tokens if file is None else tokens | read_token_file(file)
 
@@ -139,9 +140,9 @@ def account_keys(settings: AccountSettings, pki: Path) -> KeyFiles:
     own = pki / _SIGNING_KEY
     if not own.exists():
         # Imported here: a restart finds its key and does not need cryptography.
-        from instar.base.certificates import made_key
+        from instar.base.certificates import new_private_key
 
-        write_private(own, made_key())
+        write_private(own, new_private_key())
     former = sorted(pki.glob(f"{_SIGNING_KEY}.*"))
     keys = KeyFiles(own, (*former, *settings.keys))
     if settings.keys:

@@ -1,7 +1,7 @@
 """Impersonation (``kubectl --as``): the user that headers name, if the client may act as it.
 
-``server/app.py`` calls it after authentication. As in kube-apiserver, the mode that allowed a
-client last is tried first the next time.
+``server/app.py`` calls it after authentication. As in kube-apiserver, the mode of impersonation
+that allowed a client last is tried first the next time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from instar.server.http.messages import Request
 _PREFIX = b"impersonate-"
 _USER, _UID, _GROUP = b"impersonate-user", b"impersonate-uid", b"impersonate-group"
 _EXTRA = b"impersonate-extra-"
-_REMEMBERED = 10_000
+_MAX_REMEMBERED_USERS = 10_000
+"""Users whose last mode is remembered; at this number all are forgotten."""
 
 
 class Impersonation:
@@ -48,7 +49,7 @@ class Impersonation:
         raise first
 
     def _remember(self, name: str, mode: str) -> None:
-        if len(self._last) >= _REMEMBERED:
+        if len(self._last) >= _MAX_REMEMBERED_USERS:
             self._last.clear()
         self._last[name] = mode
 

@@ -1,6 +1,7 @@
 """Trusted token issuers, from an AuthenticationConfiguration file or from ``--oidc-…`` flags.
 
-``identities.py`` imports it only where one of them is given. The issuers are in ``identity/oidc``.
+``identities.py`` imports it only if such a file or flag is given. The issuers are in
+``identity/oidc``.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from instar.server.files.config_files import read_configuration
-from instar.server.identity.oidc.config import Authentication, ConfigTrouble, read_config
+from instar.server.identity.oidc.config import Authentication, InvalidAuthentication, read_config
 from instar.server.identity.oidc.flags import issuer_of_flags
 from instar.server.identity.oidc.flags_set import is_given
 from instar.server.identity.oidc.trusted_issuers import TrustedIssuers
 
-_WHAT = "authentication configuration"
+_FILE_DESCRIPTION = "authentication configuration"
 
 
 def load_trusted(
@@ -31,10 +32,10 @@ def load_trusted(
         raise ValueError("authentication-config file and oidc-* flags are mutually exclusive")
 
     def load() -> Authentication:
-        file = read_configuration(path, _WHAT)
+        file = read_configuration(path, _FILE_DESCRIPTION)
         try:
             return read_config(file.document, own)
-        except ConfigTrouble as trouble:
+        except InvalidAuthentication as trouble:
             raise file.refused(str(trouble)) from trouble
 
     return TrustedIssuers(load(), audiences, load=load)

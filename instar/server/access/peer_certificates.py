@@ -1,8 +1,9 @@
 """Client certificates of connections: the certificate of a user, or of a front proxy.
 
-``http/http1.py`` calls it when a connection is made. TLS has verified the certificate against both
-CAs together; with a front proxy it must be decided which one has signed it, or a proxy could pass
-as a user and a user as a proxy.
+``lifecycle/lifetime.py`` passes these functions to ``http/http1.py``, which calls one for each new
+connection. TLS has verified the certificate against both CAs together; with a front proxy, these
+functions decide which CA has signed the certificate; otherwise a proxy could pass as a user and a
+user as a proxy.
 """
 
 from __future__ import annotations

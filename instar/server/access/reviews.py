@@ -1,4 +1,5 @@
-"""Access reviews: TokenReview, SubjectAccessReview and their kin, answered and not stored.
+"""Access reviews: TokenReview, SubjectAccessReview and similar kinds, which are answered and not
+stored.
 
 ``server/app.py`` calls it for kinds that can only be created. Decisions come from the authorizer
 and the token authenticators.

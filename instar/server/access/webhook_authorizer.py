@@ -6,7 +6,6 @@ cannot be reached has no opinion, so it allows nothing.
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from time import monotonic
 
@@ -14,30 +13,27 @@ from instar.base.errors import ApiError
 from instar.base.json_values import Object
 from instar.kube.access.attributes import Attributes, User
 from instar.kube.access.authorizers import AuthzDecision, AuthzVerdict, UserRules
-from instar.wire.client.client import Client
-from instar.wire.client.kubeconfig import KubeconfigError, load_access
+from instar.wire.client.kubeconfig import KubeconfigError
+from instar.wire.client.review_client import ReviewClient
 
-_ATTEMPTS, _FIRST_PAUSE, _FACTOR = 5, 0.5, 1.5
 _MOST_KEPT = 8192
-_LONGEST = 4096
-_TIMEOUT = 30.0
-_INCOMPLETE = "webhook authorizer does not support user rule resolution"
+"""Cached answers; at this number the cache is emptied."""
+_LONGEST_KEY = 4096
+"""Characters of a review; answers to longer ones are not cached."""
+_INCOMPLETE_TEXT = "webhook authorizer does not support user rule resolution"
 
 
 class WebhookAuthorizer:
-    """Calls the webhook, with retries and a cache."""
+    """Calls the webhook, and caches its answers."""
 
     def __init__(
         self,
-        client: Client,
+        client: ReviewClient,
         believed: tuple[float, float] = (300.0, 30.0),
-        *,
-        first_pause: float = _FIRST_PAUSE,
     ) -> None:
         """``believed``: seconds for which allowed and denied answers are cached."""
         self._client = client
         self._yes_seconds, self._no_seconds = believed
-        self._first_pause = first_pause
         self._kept: dict[tuple[object, ...], tuple[AuthzDecision, float]] = {}
 
     @classmethod
@@ -46,8 +42,7 @@ class WebhookAuthorizer:
         if kubeconfig is None:
             raise ValueError("authorization Webhook needs --authorization-webhook-config-file")
         try:
-            access = load_access(kubeconfig)
-            return cls(Client(access, timeout=_TIMEOUT, user_agent="instar-authorizer"), believed)
+            return cls(ReviewClient.of(kubeconfig, "instar-authorizer"), believed)
         except KubeconfigError as error:
             raise ValueError(f"authorization webhook: {error}") from error
 
@@ -63,16 +58,14 @@ class WebhookAuthorizer:
 
     async def ask(self, asked: Attributes) -> AuthzDecision:
         try:
-            # In a new task: the request may run without one, and the HTTP client needs one.
-            posting = asyncio.get_running_loop().create_task(self._posted(review_of(asked)))
-            status = _status(await posting)
+            status = _status(await self._client.post(review_of(asked)))
         except ApiError as error:
             return AuthzDecision(AuthzVerdict.NO_OPINION, error=error.message)
         decision = _decision(status)
         key = _key(asked)
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
-        if len(str(key)) <= _LONGEST:  # reviews may contain texts of any length
+        if len(str(key)) <= _LONGEST_KEY:  # reviews may contain texts of any length
             seconds = self._yes_seconds if decision.allowed else self._no_seconds
             self._kept[key] = (decision, monotonic() + seconds)
         return decision
@@ -81,19 +74,7 @@ class WebhookAuthorizer:
         return
 
     def rules(self, user: User, namespace: str) -> UserRules:
-        return UserRules([], [], incomplete=True, error=_INCOMPLETE)
-
-    async def _posted(self, review: Object) -> Object:
-        pause = self._first_pause
-        for attempt in range(_ATTEMPTS):
-            try:
-                return await self._client.post("", review)
-            except ApiError as error:
-                if not error.retryable or attempt == _ATTEMPTS - 1:
-                    raise
-            await asyncio.sleep(pause)
-            pause *= _FACTOR
-        raise AssertionError("the last attempt answers or raises")
+        return UserRules([], [], incomplete=True, error=_INCOMPLETE_TEXT)
 
 
 def review_of(asked: Attributes) -> Object:

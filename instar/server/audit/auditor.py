@@ -22,8 +22,8 @@ from instar.server.audit.policy import AuditLevel, AuditPolicy, AuditStage
 from instar.server.audit.request_record import (
     UNRECORDED,
     AuditEvent,
-    Sent,
-    Trail,
+    RecordedBody,
+    RequestRecord,
     shown_agent,
     source_addresses,
 )
@@ -103,7 +103,7 @@ class Auditor:
         if event is None:
             return
         if not self._strict:
-            self._tell(event)
+            self._emit(event)
         elif not await self._stored(event):
             self._metrics.rejected.add()
             raise Internal("failed to store audit event")
@@ -133,7 +133,7 @@ class Auditor:
     def _answered(
         self, request: Request, response: Response, failure: BaseException | None, id: str
     ) -> None:
-        trail: Trail | None = request.trail
+        trail: RequestRecord | None = request.trail
         if trail is None:
             self._unknown(request, response, failure, id)
             return
@@ -162,13 +162,13 @@ class Auditor:
         if request.trail is not None and request.trail is not UNRECORDED:
             self._record(request.trail, AuditStage.COMPLETE, request, _CLOSED_EARLY)
 
-    def _trail(self, request: Request, asked: Attributes, id: str) -> Trail:
+    def _trail(self, request: Request, asked: Attributes, id: str) -> RequestRecord:
         decision = self._policy.decide(asked)
         self._metrics.levels.add((decision.level.text,))
         if decision.level is AuditLevel.NONE:
             return UNRECORDED
         forwarded = request.header(b"x-forwarded-for")
-        return Trail(
+        return RequestRecord(
             decision,
             id,
             request.uri.decode("latin-1"),
@@ -188,11 +188,11 @@ class Auditor:
             trail.authenticated = False
             event = trail.at(AuditStage.STARTED, self._clock(), {}, _status(response, failure))
             if event is not None:
-                self._tell(event)
+                self._emit(event)
 
     def _record(
         self,
-        trail: Trail,
+        trail: RequestRecord,
         stage: AuditStage,
         request: Request,
         status: dict[str, Any],
@@ -201,12 +201,12 @@ class Auditor:
         sent = None
         if response is not None and trail.level is AuditLevel.REQUEST_RESPONSE:
             response.chunks = chunks = tuple(response.chunks)
-            sent = Sent(_media(response), chunks)
+            sent = RecordedBody(_media(response), chunks)
         event = trail.at(stage, self._clock(), request.annotations, status, sent)
         if event is not None:
-            self._tell(event)
+            self._emit(event)
 
-    def _tell(self, event: AuditEvent) -> None:
+    def _emit(self, event: AuditEvent) -> None:
         self._metrics.events.add()
         for sink in self._sinks:
             sink.put(event)

@@ -19,7 +19,7 @@ from instar.kube.api.encoding.yaml_text import read_yaml
 from instar.kube.protobuf.envelope import decode_object
 from instar.kube.protobuf.errors import ProtobufError, UnknownKind
 from instar.server.audit.policy import AuditLevel, AuditStage
-from instar.server.audit.request_record import AuditEvent, Sent, Trail
+from instar.server.audit.request_record import AuditEvent, RecordedBody, RequestRecord
 
 _HEAD = {"kind": "Event", "apiVersion": "audit.k8s.io/v1"}
 _DELETES = ("delete", "deletecollection")
@@ -113,7 +113,7 @@ def _user(user: User) -> dict[str, Any]:
     return found
 
 
-def _reference(trail: Trail, about: dict[str, str]) -> dict[str, str]:
+def _reference(trail: RequestRecord, about: dict[str, str]) -> dict[str, str]:
     asked = trail.asked
     found = {
         "resource": asked.resource,
@@ -149,7 +149,7 @@ def _objects(event: AuditEvent) -> dict[str, Any]:
     return found
 
 
-def _request_object(trail: Trail) -> Any:
+def _request_object(trail: RequestRecord) -> Any:
     if trail.level < AuditLevel.REQUEST:
         return None
     if trail.body is not None:
@@ -162,7 +162,7 @@ def _request_object(trail: Trail) -> Any:
     return _content(trail.raw, trail.decision.bare)
 
 
-def _content(sent: Sent, bare: bool, whole: bool = False) -> Any:
+def _content(sent: RecordedBody, bare: bool, whole: bool = False) -> Any:
     """A body as JSON; None if it cannot be parsed. ``whole``: as a decoded value."""
     data = b"".join(sent.chunks).strip(b"\n")
     if sent.media.endswith("json"):

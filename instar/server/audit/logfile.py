@@ -1,7 +1,7 @@
 """Audit log file: appends lines, and rotates by size, age and number with kube-apiserver's names.
 
-``sinks.py`` calls it in its thread. Several processes may write to one file: each locks it while it
-writes and checks that the file still has that name.
+``sinks.py`` calls it in its thread. Several processes may write to one file: each process locks the
+file while it writes, and checks that the file still has that name.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
 
-from instar.base.config_shapes import Misshapen, unknown_fields
+from instar.base.config_shapes import ShapeMismatch, unknown_fields
 from instar.base.field_errors import FieldError, child, index, invalid, not_supported, required
 from instar.kube.access.attributes import Attributes
 
@@ -124,7 +124,7 @@ def read(document: Any) -> AuditPolicy:
         )
     try:
         unknown = unknown_fields(document, _SHAPE)
-    except Misshapen as error:
+    except ShapeMismatch as error:
         raise AuditPolicyError(str(error)) from error
     rules = document.get("rules") or []
     found = _stage_errors(document.get("omitStages") or [], "omitStages")

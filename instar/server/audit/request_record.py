@@ -1,7 +1,7 @@
-"""Audit record of one request: collected while it is handled, and frozen in events.
+"""Audit record of one request: collected while it is handled, and copied into immutable events.
 
-``auditor.py`` makes a ``Trail`` per request and an ``AuditEvent`` per stage; an event does not
-change any more, so another thread can write it. No HTTP and no I/O here.
+``auditor.py`` makes a ``RequestRecord`` per request and an ``AuditEvent`` per stage; an event does
+not change any more, so another thread can write it. No HTTP and no I/O here.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from instar.server.audit.policy import NOTHING, AuditDecision, AuditLevel, Audit
 
 _LONGEST_AGENT = 1024
 _SLOW_SECONDS = 0.5
-_TYPED = ("/api/", "/apis/")
-"""Prefixes of paths that are no resources and still answer with objects."""
+"""A request that takes longer gets the annotation with its latency."""
+_OBJECT_PREFIXES = ("/api/", "/apis/")
+"""Prefixes of paths that are not resources but are answered with objects."""
 LATENCY = "apiserver.latency.k8s.io/total"
-_PATCHES = "patch.webhook.admission.k8s.io/"
+_PATCH_ANNOTATIONS = "patch.webhook.admission.k8s.io/"
 """Annotations with patches of webhooks: content, so recorded only where bodies are."""
 
 
-class Sent(NamedTuple):
+class RecordedBody(NamedTuple):
     """A body as it was sent, with its media type."""
 
     media: str
@@ -36,16 +37,16 @@ class Sent(NamedTuple):
 class AuditEvent(NamedTuple):
     """The state of a record at one stage."""
 
-    trail: Trail
+    trail: RequestRecord
     stage: AuditStage
     when: float
     annotations: Mapping[str, str]
     status: Mapping[str, Any] | None = None
-    response: Sent | None = None
+    response: RecordedBody | None = None
 
 
 @dataclass(slots=True)
-class Trail:
+class RequestRecord:
     """What is recorded of one request, while it is handled."""
 
     decision: AuditDecision
@@ -62,7 +63,7 @@ class Trail:
     """The constraint that allowed the impersonation."""
     body: bytes | None = None
     """The request's object as JSON, once it was decoded."""
-    raw: Sent | None = None
+    raw: RecordedBody | None = None
     """A body that is no object, as it was sent: a patch, options."""
     about: dict[str, str] = field(default_factory=dict)
     """Name, namespace, uid and resourceVersion in the body."""
@@ -91,7 +92,7 @@ class Trail:
     def came(self, media: str, body: bytes) -> None:
         """Record a body that was accepted and is not an object."""
         if self.level >= AuditLevel.REQUEST and self.body is None and body:
-            self.raw = Sent(media, (body,))
+            self.raw = RecordedBody(media, (body,))
 
     def at(
         self,
@@ -99,23 +100,25 @@ class Trail:
         when: float,
         annotations: Mapping[str, str],
         status: Mapping[str, Any] | None = None,
-        response: Sent | None = None,
+        response: RecordedBody | None = None,
     ) -> AuditEvent | None:
         """An event; None where the policy omits the stage."""
         if self.level is AuditLevel.NONE or stage in self.decision.omitted:
             return None
         said = dict(annotations)
         if self.level < AuditLevel.REQUEST:
-            said = {key: text for key, text in said.items() if not key.startswith(_PATCHES)}
+            said = {
+                key: text for key, text in said.items() if not key.startswith(_PATCH_ANNOTATIONS)
+            }
         slow = when - self.received > _SLOW_SECONDS and not self.long_running
         if slow and stage is AuditStage.COMPLETE:
             said.setdefault(LATENCY, go_duration(when - self.received))
-        typed = bool(self.asked.resource) or self.asked.path.startswith(_TYPED)
+        typed = bool(self.asked.resource) or self.asked.path.startswith(_OBJECT_PREFIXES)
         wanted = self.level is AuditLevel.REQUEST_RESPONSE and not self.long_running and typed
         return AuditEvent(self, stage, when, said, status, response if wanted else None)
 
 
-UNRECORDED = Trail(NOTHING, "", "", OURSELVES, (), "", 0.0)
+UNRECORDED = RequestRecord(NOTHING, "", "", OURSELVES, (), "", 0.0)
 """The record of all requests that the policy leaves out."""
 
 

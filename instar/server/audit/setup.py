@@ -1,6 +1,6 @@
 """Auditor from settings: reads the policy file, opens the log, configures the webhook.
 
-``lifecycle/optional_parts.py`` imports it only where a policy is given.
+``lifecycle/optional_parts.py`` imports it only if a policy is given.
 """
 
 from __future__ import annotations

@@ -16,7 +16,13 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.metrics import Counter
-from instar.base.supervision import KeptTask, KeptThread, Supervision, report_failure
+from instar.base.supervision import (
+    SupervisedTask,
+    SupervisedThread,
+    Supervision,
+    report_failure,
+    resting,
+)
 from instar.server.audit.event_text import event_list, json_line, legacy_line, short_line
 from instar.server.audit.logfile import LogOutput, Unwritten
 from instar.server.audit.request_record import AuditEvent
@@ -88,7 +94,7 @@ class LogSink:
         self._overflow = LossReporter("buffered", errors)
         self._truncation = LossReporter("truncate", errors)
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
-        self._thread: KeptThread | None = None
+        self._thread: SupervisedThread | None = None
         self._writing_since = 0.0
         """When the current batch was begun; 0 while there is none."""
         self._more = True
@@ -121,7 +127,8 @@ class LogSink:
 
     def _work(self) -> None:
         while self._more:
-            item = self._queue.get()
+            with resting():
+                item = self._queue.get()
             batch: list[_Item] = []
             while item is not None:
                 batch.append(item)
@@ -144,7 +151,7 @@ class LogSink:
             report_failure(LOG, error)
             self._complaints.lost(len(batch), f"{type(error).__name__}: {error}")
             for item in batch:
-                _tell(item, False)  # a second call has no effect
+                _report_stored(item, False)  # a second call has no effect
         finally:
             self._writing_since = 0.0
 
@@ -156,7 +163,7 @@ class LogSink:
                 lines.append(line)
                 owners.append(item)
             else:
-                _tell(item, False)
+                _report_stored(item, False)
         lost = 0
         try:
             self._output.write(lines)
@@ -164,7 +171,7 @@ class LogSink:
             lost = error.lines
             self._complaints.lost(lost, str(error))
         for number, item in enumerate(owners):
-            _tell(item, number < len(owners) - lost)
+            _report_stored(item, number < len(owners) - lost)
 
     def _line(self, event: AuditEvent) -> bytes | None:
         try:
@@ -191,7 +198,7 @@ def shown_line(event: AuditEvent, part: str, *, typed: bool, most: int) -> bytes
         return short_line(event, typed=typed, most=most)
 
 
-def _tell(item: _Item, stored: bool) -> None:
+def _report_stored(item: _Item, stored: bool) -> None:
     if item.stored is not None:
         try:
             item.stored(stored)
@@ -201,6 +208,8 @@ def _tell(item: _Item, stored: bool) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
+    """Limits of the batches that are sent to the audit webhook: size, wait and rate."""
+
     room: int = 10_000
     most: int = 400
     wait: float = 30.0
@@ -210,6 +219,8 @@ class Batching:
 
 
 class AuditWebhookCaller(Protocol):
+    """Sends batches of events to the audit webhook."""
+
     async def post(self, body: bytes) -> None:
         """Raises ``OSError`` or ``TimeoutError`` if the webhook did not accept it."""
         ...
@@ -238,7 +249,7 @@ class WebhookSink:
         self._overflow = LossReporter("buffered", errors)
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._calls: set[asyncio.Task[None]] = set()
-        self._kept: KeptTask | None = None
+        self._kept: SupervisedTask | None = None
         self._tokens, self._filled = float(batching.burst), monotonic()
         self._ending = asyncio.Event()
 
@@ -301,9 +312,10 @@ class WebhookSink:
         loop = asyncio.get_running_loop()
         getting = loop.create_task(self._queue.get())
         ending = loop.create_task(self._ending.wait())
-        done, _ = await asyncio.wait(
-            [getting, ending], timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-        )
+        with resting():
+            done, _ = await asyncio.wait(
+                [getting, ending], timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
         ending.cancel()
         if getting in done:
             return getting.result()

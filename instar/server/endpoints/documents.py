@@ -1,8 +1,8 @@
-"""Discovery and OpenAPI endpoints, put together from a part for each API group.
+"""Discovery and OpenAPI endpoints, assembled from a part for each API group.
 
-``server/app.py`` calls it for paths that are no resources. Whole documents are cached for one state
-of the catalog, their parts longer (``groups.py``, ``openapi.py``). Large documents are made in a
-thread.
+``server/app.py`` calls it for paths that are not resources. A whole document is cached until the
+catalog changes, the parts of a document for longer (``groups.py``, ``openapi.py``). Large documents
+are made in a thread.
 """
 
 from __future__ import annotations

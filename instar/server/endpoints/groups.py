@@ -1,7 +1,8 @@
 """Discovery documents, in a part for each API group: a CRD change affects one part only.
 
-``documents.py`` and ``openapi.py`` call it. A part is made on request and cached until a CRD of its
-group changes; it consists of immutable values, so a thread may encode it. No HTTP here.
+``documents.py`` and ``openapi.py`` call it. A part is made when it is first requested and cached
+until a CRD of its group changes; it consists of immutable values, so a thread may encode it. No
+HTTP here.
 """
 
 from __future__ import annotations

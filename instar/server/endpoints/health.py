@@ -1,7 +1,8 @@
 """Health endpoints (/healthz, /livez, /readyz) and /version, which need no credentials.
 
-``server/app.py`` calls it, also while the store is still read. Check names are kube-apiserver's, as
-clients look for them; its post-start hooks are a single condition here: the store has been read.
+``server/app.py`` calls it, even before the store has been loaded. The check names are
+kube-apiserver's, because clients look for them; here all of kube-apiserver's post-start hooks
+report the same condition: whether the store has been loaded.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from instar.server.endpoints.groups import SERVER_VERSION
 from instar.server.http.messages import Request, Response, text_response
 from instar.server.rest.negotiate import JSON, clauses
 from instar.server.rest.responses import json_response
+from instar.server.rest.unserved_paths import not_allowed
 
 _PATHS = ("/healthz", "/livez", "/readyz")
 Check = Callable[[], str | None]
-"""Returns None, or what is wrong in a few words."""
-_HOOKS = (
+"""Returns None if all is well, else a few words about the problem."""
+_HOOK_NAMES = (
     "start-apiserver-admission-initializer",
     "start-kube-apiserver-admission-initializer",
     "generic-apiserver-start-informers",
@@ -50,7 +52,7 @@ class Health:
 
     def __init__(self, checks: Mapping[str, Check], started: Check) -> None:
         first: dict[str, Check] = {"ping": _well, "log": _well, **checks}
-        last = {f"poststarthook/{hook}": started for hook in _HOOKS}
+        last = {f"poststarthook/{hook}": started for hook in _HOOK_NAMES}
         last["autoregister-completion"] = started
         self._checks = {
             "healthz": {**first, **last},
@@ -66,6 +68,8 @@ class Health:
     def respond(self, request: Request) -> Response | None:
         name, _, check = request.path.strip("/").partition("/")
         if name == "version" and not check:
+            if request.method not in ("GET", "HEAD"):
+                raise not_allowed()
             return _version_response(request)
         checks = self._checks.get(name)
         if checks is None:

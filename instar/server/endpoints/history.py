@@ -1,8 +1,8 @@
 """Endpoint ``/instar/history`` + path of an object: its past changes, or its state at a revision.
 
-``server/app.py`` calls it after authorization: permission to get the object includes its past. A
-namespace that was deleted and made again may belong to other people, so what was before is shown
-only to users that may get such objects in every namespace.
+``server/app.py`` calls it after authorization: a user that may get an object may also read its
+past. A namespace that was deleted and created again may have other owners, so objects from before
+its deletion are shown only to users that may get such objects in every namespace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from instar.server.rest.responses import json_response, plain_response
 _PREFIX = "/instar/history"
 _OBJECTS = (f"{_PREFIX}/api/", f"{_PREFIX}/apis/")
 PATHS = {
-    f"{_PREFIX}/PATH": "who wrote the object at `/PATH`, when, and what it did (`?limit=`, "
+    f"{_PREFIX}/PATH": "writes to the object at `/PATH`: manager, time and changes (`?limit=`, "
     "`?before=REVISION`), or with `?at=REVISION` the object as it was; granted by the right to get "
     "the object: `instar history`",
 }
@@ -41,13 +41,13 @@ async def respond(
         raise MethodNotAllowed("the past can be read, object by object, and not be changed")
     revision, before = _number(request, "at"), _number(request, "before")
     limit = min(_number(request, "limit") or _FEW, limits.HISTORY_AT_ONCE)
-    since = await _told_since(context, request, namespaces)
+    since = await _visible_since(context, request, namespaces)
     if revision:
         return plain_response(200, await object_at(context.backend, target, revision, since))
     return json_response(200, await writes_of(context.backend, target, before, limit, since))
 
 
-async def _told_since(context: Context, request: Request, namespaces: Resource) -> int:
+async def _visible_since(context: Context, request: Request, namespaces: Resource) -> int:
     """The first revision to show: that of the namespace's creation, unless the user may get such
     objects in every namespace."""
     asked, authorizer = request.asked, context.authorizer

@@ -2,7 +2,7 @@
 version), ``access`` (permissions used), ``webhooks`` (calls) and ``migrations``, as JSON.
 
 ``server/app.py`` calls it for authorized users. ``instar census`` and ``instar versions`` read
-these paths, and treat a cluster without them as another server. ``registry/insight`` collects the
+these paths; a cluster that lacks them is not an instar server. ``registry/insight`` collects the
 numbers.
 """
 
@@ -18,7 +18,7 @@ from instar.kube.access.attributes import Attributes
 from instar.server.http.messages import Request, Response
 from instar.server.registry.insight.access import AccessRecord
 from instar.server.registry.insight.census import ServerCensus
-from instar.server.registry.insight.encryption_keys import seals_document
+from instar.server.registry.insight.encryption_keys import encryption_keys_document
 from instar.server.registry.insight.usage import UsageRecorder
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
@@ -27,13 +27,13 @@ from instar.wire.webhooks.call_log import CallLog
 from instar.wire.webhooks.transport import TransportPool
 
 PATHS = {
-    "/instar/access": "what was asked for and by whom, of every user or of `?user=NAME`: "
-    "`instar access` makes roles of it",
+    "/instar/access": "allowed requests by user, verb and resource, of all users or of "
+    "`?user=NAME`: `instar access` makes roles of it",
     "/instar/census": "how many objects of each CRD are stored at which version, and under which "
     "key where encryption at rest is on: `instar census`",
     "/instar/migrations": "how far the migrations are that this process works on: total, left, "
     "rate, failures with reasons",
-    "/instar/usage": "who used which version of which resource with which verb, and when last: "
+    "/instar/usage": "requests by client, resource, version and verb, and when the last one was: "
     "`instar versions`",
     "/instar/webhooks": "calls of webhooks, how they ended and how long they took, and the "
     "certificates that were shown",
@@ -68,7 +68,7 @@ class Insight:
             self._usage.note(asked, agent)
 
     async def _counted(self) -> dict[str, Any]:
-        seals = await seals_document(self._backend)
+        seals = await encryption_keys_document(self._backend)
         await self._census.prepare()
         document = self._census.document()
         return document if seals is None else {**document, "encryption": seals}

@@ -1,7 +1,7 @@
 """Metrics of the server, and its /metrics endpoint.
 
 ``server/app.py`` counts requests in it; other components add metrics of their own. Where several
-processes serve a port, ``lifecycle/metrics_merge.py`` merges them.
+processes serve a port, ``lifecycle/metrics_merge.py`` merges the metrics of all processes.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from collections.abc import Awaitable, Callable
 from instar.base import offload
 from instar.base.metrics import (
     CONTENT_TYPE,
-    Across,
     Counter,
     Family,
     Histogram,
     Labels,
     Measured,
+    MergeMode,
     Metric,
     written,
 )
 from instar.server.http.messages import Response
 
 _LINE_BYTES = 100
+"""Approximate length of a line, for the size of the text."""
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -41,7 +42,7 @@ class Metrics:
         )
         self._labels: dict[tuple[str, int], tuple[Labels, Labels]] = {}
         help = "Processes that serve the port and whose numbers these are."
-        processes = Measured("instar_processes", help, (), lambda: [((), 1)], Across.SUM)
+        processes = Measured("instar_processes", help, (), lambda: [((), 1)], MergeMode.SUM)
         self.all: list[Metric] = [self._requests, self._seconds, processes]
         self.of_all: Callable[[], Awaitable[list[Family]]] | None = None
         """Merges the metrics of all processes behind the port; None for a single process."""

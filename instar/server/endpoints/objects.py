@@ -40,7 +40,7 @@ class _Asked(NamedTuple):
     name: str = ""
 
 
-class ObjectPages:
+class ObjectEndpoints:
     """Serves the ``/instar`` endpoints about single objects."""
 
     def __init__(self, catalog: Catalog) -> None:

@@ -1,8 +1,8 @@
 """OpenAPI documents: v3 per group version, v2 assembled from a part for each resource.
 
-``documents.py`` calls it on request. Documents are as large as all CRDs together, so caches are
-limited by size, parts of v2 are kept compressed, and v2 is assembled while it is sent. A cached
-part is valid until its CRD changes. No HTTP here.
+``documents.py`` calls it when a document is requested. Documents are as large as all CRDs together,
+so caches are limited by size, parts of v2 are kept compressed, and v2 is assembled while it is
+sent. A cached part is valid until its CRD changes. No HTTP here.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _AT_ONCE = 8
 
 
 class Packed(NamedTuple):
+    """A document compressed in slices, and its uncompressed length."""
+
     length: int
     slices: tuple[bytes, ...]
 
@@ -147,14 +149,14 @@ class OpenApi:
         if version not in part.versions:
             return None
         if "published" not in part.__dict__:
-            await offload.apart(lambda: part.published)
+            await offload.run_in_thread(lambda: part.published)
         digest = part.published[version]
         kept = self._documents.get(version)
         if kept is not None and kept[0] == digest:
             return kept
 
         async def make() -> tuple[str, bytes]:
-            made = await offload.apart(
+            made = await offload.run_in_thread(
                 lambda: encode(v3.document(part.resources, version.group, version.version))
             )
             return self._documents.put(version, (digest, made), len(made))
@@ -187,12 +189,12 @@ class OpenApi:
         shared = self._of_builtins.get(form.name)
         if shared is None:
             builtins = [one.resource for one in members if one.resource.builtin]
-            shared = await offload.apart(lambda: _packed(v2.shared_part(builtins), form))
+            shared = await offload.run_in_thread(lambda: _packed(v2.shared_part(builtins), form))
             self._of_builtins[form.name] = shared
         found, digest = [shared], sha512(SERVER_VERSION.encode())
         rest = iter(_custom(members))
         while some := list(islice(rest, _AT_ONCE)):
-            for said, made in await offload.apart(partial(self._made, some, form)):
+            for said, made in await offload.run_in_thread(partial(self._made, some, form)):
                 digest.update(said)
                 found.append(made)
         return Swagger(found, form, digest.hexdigest().upper())

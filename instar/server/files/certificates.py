@@ -15,10 +15,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from instar.base.fast_dataclass import dataclass
+from instar.base.text_files import read_text
 
-_VALID = timedelta(days=365)
-_RENEW = timedelta(days=30)
-_CA_VALID = timedelta(days=3650)
+_VALIDITY = timedelta(days=365)
+_RENEWAL_MARGIN = timedelta(days=30)
+"""Certificates are renewed this long before they expire."""
+_CA_VALIDITY = timedelta(days=3650)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,12 @@ def ensure_certificates(folder: Path, names: Sequence[str]) -> Certificates:
     stamp = folder / "server.names"
     fresh = (
         all(path.exists() for path in (*astuple(found), folder / "ca.key", stamp))
-        and stamp.read_text() == wanted
+        and read_text(stamp) == wanted
         and _valid_for_long(found.server_cert)
     )
     if not fresh:
         _make(folder, found, names)
-        stamp.write_text(wanted)
+        stamp.write_text(wanted, encoding="utf-8")
     return found
 
 
@@ -97,7 +99,7 @@ def user_certificate(folder: Path, user: str, groups: Sequence[str]) -> tuple[by
     authority = Authority(
         KeyPair((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
     )
-    return authority.client(user, groups, _VALID)
+    return authority.client(user, groups, _VALIDITY)
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -114,9 +116,9 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def _valid_for_long(path: Path) -> bool:
-    """Judged by the age of the file: certificates made here are valid for a year."""
+    """Decided by the age of the file: certificates made here are valid for a year."""
     made = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return datetime.now(UTC) < made + _VALID - _RENEW
+    return datetime.now(UTC) < made + _VALIDITY - _RENEWAL_MARGIN
 
 
 def _make(folder: Path, found: Certificates, names: Sequence[str]) -> None:
@@ -129,11 +131,11 @@ def _make(folder: Path, found: Certificates, names: Sequence[str]) -> None:
     else:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
-        authority = Authority.make("instar-ca", _CA_VALID)
+        authority = Authority.make("instar-ca", _CA_VALIDITY)
         write_private(key, authority.pem.key)
         write_private(found.ca, authority.pem.cert)
-    server = authority.server("instar", names, _VALID)
-    admin = authority.client("kubernetes-admin", ("system:masters",), _VALID)
+    server = authority.server("instar", names, _VALIDITY)
+    admin = authority.client("kubernetes-admin", ("system:masters",), _VALIDITY)
     for path, pem in (
         (found.server_key, server.key),
         # With the CA appended: OpenSSL would look it up for every client.

@@ -1,7 +1,7 @@
 """Reader of configuration files: one YAML or JSON document; errors are one line for the operator.
 
-Audit, encryption, authentication and admission configurations are read with it. Imported only
-where such a file is given: YAML is slow to import.
+Audit, encryption, authentication and admission configurations are read with it. It is imported only
+if such a file is given, because YAML is slow to import.
 """
 
 from __future__ import annotations

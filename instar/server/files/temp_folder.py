@@ -1,7 +1,7 @@
 """Temporary folders of a process, removed at its end; those of killed processes are removed later.
 
-``lifecycle/lifetime.py`` keeps certificates in one where no folder is given, ``instar serve
---workers`` the sockets between processes.
+``lifecycle/lifetime.py`` keeps certificates in one if no folder is given; ``instar serve
+--workers`` keeps the sockets between its processes in one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 PREFIX = "instar-"
 _LOCK = ".lock-of-owner"
 _YOUNG_SECONDS = 60.0
-"""A younger folder may be made and not locked yet."""
+"""A folder younger than this may not be locked yet by its new process, so it stays."""
 _cleared: set[Path] = set()
 
 

@@ -15,10 +15,11 @@ from instar.base.errors import TooManyRequests
 from instar.server.http.messages import Request, Response
 
 LEAST = 128 << 10
+"""Bytes; a response that is not larger is sent as it is."""
 MOST = 128 << 20
-"""A compressed response is held in memory until it is sent; a larger one is sent as it is made."""
-_LEVEL = 1
-_GZIP = 16 + zlib.MAX_WBITS
+"""Bytes; a larger response is sent uncompressed, as a compressed one is held in memory."""
+_GZIP_LEVEL = 1
+_GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 
 async def compress(request: Request, response: Response) -> None:
@@ -31,7 +32,7 @@ async def compress(request: Request, response: Response) -> None:
         return
     chunks = response.chunks
     try:
-        packed = await offload.apart(lambda: _packed(chunks))
+        packed = await offload.run_in_thread(lambda: _packed(chunks))
     except TooManyRequests:
         return  # every thread is busy: the response is sent uncompressed
     except asyncio.CancelledError:
@@ -44,7 +45,7 @@ async def compress(request: Request, response: Response) -> None:
 
 def _packed(chunks: Iterable[bytes]) -> bytes:
     """Compress piece by piece: the chunks may be made while they are read."""
-    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW_BITS)
     return b"".join([*map(packer.compress, chunks), packer.flush()])
 
 

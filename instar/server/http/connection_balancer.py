@@ -1,9 +1,10 @@
 """Connection balancer: shares the connections of one port evenly between processes.
 
 ``lifecycle/http_port.py`` opens the port with it. Left to the kernel, a connection goes to the
-process its address hashes to, and of a few dozen long-lived ones a single process may get most.
-Here the first process accepts all of them and passes each socket to the process with the fewest;
-TLS and HTTP happen there. A process that ends gets no more. Only sockets are handled here.
+process its address hashes to, and of a few dozen long-lived connections a single process may get
+most. With this module the first process accepts all connections and passes each socket to the
+process that has the fewest; that process does TLS and HTTP. A process that has ended gets no more
+connections.
 """
 
 from __future__ import annotations
@@ -167,9 +168,9 @@ class BalancingPort:
             taken = _accepted(door)
             if taken is None:
                 return
-            self._hand_on(taken)
+            self._pass_socket(taken)
 
-    def _hand_on(self, taken: socket.socket) -> None:
+    def _pass_socket(self, taken: socket.socket) -> None:
         """Pass the socket to the process with the fewest; of several, to each in turn."""
         for seat in sorted(self._seats, key=lambda seat: (seat.taken, seat.turn)):
             if seat.give(taken):
@@ -201,7 +202,7 @@ class _WorkerLine:
         self._on_their_way = 0
         self._sign = 0.0
         """When the worker last took a socket that was sent to it, or had taken all of them."""
-        asyncio.get_running_loop().add_reader(line, self._hear)
+        asyncio.get_running_loop().add_reader(line, self._receive_counts)
 
     def close(self) -> None:
         if self._line.fileno() >= 0:
@@ -226,7 +227,7 @@ class _WorkerLine:
         self._on_their_way += 1
         return True
 
-    def _hear(self) -> None:
+    def _receive_counts(self) -> None:
         try:
             news = self._line.recv(_NEWS)
         except BlockingIOError:
@@ -284,7 +285,7 @@ class WorkerPort:
         if not sign:
             self.close()
             return
-        self._say(_TAKEN)
+        self._queue_message(_TAKEN)
         if not files:  # the kernel dropped the socket
             self._parted()
         for file in files:
@@ -294,15 +295,15 @@ class WorkerPort:
             self._here.give(taken)
 
     def _parted(self) -> None:
-        self._say(_ENDED)
+        self._queue_message(_ENDED)
 
-    def _say(self, word: bytes) -> None:
+    def _queue_message(self, word: bytes) -> None:
         """Send the messages of one turn of the event loop together."""
         if not self._news:
-            asyncio.get_running_loop().call_soon(self._tell)
+            asyncio.get_running_loop().call_soon(self._send_messages)
         self._news += word
 
-    def _tell(self) -> None:
+    def _send_messages(self) -> None:
         if self._line is None:
             return
         try:
@@ -310,7 +311,7 @@ class WorkerPort:
         except OSError as error:
             log.debug("the first process does not read which connections have ended: %s", error)
         if self._news:
-            asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._tell)
+            asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._send_messages)
 
 
 def _read(door: socket.socket, take: Callable[[], None]) -> None:
@@ -322,7 +323,7 @@ def _read(door: socket.socket, take: Callable[[], None]) -> None:
         except OSError as error:
             if error.errno not in _SCARCE:
                 raise
-            log.error("no connection is accepted for a second: %s", error)
+            log.error("cannot accept connections, pausing for a second: %s", error)
             loop.remove_reader(door)
             loop.call_later(_PAUSE_SECONDS, again)
 

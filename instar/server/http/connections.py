@@ -1,7 +1,7 @@
 """The set of open connections: limits on memory, stalled clients, closing all of them.
 
 ``http1.py`` registers each connection; ``lifecycle/http_port.py`` closes the set when the server
-stops. What is sent on a connection does not matter here.
+stops. This module does not read what is sent on a connection.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from instar.base import limits
 log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 5.0
 _GOODBYE_SECONDS = 0.02
-"""Given to idle clients to close their end; most need a millisecond."""
+"""Time that idle clients get to close their end; most need a millisecond."""
 _HEAD_START = 1.0
 """Seconds before a client can count as slow."""
 

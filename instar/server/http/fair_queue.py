@@ -1,11 +1,11 @@
 """Fair queues for requests: a user that sends very many does not slow the others down.
 
-``server/app.py`` enters each request that is not an administrator's. *Seats* limit unfinished
-requests, reads and writes apart; a request without a seat waits in its user's queue, and freed
-seats go round among the users. *Turns*: most requests finish without waiting, so they never occupy
-a seat for long, and yet a thousand of them keep the event loop busy. While several users are
-active, each may begin only so many requests in one turn of the loop. A single active user is not
-held back.
+``server/app.py`` calls it for each request, except those of administrators. *Seats* limit
+unfinished requests, reads and writes apart; a request without a seat waits in its user's queue, and
+freed seats are given to the users in turn. *Turns* limit requests that finish without waiting:
+these do not occupy a seat for long, but a thousand of them keep the event loop busy. While several
+users are active, each may begin only a limited number of requests in one iteration of the loop. A
+single active user is not limited.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from time import monotonic
 
 from instar.base import limits
 from instar.base.fast_dataclass import dataclass
-from instar.base.metrics import Across, Counter, Measured, Metric
+from instar.base.metrics import Counter, Measured, MergeMode, Metric
 
-_ABOUT_SECONDS = 0.5
-"""A user with a request within this time, or twice it, is active."""
+_ACTIVE_SECONDS = 0.5
+"""A user counts as active for this time after a request, or up to twice as long."""
 _SWEEP_SECONDS = 1.0
 _READ_ONLY = ("get", "list", "watch", "head", "options")
 Key = tuple[str, str]
@@ -28,6 +28,8 @@ Key = tuple[str, str]
 
 
 class FlowRefusal(Enum):
+    """Why a request gets no seat."""
+
     FULL = auto()
     """So many requests wait already that this one would be late."""
     LATE = auto()
@@ -93,14 +95,14 @@ class FairQueue:
             "Requests being worked on.",
             ("request_kind",),
             lambda: [((pool.kind,), pool.taken) for pool in self._pools.values()],
-            Across.SUM,
+            MergeMode.SUM,
         )
         waiting = Measured(
             "apiserver_current_inqueue_requests",
             "Requests waiting for their turn.",
             (),
             lambda: [((), sum(map(len, self._queues.values())))],
-            Across.SUM,
+            MergeMode.SUM,
         )
         return (taken, waiting, self._rejected)
 
@@ -182,9 +184,9 @@ class FairQueue:
         """A second user is active: the first one counts as active from now on, too."""
         now = monotonic()
         if now > self._until:
-            self._before = self._about if now < self._until + _ABOUT_SECONDS else set()
+            self._before = self._about if now < self._until + _ACTIVE_SECONDS else set()
             self._about = set()
-            self._until = now + _ABOUT_SECONDS
+            self._until = now + _ACTIVE_SECONDS
         if self._alone:
             self._about.add(self._alone)
         self._about.add(user)

@@ -1,8 +1,8 @@
 """HTTP/1.1 connection: parses requests, calls the handler, writes responses and streams.
 
 ``lifecycle/lifetime.py`` makes ``Connections`` for the API, ``tools/console`` for the console; the
-event loop calls the rest. Hand-written because it is the hot path (see docs/performance.md): a
-response that needs no waiting is written in the same turn, and a disconnect cancels the request.
+event loop calls the rest. The module is hand-written, because it is the hot path: a response that
+needs no waiting is written in the same turn of the loop, and a disconnect cancels the request.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from time import monotonic
 from typing import Any, cast
 
 from instar.base import limits
-from instar.base.eager_tasks import Parked, start
+from instar.base.eager_tasks import TasklessCoroutine, start
 from instar.kube.access.attributes import User
 from instar.server.http.connections import ConnectionSet
 from instar.server.http.handler_types import Handler, PeerOf, no_peer
 from instar.server.http.http1_request import RequestReader
 from instar.server.http.http_head import head, header_lines, sized_head
-from instar.server.http.loop_budget import Turns
+from instar.server.http.loop_budget import LoopBudget
 from instar.server.http.messages import TEXT_TYPE, Feed, Header, Request, Response
 from instar.server.http.request_queue import RequestQueue
-from instar.server.http.write_batching import together
+from instar.server.http.write_batching import join_pieces
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Connections(ConnectionSet):
         peer_of: PeerOf = no_peer,
     ) -> None:
         super().__init__()
-        self.turns = Turns()
+        self.turns = LoopBudget()
         self.handler = handler
         self.peer_of = peer_of
         """The user of the client certificate."""
@@ -74,7 +74,7 @@ class Http1Connection(asyncio.Protocol):
         self._peer: User | None = None
         self._remote = ""
         self._ahead = RequestQueue()
-        self._task: asyncio.Task[Any] | Parked | None = None
+        self._task: asyncio.Task[Any] | TasklessCoroutine | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._busy = False
         self._feed: Feed | None = None
@@ -236,7 +236,7 @@ class Http1Connection(asyncio.Protocol):
         except (Exception, asyncio.CancelledError) as failure:
             # Unless the client left, it waits for a response: close instead.
             if self._transport is not None:
-                log.error("%s %s got no answer", request.method, request.path, exc_info=failure)
+                log.error("%s %s has no response", request.method, request.path, exc_info=failure)
             self.abort()
             return
         finally:
@@ -309,7 +309,7 @@ class Http1Connection(asyncio.Protocol):
             await self._write_body(request, response, keep_alive)
         except Exception as failure:  # the client would wait for the rest for ever
             if not isinstance(failure, ConnectionError):
-                log.error("%s %s was broken off", request.method, request.path, exc_info=failure)
+                log.error("%s %s was aborted", request.method, request.path, exc_info=failure)
             self.abort()
         finally:
             self._task = None
@@ -320,7 +320,7 @@ class Http1Connection(asyncio.Protocol):
         opening = sized_head(response, keep_alive, self._connections.always)
         pieces = iter(()) if request.method == "HEAD" else response.pieces(_PIECE)
         sent = 0
-        for part in together(opening, pieces, _PIECE):
+        for part in join_pieces(opening, pieces, _PIECE):
             self._write(part)
             await self._drain()
             self._connections.sent(self, len(part))

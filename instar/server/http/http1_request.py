@@ -1,7 +1,7 @@
 """Request reader: parses HTTP/1.1 requests out of bytes, within limits of size and time.
 
-Each ``http1.py`` connection has one and gets its requests through ``RequestReceiver``. Parsing is
-httptools'; sockets and handlers are the connection's.
+Each ``http1.py`` connection has a reader and gets its requests through ``RequestReceiver``.
+httptools parses; the connection has the socket and calls the handler.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from instar.base import limits
 from instar.server.http.http_head import target
 from instar.server.http.messages import Request, parse_query
 
-_METERED = 16 << 10
+_BODY_PIECE = 16 << 10
 """Bytes of a body that are parsed together while their number is checked."""
-_AT_ONCE = 4 << 10
+_PIPELINE_PIECE = 4 << 10
 """Bytes parsed together where they may contain many requests."""
-_LARGE = 64 << 10
+_LARGE_BODY = 64 << 10
 """Bodies above this size count towards the limit of all connections together."""
 
 
@@ -95,7 +95,7 @@ class RequestReader:
     def feed(self, data: bytes) -> bytes:
         """Parse data. Returns the rest that is left because the connection has enough requests."""
         rest = b""
-        if self.reading or len(data) > _AT_ONCE:
+        if self.reading or len(data) > _PIPELINE_PIECE:
             rest = self._feed_metered(data)
         else:
             self._parse(data)
@@ -120,7 +120,7 @@ class RequestReader:
             if self._owner.full():
                 return data[begin:]
             in_body = self.reading and not self._in_head
-            piece = data[begin : begin + (_METERED if in_body else _AT_ONCE)]
+            piece = data[begin : begin + (_BODY_PIECE if in_body else _PIPELINE_PIECE)]
             begin += len(piece)
             self._overhead += len(piece)
             self._parse(piece)
@@ -198,7 +198,7 @@ class RequestReader:
         if self._body is None:
             self._body = []
         self._body.append(data)
-        if self._size > _LARGE and not self._owner.takes(len(data)):
+        if self._size > _LARGE_BODY and not self._owner.takes(len(data)):
             self._refuse(503, b"503 Service Unavailable: too many large bodies at once\n")
 
     def on_message_complete(self) -> None:

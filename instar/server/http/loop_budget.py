@@ -2,8 +2,9 @@
 
 ``http1.py`` asks it before it serves what a connection has received. A request that needs no
 waiting is answered as soon as it is read, and all readable connections are served before the loop
-polls again, so many requests at once would keep it from everything else. What exceeds the budget
-waits for the next turn: first connections with no response yet, then those that pipeline.
+polls again, so many requests at once would delay all other work. Requests beyond the budget wait
+for the next turn. In the next turn, connections that have had no response yet are served first, and
+connections with pipelined requests last.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Waiting(Protocol):
     def take_turn(self) -> None: ...
 
 
-class Turns:
+class LoopBudget:
     """The budget of the current turn, and the connections that wait for the next."""
 
     def __init__(

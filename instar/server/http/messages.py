@@ -1,8 +1,8 @@
 """HTTP messages: a request as a connection reads it, a response as a connection sends it, streams.
 
 ``http1.py`` makes requests and writes responses; every handler of the server and of the console
-takes one and returns the other. What a path or a body means is for the handlers
-(``rest/request_attributes.py``, ``rest/bodies.py``).
+takes one and returns the other. The handlers interpret paths (``rest/request_attributes.py``) and
+bodies (``rest/bodies.py``).
 """
 
 from __future__ import annotations

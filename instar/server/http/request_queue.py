@@ -1,6 +1,6 @@
 """Queue of pipelined requests: what a client has sent before earlier requests were answered.
 
-Each ``http1.py`` connection has one, of limited size.
+Each ``http1.py`` connection has one queue, of limited size.
 """
 
 from __future__ import annotations

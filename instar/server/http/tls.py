@@ -1,7 +1,7 @@
 """TLS settings of the port: versions and ciphers by flag, certificate files reloaded on change.
 
 ``lifecycle/optional_parts.py`` makes the context from settings. New handshakes use the current
-files; open connections go on; a certificate that does not fit its key changes nothing.
+files; open connections are not affected. A new certificate that does not match its key is ignored.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import ssl
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from instar.base.supervision import rest
+
 log = logging.getLogger(__name__)
-_LOOK_SECONDS = 5.0
+_CHECK_SECONDS = 5.0
+"""Seconds between two checks whether the files have changed."""
 
 VERSIONS = {
     "VersionTLS10": ssl.TLSVersion.TLSv1,
@@ -74,7 +77,7 @@ class ReloadingContext:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await rest(_CHECK_SECONDS)
             await asyncio.to_thread(self.look)
 
     def look(self) -> bool:

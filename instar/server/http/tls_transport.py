@@ -2,8 +2,9 @@
 
 ``lifecycle/lifetime.py`` puts a ``TlsListener`` before the HTTP connections. asyncio's own TLS
 keeps two buffers and a page for each connection, which is most of what an idle watch costs
-(docs/performance.md). Here all connections of a listener share them: OpenSSL consumes the incoming
-buffer and fills the outgoing one within a call, so both are empty between calls.
+(docs/explanation/performance.md). Here all connections of a listener share two buffers: OpenSSL
+consumes the incoming buffer and fills the outgoing one within a call, so both are empty between
+calls.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import Any, cast
 from instar.base import limits
 
 log = logging.getLogger(__name__)
-_ROOM = 256 << 10
-_MOST = 16 << 10
+_BUFFER_BYTES = 256 << 10
+_RECORD_BYTES = 16 << 10
 """Bytes of one TLS record at most."""
 _GOODBYE_SECONDS = 30.0
 
@@ -39,7 +40,7 @@ class TlsListener:
         self.above = above
         self.parted: Callable[[], None] = _nothing
         """Called when a connection has ended."""
-        self.room = memoryview(bytearray(_ROOM))
+        self.room = memoryview(bytearray(_BUFFER_BYTES))
         self.incoming = ssl.MemoryBIO()
         self.outgoing = ssl.MemoryBIO()
 
@@ -135,7 +136,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         pieces: list[bytes] = []
         try:
             while incoming.pending or tls.pending():
-                piece = tls.read(_MOST)
+                piece = tls.read(_RECORD_BYTES)
                 if not piece:
                     return b"".join(pieces), True
                 pieces.append(piece)

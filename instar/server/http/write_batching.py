@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 
-def together(opening: bytes, pieces: Iterable[bytes], enough: int) -> Iterator[bytes]:
+def join_pieces(opening: bytes, pieces: Iterable[bytes], enough: int) -> Iterator[bytes]:
     """Join pieces to at least ``enough`` bytes, but for the last: a write costs more than copying
     a few bytes. Joined here, as ``writelines`` of some releases of Python 3.12 and 3.13 never
     reports that the transport is full."""

@@ -1,4 +1,4 @@
-"""User of a client certificate: CN is the user name, O are the groups.
+"""User of a client certificate: CN is the user name, each O is a group.
 
 ``access/peer_certificates.py`` calls it; TLS has verified the certificate.
 """
@@ -13,7 +13,8 @@ from instar.kube.access.attributes import AUTHENTICATED, User
 from instar.server.identity.service_accounts import CREDENTIAL_ID
 
 _UID = "1.3.6.1.4.1.57683.2"
-_NAMED_ALREADY = ("system:authenticated", "system:unauthenticated")
+_AUTHENTICATION_GROUPS = ("system:authenticated", "system:unauthenticated")
+"""A user in one of these groups gets no further group."""
 
 
 def user_of_certificate(certificate: Mapping[str, Any] | None, der: bytes | None) -> User | None:
@@ -39,6 +40,6 @@ def user_of_certificate(certificate: Mapping[str, Any] | None, der: bytes | None
 
 def with_authenticated(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
     """The groups with ``system:authenticated``, but for the anonymous user."""
-    if name == "system:anonymous" or any(group in groups for group in _NAMED_ALREADY):
+    if name == "system:anonymous" or any(group in groups for group in _AUTHENTICATION_GROUPS):
         return groups
     return (*groups, AUTHENTICATED)

@@ -1,7 +1,7 @@
 """Issuer of ServiceAccount tokens: signs and verifies them, publishes the public keys.
 
-``access/account_tokens.py`` requests tokens, ``tokens.py`` has them verified. Keys are read when
-the first token needs them.
+``access/account_tokens.py`` requests tokens, ``tokens.py`` verifies tokens. Keys are read when the
+first token needs them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KeyFiles:
         # Imported here: without ServiceAccount tokens cryptography is not needed.
         from instar.server.identity.keys import signing_key
 
-        return _told(self.signing, signing_key)
+        return _load_key(self.signing, signing_key)
 
     @cached_property
     def verifiers(self) -> list[VerifyingKey]:
@@ -51,11 +51,11 @@ class KeyFiles:
 
         found = [self.signer.public]
         for path in self.verifying:
-            found += (key for key in _told(path, verifying_keys) if key not in found)
+            found += (key for key in _load_key(path, verifying_keys) if key not in found)
         return found
 
 
-def _told(path: Path, load: Callable[[bytes], T]) -> T:
+def _load_key(path: Path, load: Callable[[bytes], T]) -> T:
     try:
         return load(path.read_bytes())
     except (OSError, ValueError) as error:

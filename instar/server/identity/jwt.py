@@ -1,4 +1,4 @@
-"""JSON Web Tokens as text: parsed without verification, and put together to be signed.
+"""JSON Web Tokens as text: parsed without verification, and assembled for signing.
 
 ``issuer.py`` and ``oidc/issuer.py`` call it; signatures are in ``keys.py``.
 """

@@ -1,7 +1,7 @@
 """Keys that sign and verify tokens: RSA and elliptic curves, from PEM and JWK.
 
-``issuer.py`` and ``oidc/issuer.py`` import it with the first token that needs a key, as importing
-``cryptography`` takes half as long as a server's start.
+``issuer.py`` and ``oidc/issuer.py`` import it with the first token that needs a key, because
+importing ``cryptography`` takes half as long as a server's start.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LEAST_RSA_BITS = 1024
 _MOST_KEYS = 256
 
 
-class KeyTrouble(ValueError):
+class InvalidKey(ValueError):
     """A key that cannot be read or used; ``str()`` is one line."""
 
 
@@ -96,14 +96,14 @@ def signing_key(pem: bytes) -> SigningKey:
     for block in blocks(pem):
         if block.type.endswith(b"PRIVATE KEY"):
             return SigningKey(_private(pem[block.start : block.end]))
-    raise KeyTrouble("there is no private key in it")
+    raise InvalidKey("there is no private key in it")
 
 
 def verifying_keys(pem: bytes) -> list[VerifyingKey]:
     """All keys in a file: public keys, and those of private keys and certificates."""
     found = list(_public_keys(pem))
     if not found:
-        raise KeyTrouble("there is no key or certificate in it")
+        raise InvalidKey("there is no key or certificate in it")
     return [_named(key) for key in found]
 
 
@@ -121,7 +121,7 @@ def _public_keys(pem: bytes) -> Iterator[Public]:
             else:
                 continue
         except (ValueError, UnsupportedAlgorithm) as error:
-            raise KeyTrouble(f"a key cannot be read: {error}") from error
+            raise InvalidKey(f"a key cannot be read: {error}") from error
         yield _usable(key)
 
 
@@ -129,9 +129,9 @@ def _private(text: bytes) -> Private:
     try:
         key = load_pem_private_key(text, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise KeyTrouble(f"a private key cannot be read: {error}") from error
+        raise InvalidKey(f"a private key cannot be read: {error}") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-        raise KeyTrouble("a private key is neither RSA nor ECDSA")
+        raise InvalidKey("a private key is neither RSA nor ECDSA")
     _usable(key.public_key())
     return key
 
@@ -139,11 +139,11 @@ def _private(text: bytes) -> Private:
 def _usable(key: object) -> Public:
     if isinstance(key, rsa.RSAPublicKey):
         if key.key_size < _LEAST_RSA_BITS:
-            raise KeyTrouble(f"an RSA key has only {key.key_size} bits")
+            raise InvalidKey(f"an RSA key has only {key.key_size} bits")
         return key
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
         return key
-    raise KeyTrouble("a key is neither RSA nor ECDSA on P-256, P-384 or P-521")
+    raise InvalidKey("a key is neither RSA nor ECDSA on P-256, P-384 or P-521")
 
 
 def _named(key: Public) -> VerifyingKey:
@@ -162,7 +162,7 @@ def keys_of_jwks(document: Any) -> list[VerifyingKey]:
     """The signing keys of a JWKS; unknown ones are left out, as in kube-apiserver."""
     listed = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
-        raise KeyTrouble("the answer is no JWKS: it has no list of keys")
+        raise InvalidKey("the answer is no JWKS: it has no list of keys")
     return list(_readable(listed[:_MOST_KEYS]))
 
 
@@ -185,7 +185,7 @@ def _of_jwk(item: dict[str, Any]) -> Public:
     for _, name, curve in _CURVES.values():
         if item.get("kty") == "EC" and item.get("crv") == name:
             return ec.EllipticCurvePublicNumbers(number("x"), number("y"), curve()).public_key()
-    raise KeyTrouble("a key of an unknown kind")
+    raise InvalidKey("a key of an unknown kind")
 
 
 # --- signatures ---------------------------------------------------------------------------------

@@ -17,8 +17,11 @@ from instar.server.identity.jwt import seconds_of, text_of, texts_of
 from instar.server.identity.tokens import Audiences, TokenRejected, matching_audiences
 
 PRIVATE = "kubernetes.io"
-_LEEWAY = 60.0
+"""Claim that holds namespace, account and bound object of a token."""
+_CLOCK_LEEWAY = 60.0
+"""Seconds by which the clocks of servers may differ."""
 _DELETED_SECONDS = 60.0
+"""Seconds after its deletionTimestamp in which an object still makes a token valid."""
 _EXTRA = "authentication.kubernetes.io"
 CREDENTIAL_ID = f"{_EXTRA}/credential-id"
 
@@ -73,11 +76,11 @@ def claims_of(wish: TokenRequestSpec, issuer: str, now: int, token_id: str) -> d
 def check_times(claims: dict[str, Any], now: float) -> None:
     expires, begins = seconds_of(claims.get("exp")), seconds_of(claims.get("nbf"))
     issued = seconds_of(claims.get("iat"))
-    if expires is None or now - _LEEWAY > expires:
+    if expires is None or now - _CLOCK_LEEWAY > expires:
         raise TokenRejected("service account token has expired")
-    if begins is not None and now + _LEEWAY < begins:
+    if begins is not None and now + _CLOCK_LEEWAY < begins:
         raise TokenRejected("service account token is not valid yet")
-    if issued is not None and now + _LEEWAY < issued:
+    if issued is not None and now + _CLOCK_LEEWAY < issued:
         raise TokenRejected("service account token is issued in the future")
 
 

@@ -1,4 +1,4 @@
-"""Bearer tokens: tries the token authenticators in turn, and caches the result for a moment.
+"""Bearer tokens: tries the token authenticators in turn, and caches the result for ten seconds.
 
 ``access/authentication.py`` calls it for requests, ``access/reviews.py`` for TokenReviews. The
 authenticators are here (static tokens), in ``issuer.py`` and in ``oidc``.
@@ -16,9 +16,10 @@ from instar.kube.access.attributes import User
 Audiences = tuple[str, ...]
 KEPT_SECONDS = 10.0
 _MOST_KEPT = 4096
+"""Cached results; at this number the cache is emptied."""
 _LONGEST = 8192
 """Longest token with a cached result, in characters."""
-_INVALID = "invalid bearer token"
+_INVALID_TEXT = "invalid bearer token"
 
 
 class TokenRejected(Exception):
@@ -26,6 +27,8 @@ class TokenRejected(Exception):
 
 
 class Identified(NamedTuple):
+    """The user of a token, and the audiences it is valid for."""
+
     user: User
     audiences: Audiences
     """Those of the requested audiences that the token is for."""
@@ -34,6 +37,8 @@ class Identified(NamedTuple):
 
 
 class TokenAuthenticator(Protocol):
+    """One way to authenticate bearer tokens."""
+
     async def identify(self, token: str, audiences: Audiences) -> Identified | None:
         """None for a token of another authenticator. Raises ``TokenRejected``."""
         ...
@@ -109,7 +114,7 @@ class Tokens:
                 continue
             if found is not None:
                 return found
-        raise TokenRejected(f"[{', '.join([_INVALID, *told])}]" if told else _INVALID)
+        raise TokenRejected(f"[{', '.join([_INVALID_TEXT, *told])}]" if told else _INVALID_TEXT)
 
     def forget(self) -> None:
         """Drop the cache: the rules have changed."""

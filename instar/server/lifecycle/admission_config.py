@@ -1,7 +1,8 @@
 """Reader of ``--admission-control-config-file``, an ``AdmissionConfiguration``.
 
-``optional_parts.py`` loads it where the flag or EventRateLimit, which needs a configuration, is
-given. What a plugin's part of it means is in ``registry/admission/plugins``.
+``optional_parts.py`` loads it if the flag is set, or if EventRateLimit or ImagePolicyWebhook is
+enabled, which cannot run without a configuration. The plugins in ``registry/admission/plugins``
+interpret their parts of the file.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from instar.base.config_shapes import Misshapen, unknown_fields
+from instar.base.config_shapes import ShapeMismatch, unknown_fields
 from instar.server.files.config_files import ConfigurationFile, read_configuration
 from instar.server.registry.admission.plugin_configurations import PluginConfigurations
 from instar.server.registry.admission.plugins.event_rate_limit import (
@@ -18,6 +19,12 @@ from instar.server.registry.admission.plugins.event_rate_limit import (
     BadLimits,
     EventLimit,
     read_limits,
+)
+from instar.server.registry.admission.plugins.image_policy import (
+    IMAGE_POLICY,
+    BadImagePolicy,
+    ImagePolicy,
+    read_image_policy,
 )
 from instar.server.registry.admission.plugins.pod_placement import (
     NODE_SELECTOR,
@@ -50,8 +57,9 @@ _SHAPE: Any = {
 def read_plugin_configurations(path: Path | None, on: frozenset[str]) -> PluginConfigurations:
     """For the plugins that are on. Raises ``ValueError`` with one line for the operator."""
     limits = event_limits(path) if NAME in on else ()
+    images = image_policy(path) if IMAGE_POLICY in on else None
     if path is None:
-        return PluginConfigurations(event_limits=limits)
+        return PluginConfigurations(event_limits=limits, image_policy=images)
     file = read_configuration(path, "admission configuration")
 
     def of(name: str, read: Callable[[Any], T], otherwise: T) -> T:
@@ -65,6 +73,7 @@ def read_plugin_configurations(path: Path | None, on: frozenset[str]) -> PluginC
 
     return PluginConfigurations(
         event_limits=limits,
+        image_policy=images,
         pod_security=of(POD_SECURITY, read_pod_security, PodSecurityConfiguration()),
         node_selectors=of(NODE_SELECTOR, read_node_selectors, {}),
         tolerations=of(TOLERATION_RESTRICTION, read_tolerations, TolerationRules()),
@@ -82,11 +91,24 @@ def event_limits(path: Path | None) -> tuple[EventLimit, ...]:
         raise file.refused(f"{NAME}: {error}") from error
 
 
+def image_policy(path: Path | None) -> ImagePolicy:
+    """Of ImagePolicyWebhook. Raises ``ValueError`` with one line for the operator."""
+    if path is None:
+        raise ValueError(
+            f"no {IMAGE_POLICY} config specified: --admission-control-config-file names it"
+        )
+    file = read_configuration(path, "admission configuration")
+    try:
+        return read_image_policy(_of_plugin(file, IMAGE_POLICY))
+    except BadImagePolicy as error:
+        raise file.refused(f"{IMAGE_POLICY}: {error}") from error
+
+
 def _of_plugin(file: ConfigurationFile, name: str) -> Any:
     document = file.document
     try:
         unknown = unknown_fields(document, _SHAPE)
-    except Misshapen as error:
+    except ShapeMismatch as error:
         raise file.refused(str(error)) from error
     if unknown:
         raise file.refused(f'strict decoding error: unknown field "{unknown[0]}"')

@@ -25,6 +25,7 @@ from instar.server.registry.admission.plugins.crd_protection import CrdProtectio
 from instar.server.registry.admission.plugins.derived_defaults import ClassAdmission
 from instar.server.registry.admission.plugins.event_rate_limit import EventRateLimit
 from instar.server.registry.admission.plugins.external_ips import DenyServiceExternalIPs
+from instar.server.registry.admission.plugins.image_policy import ImagePolicyWebhook, Post
 from instar.server.registry.admission.plugins.image_pull import AlwaysPullImages
 from instar.server.registry.admission.plugins.limit_ranger import LimitRanger
 from instar.server.registry.admission.plugins.namespace_existence import (
@@ -43,14 +44,14 @@ from instar.server.registry.admission.plugins.pod_placement import (
 from instar.server.registry.admission.plugins.pod_security import PodSecurity
 from instar.server.registry.admission.plugins.pod_tolerations import PodTolerationRestriction
 from instar.server.registry.admission.plugins.pvc_resize import ClaimResize
-from instar.server.registry.admission.plugins.quota_by_status import StatusQuotaAdmission
-from instar.server.registry.admission.plugins.resource_quota import QuotaAdmission
+from instar.server.registry.admission.plugins.quota.quota_by_status import StatusQuotaAdmission
+from instar.server.registry.admission.plugins.quota.resource_quota import QuotaAdmission
 from instar.server.registry.admission.plugins.service_account import ServiceAccountAdmission
 from instar.server.registry.admission.policies.metrics import PolicyMetrics
 from instar.server.registry.admission.policies.plugin import KindOf, Policies
 from instar.server.registry.admission.webhooks.in_process import LocalConfiguration
 from instar.server.registry.admission.webhooks.metrics import AdmissionWebhookMetrics
-from instar.server.registry.resources.admission import AdmissionPlugin, Interest, Verb
+from instar.server.registry.resources.admission import AdmissionPlugin, PluginPhases, Verb
 from instar.server.registry.resources.context import Uids, timestamp, utc_now
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
@@ -58,7 +59,7 @@ from instar.wire.webhooks.call_log import CallLog
 from instar.wire.webhooks.transport import TransportPool
 
 if TYPE_CHECKING:
-    from instar.server.registry.admission.request_view import Subjects
+    from instar.server.registry.admission.request_view import RequestViews
     from instar.server.registry.admission.webhooks.call import WebhookCaller
 
 _GROUP = "admissionregistration.k8s.io"
@@ -85,6 +86,8 @@ class Admissions:
     counts_quotas: bool = True
     """Whether the quota controller runs; without it quotas limit what their status says."""
     configurations: PluginConfigurations = field(default_factory=PluginConfigurations)
+    image_reviews: Post | None = None
+    """Asks the webhook of ImagePolicyWebhook."""
     metrics: AdmissionWebhookMetrics = field(default_factory=AdmissionWebhookMetrics)
     calls: CallLog = field(default_factory=CallLog)
     policy_metrics: PolicyMetrics = field(default_factory=PolicyMetrics)
@@ -111,6 +114,7 @@ class Admissions:
             ("LimitRanger" in on, LimitRanger(backend)),
             ("ServiceAccount" in on, ServiceAccountAdmission(backend, _named)),
             ("AlwaysPullImages" in on, AlwaysPullImages()),
+            *self._image_policy(),
             ("PodSecurity" in on, PodSecurity(backend, given.pod_security)),
             ("PodNodeSelector" in on, PodNodeSelector(backend, given.node_selectors)),
             (True, PodAdmission(backend, off)),
@@ -143,16 +147,22 @@ class Admissions:
         ]
         return [plugin for wanted, plugin in listed if wanted]
 
+    def _image_policy(self) -> list[tuple[bool, AdmissionPlugin]]:
+        policy, ask = self.configurations.image_policy, self.image_reviews
+        if policy is None or ask is None:
+            return []
+        return [(True, ImagePolicyWebhook(policy, ask))]
+
     def _quotas(self) -> AdmissionPlugin:
         if self.counts_quotas:
             return QuotaAdmission(self.backend)
         return StatusQuotaAdmission(self.backend, self.of_kind)
 
-    def _part(self, what: str) -> Interest:
-        found = Interest.NONE
+    def _part(self, what: str) -> PluginPhases:
+        found = PluginPhases.NONE
         if f"Mutating{what}" in self.enabled:
-            found |= Interest.ADMIT
-        return found | Interest.VALIDATE if f"Validating{what}" in self.enabled else found
+            found |= PluginPhases.ADMIT
+        return found | PluginPhases.VALIDATE if f"Validating{what}" in self.enabled else found
 
     def _policies(self) -> Policies:
         return Policies(
@@ -176,15 +186,15 @@ class Admissions:
             return made(Hooks(self.backend, plural, local), self.subjects, self._caller)
 
         mutating = plural.startswith("mutating")
-        part = Interest.ADMIT if mutating else Interest.VALIDATE
+        part = PluginPhases.ADMIT if mutating else PluginPhases.VALIDATE
         return LazyPlugin(self.backend, _GROUP, plural, part, make, always=bool(local))
 
     @cached_property
-    def subjects(self) -> Subjects:
+    def subjects(self) -> RequestViews:
         # Imported here: only webhooks and policies need it.
-        from instar.server.registry.admission.request_view import Subjects
+        from instar.server.registry.admission.request_view import RequestViews
 
-        return Subjects(self.backend, self.authorizer, strict=self.strict_namespaces)
+        return RequestViews(self.backend, self.authorizer, strict=self.strict_namespaces)
 
     @cached_property
     def _caller(self) -> WebhookCaller:
@@ -202,7 +212,7 @@ def _named(beginning: str) -> str:
 class PluginPart:
     """The mutating or the validating part of a plugin; its other part is disabled."""
 
-    def __init__(self, plugin: Policies, part: Interest) -> None:
+    def __init__(self, plugin: Policies, part: PluginPhases) -> None:
         self._part = part
         self._plugin = plugin
         self.admit, self.validate = plugin.admit, plugin.validate
@@ -211,7 +221,7 @@ class PluginPart:
     def active(self) -> bool:
         return self._plugin.active
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         return self._plugin.interest(serving, verb) & self._part
 
 

@@ -1,7 +1,7 @@
-"""Composition root: every component of a server, and which others each of them is made of.
+"""Composition root: makes every component of a server from the components that it uses.
 
-``lifetime.py`` and ``embedded.py`` make one ``Machinery`` per server, from settings and a store,
-and start its parts. What a component does is written in its own module.
+``lifetime.py`` and ``embedded.py`` make one ``ServerComponents`` per server, from settings and a
+store, and start its parts. What a component does is described in its own module.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
+from instar.base import offload
 from instar.base.metrics import Measured
 from instar.base.supervision import Supervision
 from instar.kube.access.authorizers import Authorizers
@@ -23,7 +24,7 @@ from instar.server.endpoints.insight import Insight
 from instar.server.endpoints.metrics import Metrics
 from instar.server.identity.issuer import Issuer
 from instar.server.lifecycle.admission_setup import Admissions
-from instar.server.lifecycle.controller_setup import Controllers, company_of, make_controllers
+from instar.server.lifecycle.controller_setup import Controllers, make_controllers, store_sharing
 from instar.server.lifecycle.conversion_setup import conversion_services
 from instar.server.lifecycle.loaded_settings import LoadedSettings
 from instar.server.lifecycle.parts import Part, background_task
@@ -32,7 +33,7 @@ from instar.server.lifecycle.watchdog import Watchdog
 from instar.server.registry.admission.plugins.rbac_escalation import EscalationCheck
 from instar.server.registry.admission.plugins.service_addresses import ServiceAddresses
 from instar.server.registry.controllers.controller_names import QUOTAS
-from instar.server.registry.controllers.leadership import Company, Leadership
+from instar.server.registry.controllers.leadership import Leadership, StoreSharing
 from instar.server.registry.controllers.namespaces import create_namespace
 from instar.server.registry.insight.access import AccessRecord
 from instar.server.registry.insight.census import ServerCensus, StoredPrinter
@@ -50,12 +51,12 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.rbac_policy import StoredPolicy
 from instar.wire.conversion.factory import ConversionServices, shared_converter_for
 from instar.wire.conversion.metrics import PrometheusConversionMetrics
-from instar.wire.storage.store import Store
+from instar.wire.storage.store import MeasuredStore, Store, bare
 from instar.wire.storage.value_reader import Values
 from instar.wire.webhooks.call_log import CallLog
 
 
-class Machinery:
+class ServerComponents:
     """Everything that runs behind the HTTP port of one server.
 
     Each property makes a component when it is first read, of components that are properties
@@ -93,7 +94,7 @@ class Machinery:
 
     @cached_property
     def admissions(self) -> Admissions:
-        settings = self.settings
+        settings, images = self.settings, self.loaded.image_reviews
         return Admissions(
             self.backend,
             self.authorizer,
@@ -105,6 +106,7 @@ class Machinery:
             enabled=settings.admission_plugins,
             counts_quotas=QUOTAS in settings.controllers,
             configurations=self.loaded.plugins,
+            image_reviews=None if images is None else images.post,
             calls=self.call_log,
         )
 
@@ -120,6 +122,7 @@ class Machinery:
             authorizer=self.authorizer,
             admission=AdmissionChain([*self.admissions.plugins(), escalation], [addresses]),
             rescue_deletes=self.settings.rescue_deletes,
+            watch_list=self.settings.watch_list,
             supervision=self.supervision,
         )
 
@@ -133,7 +136,7 @@ class Machinery:
             after_write=lambda name: self.controllers.crds.at_rest(name),
             store_new=lambda draft, crd: self.controllers.crds.store_new(draft, crd),
         )
-        equals = company_of(self.backend.store) is Company.EQUALS
+        equals = store_sharing(self.backend.store) is StoreSharing.EQUALS
         builtin = builtin_servings(
             strategy,
             "v1beta1" if equals else "v1",
@@ -193,9 +196,12 @@ class Machinery:
         return {
             "etcd": lambda: self.backend.trouble,
             "cache-consistency": lambda: self.consistency.trouble,
-            "background": self.supervision.trouble,
+            "background": self._background_trouble,
             **self.loaded.checks(),
         }
+
+    def _background_trouble(self) -> str | None:
+        return self.supervision.trouble() or offload.trouble()
 
     def _still_reading(self) -> str | None:
         return "not finished" if self.backend.loading or self.catalog.loading else None
@@ -210,6 +216,9 @@ class Machinery:
         metrics.add(*self.admissions.all_metrics(), *self.loaded.metrics())
         if flow is not None:
             metrics.add(*flow.metrics())
+        store = bare(self.backend.store)
+        if isinstance(store, MeasuredStore):
+            metrics.add(*store.metrics())
         return metrics
 
     # --- start and stop -------------------------------------------------------------------

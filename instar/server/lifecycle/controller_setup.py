@@ -16,12 +16,18 @@ from instar.server.registry.controllers.conversion_prefetch import ConversionPre
 from instar.server.registry.controllers.crds import CrdController
 from instar.server.registry.controllers.event_ttl import EventExpiry
 from instar.server.registry.controllers.garbage.collector import GarbageCollector
-from instar.server.registry.controllers.leadership import Company, Leadership
+from instar.server.registry.controllers.leadership import Leadership, StoreSharing
+from instar.server.registry.controllers.manager_lease import (
+    Duty,
+    ManagerLease,
+    YieldingLeadership,
+)
 from instar.server.registry.controllers.migrations import MigrationController
 from instar.server.registry.controllers.namespaces import InitialNamespaces, NamespaceController
 from instar.server.registry.controllers.policies import PolicyController
 from instar.server.registry.controllers.quotas import QuotaController
 from instar.server.registry.controllers.roles.controller import RoleController
+from instar.server.registry.controllers.storage_protection import StorageProtection
 from instar.server.registry.insight.census import ServerCensus
 from instar.server.registry.insight.usage import UsageKeeper, UsageRecorder
 from instar.server.registry.kinds.migrations import GROUP as MIGRATION_GROUP
@@ -45,10 +51,12 @@ class Controllers:
     garbage: GarbageCollector | None
     quotas: QuotaController | None
     policies: PolicyController | None
+    storage_protection: StorageProtection
     expiry: EventExpiry
     prefetch: ConversionPrefetch | None
     roles: RoleController | None
     leadership: Leadership
+    manager: ManagerLease
     bootstrap: BootstrapController | None
     """Started apart from the others: it writes the server's address."""
 
@@ -56,6 +64,7 @@ class Controllers:
         """In the order of their start: those that wait for being elected come before the
         leadership, which is competed for last."""
         named: dict[str, Startable | None] = {
+            "manager lease": self.manager,
             "initial namespaces": self.initial_namespaces,
             "namespace controller": self.namespaces,
             "CRD controller": self.crds,
@@ -64,6 +73,7 @@ class Controllers:
             "garbage collector": self.garbage,
             "quota controller": self.quotas,
             "policy type checks": self.policies,
+            "storage protection": self.storage_protection,
             "event expiry": self.expiry,
             "conversion ahead of reads": self.prefetch,
             "default roles": self.roles,
@@ -86,12 +96,15 @@ def make_controllers(
     usage: UsageRecorder,
 ) -> Controllers:
     settings, store = loaded.settings, context.backend.store
+    leases = catalog.builtin("coordination.k8s.io", "leases")
     leadership = Leadership(
         context,
-        catalog.builtin("coordination.k8s.io", "leases"),
+        leases,
         f"instar-{context.new_uid()}",
-        company=company_of(store),
+        company=store_sharing(store),
     )
+    manager = ManagerLease(context, leases, followed=settings.yields_to_manager)
+    duty = YieldingLeadership(leadership, manager)
     on, namespaces = settings.controllers, catalog.builtin("", "namespaces")
     collects = settings.collect_garbage and names.GARBAGE in on
     prefetches = settings.convert_ahead and settings.conversion_cache
@@ -102,44 +115,51 @@ def make_controllers(
         crds=CrdController(context, catalog, crds),
         initial_namespaces=InitialNamespaces(context, namespaces),
         namespaces=(
-            NamespaceController(context, catalog, namespaces) if names.NAMESPACES in on else None
+            NamespaceController(context, catalog, namespaces, manager)
+            if names.NAMESPACES in on
+            else None
         ),
         usage=UsageKeeper(usage, store, context.supervision),
         migrations=MigrationController(context, catalog, census, migrations),
         migrates=names.MIGRATIONS in on,
-        garbage=GarbageCollector(context, catalog, leadership) if collects else None,
-        quotas=QuotaController(context, catalog, leadership) if names.QUOTAS in on else None,
-        policies=(
-            PolicyController(context, catalog, leadership) if names.POLICY_STATUS in on else None
-        ),
+        garbage=GarbageCollector(context, catalog, duty) if collects else None,
+        quotas=QuotaController(context, catalog, duty) if names.QUOTAS in on else None,
+        policies=(PolicyController(context, catalog, duty) if names.POLICY_STATUS in on else None),
+        storage_protection=StorageProtection(context, catalog, duty, on),
         expiry=EventExpiry(context, catalog.builtin("", "events"), leadership),
         prefetch=ConversionPrefetch(catalog, context.supervision) if prefetches else None,
-        roles=_roles(context, catalog, leadership, on) if has_roles else None,
+        roles=_roles(context, catalog, duty, on) if has_roles else None,
         leadership=leadership,
-        bootstrap=_bootstrap(context, catalog, leadership, on) if settings.furniture else None,
+        manager=manager,
+        bootstrap=(
+            _bootstrap(context, catalog, leadership, manager, on) if settings.furniture else None
+        ),
     )
 
 
-def _roles(
-    context: Context, catalog: Catalog, leadership: Leadership, on: frozenset[str]
-) -> RoleController:
-    return RoleController(context, catalog, leadership, aggregates=names.ROLE_AGGREGATION in on)
+def _roles(context: Context, catalog: Catalog, duty: Duty, on: frozenset[str]) -> RoleController:
+    return RoleController(context, catalog, duty, aggregates=names.ROLE_AGGREGATION in on)
 
 
 def _bootstrap(
-    context: Context, catalog: Catalog, leadership: Leadership, on: frozenset[str]
+    context: Context,
+    catalog: Catalog,
+    leadership: Leadership,
+    manager: ManagerLease,
+    on: frozenset[str],
 ) -> BootstrapController:
     return BootstrapController(
         context,
         catalog,
         leadership,
+        manager,
         accounts=names.ACCOUNTS in on,
         authorities=names.ROOT_CA in on,
     )
 
 
-def company_of(store: Store) -> Company:
+def store_sharing(store: Store) -> StoreSharing:
     """Which other processes write to the store."""
     if isinstance(store, Near):
-        return Company.LENDER
-    return Company.ALONE if isinstance(store, Local) else Company.EQUALS
+        return StoreSharing.LENDER
+    return StoreSharing.ALONE if isinstance(store, Local) else StoreSharing.EQUALS

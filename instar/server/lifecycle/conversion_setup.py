@@ -8,7 +8,7 @@ from __future__ import annotations
 from instar.server.registry.stored.backend import Backend
 from instar.server.settings import Settings
 from instar.wire.conversion.factory import ConversionServices
-from instar.wire.conversion.lru_cache import Memo
+from instar.wire.conversion.lru_cache import ConversionCache
 from instar.wire.conversion.metrics import PrometheusConversionMetrics
 from instar.wire.storage.keys import collection_prefix
 from instar.wire.webhooks.https import ClientCertificate
@@ -36,7 +36,7 @@ def conversion_services(
     return ConversionServices(
         transports=TransportPool(transport),
         metrics=metrics,
-        memo=Memo() if settings.conversion_cache else None,
+        memo=ConversionCache() if settings.conversion_cache else None,
         timeout=settings.webhook_timeout,
         timeouts=dict(_timeout(text) for text in settings.webhook_timeouts),
         in_process=settings.converters,

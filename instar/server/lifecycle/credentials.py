@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from instar.base.fast_dataclass import dataclass
+from instar.base.text_files import read_text
 from instar.server.access.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.access.identities import (
     Identities,
@@ -79,7 +80,7 @@ def _locked(folder: Path) -> Iterator[None]:
     """Replicas on one machine may start together on one folder: the first makes the files, the
     others wait for the lock and find them."""
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".lock", "w") as lock:
+    with open(folder / ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -109,7 +110,7 @@ def _admin_token(folder: Path) -> str:
     """Kept beside the certificates, so that a restart does not invalidate kubeconfigs."""
     path = folder / "admin.token"
     if path.exists():
-        return path.read_text().strip()
+        return read_text(path).strip()
     token = secrets.token_urlsafe(32)
     write_private(path, token.encode() + b"\n")
     return token

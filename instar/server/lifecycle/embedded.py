@@ -1,8 +1,8 @@
 """Embedded server: the whole API server in this process, without port, TLS and files.
 
 The validator, suites and rehearsals call it for the answers a cluster would give: requests are
-method calls, and responses are those of a served API byte for byte. ``lifetime.py`` is the same
-behind a port.
+method calls, and responses are those of a served API byte for byte. ``lifetime.py`` runs the same
+server behind a port.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from instar.server.access.authorization import ALWAYS_ALLOW
 from instar.server.access.identities import AccountSettings, Identities
 from instar.server.http.messages import JSON_TYPE, Request
 from instar.server.identity.issuer import KeyFiles
-from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.composition import ServerComponents
 from instar.server.lifecycle.loaded_settings import LoadedSettings
 from instar.server.lifecycle.parts import Part, start_parts
 from instar.server.registry.resources.resource import Resource
@@ -106,7 +106,7 @@ class ServedKind:
 class Embedded:
     """Client of an embedded server."""
 
-    def __init__(self, machinery: Machinery) -> None:
+    def __init__(self, machinery: ServerComponents) -> None:
         self._machinery = machinery
 
     async def ask(
@@ -214,7 +214,7 @@ async def embedded(
     stack = contextlib.AsyncExitStack()
     try:
         await start_parts([Part("store", stop=used.close)], stack)
-        machinery = Machinery(loaded, used)
+        machinery = ServerComponents(loaded, used)
         await start_parts(
             [
                 *machinery.reading_parts(),

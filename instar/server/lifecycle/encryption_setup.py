@@ -1,6 +1,6 @@
 """Encryption at rest: loads the EncryptionConfiguration, reloads it, and polls KMS plugins.
 
-``optional_parts.py`` loads it only where a configuration was given; ``storage_start.py`` wraps the
+``optional_parts.py`` loads it only if a configuration was given; ``storage_start.py`` wraps the
 store with it. Ciphers and envelopes are in ``wire/storage/encryption``.
 """
 
@@ -12,26 +12,30 @@ import logging
 from pathlib import Path
 
 from instar.base.metrics import Counter, Measured, Metric
+from instar.base.supervision import rest
 from instar.server.files.config_files import read_configuration
 from instar.server.settings import EncryptionSettings
 from instar.wire.storage.encryption.config import EncryptionConfigError, read
 from instar.wire.storage.encryption.kms import AGAIN_SECONDS, EVERY_SECONDS
-from instar.wire.storage.encryption.providers import Vault
-from instar.wire.storage.encryption.store import SealedLocal, SealedStore, sealed
+from instar.wire.storage.encryption.providers import EncryptionProviders
+from instar.wire.storage.encryption.store import EncryptingLocalStore, EncryptingStore, sealed
 from instar.wire.storage.store import Store
 
 log = logging.getLogger(__name__)
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
+"""Seconds between two checks whether the file has changed."""
 
 
 class EncryptionAtRest:
     """The encryption configuration in use, and the store that it seals."""
 
-    def __init__(self, settings: EncryptionSettings, vault: Vault, digest: str) -> None:
+    def __init__(
+        self, settings: EncryptionSettings, vault: EncryptionProviders, digest: str
+    ) -> None:
         self._settings = settings
         self._vault = vault
         self._digest = self._seen = digest
-        self._store: SealedStore | None = None
+        self._store: EncryptingStore | None = None
         self._reloads = Counter(
             "apiserver_encryption_config_controller_automatic_reloads_total",
             "Attempts to use a changed encryption configuration.",
@@ -42,10 +46,10 @@ class EncryptionAtRest:
     @classmethod
     def load(cls, settings: EncryptionSettings) -> EncryptionAtRest:
         """Raises ``ValueError`` with one line for the operator."""
-        vault, digest = load_vault(settings.config)
+        vault, digest = load_providers(settings.config)
         return cls(settings, vault, digest)
 
-    def before(self, store: Store) -> SealedStore:
+    def before(self, store: Store) -> EncryptingStore:
         self._store = sealed(store, self._vault)
         return self._store
 
@@ -65,7 +69,7 @@ class EncryptionAtRest:
     async def warm(self) -> None:
         """Fetch the keys to read the store with. Raises ``Unavailable`` while a plugin is down."""
         await self._vault.refresh()
-        if isinstance(self._store, SealedLocal):
+        if isinstance(self._store, EncryptingLocalStore):
             await self._store.warm()
 
     async def run(self) -> None:
@@ -73,7 +77,7 @@ class EncryptionAtRest:
         loop = asyncio.get_running_loop()
         asked = loop.time()
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await rest(_CHECK_SECONDS)
             ill = self._vault.trouble is not None
             if loop.time() - asked >= (AGAIN_SECONDS if ill else EVERY_SECONDS):
                 asked = loop.time()
@@ -97,7 +101,7 @@ class EncryptionAtRest:
             return
         self._seen = digest
         try:
-            vault, digest = await asyncio.to_thread(load_vault, self._settings.config)
+            vault, digest = await asyncio.to_thread(load_providers, self._settings.config)
             await vault.refresh()
             if vault.trouble is not None:
                 await vault.close()
@@ -108,7 +112,7 @@ class EncryptionAtRest:
             return
         await self._use(vault, digest)
 
-    async def _use(self, vault: Vault, digest: str) -> None:
+    async def _use(self, vault: EncryptionProviders, digest: str) -> None:
         former, self._vault, self._digest = self._vault, vault, digest
         vault.operations = self._operations  # counted together, across configurations
         self._reloads.add(("success",))
@@ -120,14 +124,14 @@ class EncryptionAtRest:
         await former.close()
 
 
-def load_vault(path: Path) -> tuple[Vault, str]:
+def load_providers(path: Path) -> tuple[EncryptionProviders, str]:
     """The providers of a file, and its digest. Raises ``ValueError`` with one line."""
     file = read_configuration(path, "encryption provider configuration")
     try:
         rules = read(file.document)
     except EncryptionConfigError as error:
         raise file.refused(str(error)) from error
-    return Vault(rules), hashlib.sha256(file.data).hexdigest()
+    return EncryptionProviders(rules), hashlib.sha256(file.data).hexdigest()
 
 
 def _digest_of(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 ``lifetime.py`` starts it as a background task. After large requests the C library keeps freed
 memory in scattered pages, so a process would stay as large as in its busiest moment. glibc returns
-such pages on request, in a few milliseconds; with other C libraries nothing is done.
+such pages on request, in a few milliseconds; with other C libraries the trimmer does nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import ctypes
 from collections.abc import Callable
+
+from instar.base.supervision import rest
 
 EVERY_SECONDS = 60.0
 
@@ -28,5 +30,5 @@ async def trim_heap_periodically(every: float = EVERY_SECONDS) -> None:
     """Trim in a thread every so many seconds, until cancelled."""
     trim = trimmer()
     while trim is not None:
-        await asyncio.sleep(every)
+        await rest(every)
         await asyncio.to_thread(trim)

@@ -1,7 +1,8 @@
 """A server from its start to its stop: in which order its parts are started.
 
-``running(Settings(...))`` is what ``instar serve``, its workers and ``instar.testing`` enter. What
-the parts are made of is in ``composition.py``; a server without a port is in ``embedded.py``.
+``instar serve``, its workers and ``instar.testing`` enter the context manager
+``running(Settings(...))``. What the parts are made of is in ``composition.py``; a server without a
+port is in ``embedded.py``.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from instar.server.http.handler_types import Handler, PeerOf
 from instar.server.http.http1 import Connections
 from instar.server.http.messages import Request, Response
 from instar.server.http.tls_transport import TlsListener
-from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.composition import ServerComponents
 from instar.server.lifecycle.credentials import ServerCredentials, load_credentials
+from instar.server.lifecycle.extension_authentication import authentication_data
 from instar.server.lifecycle.heap_trim import trim_heap_periodically
 from instar.server.lifecycle.http_port import HttpPort
 from instar.server.lifecycle.loaded_settings import load_settings
@@ -41,7 +43,7 @@ class RunningServer:
     token: str
     ca: bytes
     kubeconfig: Path
-    machinery: Machinery
+    machinery: ServerComponents
 
 
 @contextlib.asynccontextmanager
@@ -62,7 +64,7 @@ async def running(
         credentials = load_credentials(settings, cert_dir)
         loaded = load_settings(settings, credentials.identities)
         store = await opened_store(settings, loaded.encryption, stack)
-        machinery = Machinery(loaded, store, values_of(settings, store))
+        machinery = ServerComponents(loaded, store, values_of(settings, store))
         port = _port(machinery, credentials)
         await start_parts(_parts(machinery, port, credentials, kubeconfig), stack)
         yield RunningServer(
@@ -71,7 +73,7 @@ async def running(
 
 
 def _parts(
-    machinery: Machinery, port: HttpPort, credentials: ServerCredentials, kubeconfig: Path
+    machinery: ServerComponents, port: HttpPort, credentials: ServerCredentials, kubeconfig: Path
 ) -> list[Part]:
     """In the order of their start, and in the opposite order of their stop."""
     return [
@@ -90,7 +92,7 @@ def _parts(
 
 
 def _address_parts(
-    machinery: Machinery, port: HttpPort, credentials: ServerCredentials
+    machinery: ServerComponents, port: HttpPort, credentials: ServerCredentials
 ) -> list[Part]:
     """What publishes the server's address, which is known once its port is open."""
 
@@ -101,15 +103,16 @@ def _address_parts(
     if bootstrap is not None:
         ca, host = credentials.authorities.decode(), machinery.settings.host
         network = machinery.loaded.service_network
+        authentication = authentication_data(machinery.settings, credentials.ca)
 
         def start() -> None:
-            bootstrap.start(BootstrapFacts(ca, host, port.number, network))
+            bootstrap.start(BootstrapFacts(ca, authentication, host, port.number, network))
 
         parts.append(Part("bootstrap objects", start, bootstrap.stop))
     return parts
 
 
-def _port(machinery: Machinery, credentials: ServerCredentials) -> HttpPort:
+def _port(machinery: ServerComponents, credentials: ServerCredentials) -> HttpPort:
     settings, handler = machinery.settings, _handler(machinery)
     peers = _peers(settings, credentials.ca)
     connections = Connections(handler, _one_too_many, EVERY_ANSWER, peers)
@@ -117,7 +120,7 @@ def _port(machinery: Machinery, credentials: ServerCredentials) -> HttpPort:
     return HttpPort(settings, connections, listener, machinery.end_watches)
 
 
-def _handler(machinery: Machinery) -> Handler:
+def _handler(machinery: ServerComponents) -> Handler:
     front = machinery.settings.front
     if front is None:
         return machinery.app

@@ -22,6 +22,7 @@ from instar.server.http.fair_queue import FairQueue
 from instar.server.lifecycle.optional_parts import (
     audit_of,
     encryption_of,
+    image_reviews_of,
     plugin_configurations_of,
     webhook_authorizer_of,
 )
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from instar.server.access.webhook_authorizer import WebhookAuthorizer
     from instar.server.audit.auditor import Auditor
     from instar.server.lifecycle.encryption_setup import EncryptionAtRest
+    from instar.wire.client.review_client import ReviewClient
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,8 @@ class LoadedSettings:
     audit_metrics: Sequence[Metric] = ()
     plugins: PluginConfigurations = field(default_factory=PluginConfigurations)
     """Configurations of admission plugins."""
+    image_reviews: ReviewClient | None = None
+    """Asks the webhook of ImagePolicyWebhook; None where that is off."""
 
     def checks(self) -> dict[str, Check]:
         """Lines of /readyz for what few servers have."""
@@ -69,6 +73,8 @@ class LoadedSettings:
             found.append(Part("token issuers", partial(trusted.start, supervision), trusted.stop))
         if webhook is not None:
             found.append(Part("authorization webhook", stop=webhook.close))
+        if self.image_reviews is not None:
+            found.append(Part("image policy webhook", stop=self.image_reviews.close))
         if auditor is not None:
             found.append(Part("audit", partial(auditor.start, supervision), auditor.stop))
         return found
@@ -83,6 +89,7 @@ def load_settings(settings: Settings, identities: Identities) -> LoadedSettings:
     """Read the files that settings name. Raises ``ValueError`` with a line for the operator."""
     auditor, audit_metrics = audit_of(settings)
     wait = settings.request_timeout / 4
+    plugins = plugin_configurations_of(settings)
     return LoadedSettings(
         settings=settings,
         identities=identities,
@@ -93,7 +100,8 @@ def load_settings(settings: Settings, identities: Identities) -> LoadedSettings:
         encryption=encryption_of(settings),
         auditor=auditor,
         audit_metrics=audit_metrics,
-        plugins=plugin_configurations_of(settings),
+        plugins=plugins,
+        image_reviews=image_reviews_of(plugins),
     )
 
 

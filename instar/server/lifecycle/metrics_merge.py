@@ -1,9 +1,9 @@
 """Metrics of all processes behind one port, merged: /metrics is the same in each of them.
 
-``instar serve --workers`` enters ``gathered`` in the first process and ``share_worker_metrics`` in
-each worker. The first process asks the workers over a socket for each scrape and every few
-seconds; of a worker that is killed it keeps the last counts, so that no counter goes back. Which
-metrics there are does not matter here.
+``instar serve --workers`` enters ``merge_worker_metrics`` in the first process and
+``share_worker_metrics`` in each worker. The first process asks the workers over a socket for each
+scrape and every few seconds; it keeps the last counts of a worker that was killed, so that no
+counter decreases. Metrics of every name and type are merged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import orjson
 
 from instar.base.errors import ServiceUnavailable
 from instar.base.metrics import Family, merge_families, without_gauges
-from instar.base.supervision import Supervision
+from instar.base.supervision import Supervision, rest
 from instar.server.endpoints.metrics import Metrics
 from instar.wire.storage.workers.frames import FrameReader, Head, frame
 
@@ -28,16 +28,20 @@ _PATIENCE = 1.0
 _LONGER = 3.0
 """Seconds to wait for the first process, which may itself wait for another worker."""
 _EVERY = 5.0
+_SILENT_SECONDS = 30.0
 Numbers = Callable[[], Awaitable[list[Family]]]
 
 
 @contextlib.asynccontextmanager
-async def gathered(metrics: Metrics, folder: Path, supervision: Supervision) -> AsyncIterator[None]:
+async def merge_worker_metrics(
+    metrics: Metrics, folder: Path, supervision: Supervision
+) -> AsyncIterator[None]:
     """In the first process: its /metrics shows all processes until the end of the block."""
-    gathering = Gathering(metrics)
+    gathering = MetricsGatherer(metrics)
     loop = asyncio.get_running_loop()
     server = await loop.create_unix_server(gathering.meet, str(folder / SOCKET))
     listening = supervision.keep("numbers-of-workers", gathering.listen)
+    supervision.watch("workers", gathering.trouble)
     metrics.of_all = gathering.families
     try:
         yield
@@ -71,7 +75,7 @@ async def share_worker_metrics(metrics: Metrics, folder: Path) -> AsyncIterator[
         line.frames.finish()
 
 
-class Gathering:
+class MetricsGatherer:
     """The first process: asks all workers for metrics and merges them."""
 
     def __init__(self, metrics: Metrics) -> None:
@@ -97,8 +101,13 @@ class Gathering:
 
     async def listen(self) -> None:
         while True:
-            await asyncio.sleep(_EVERY)
+            await rest(_EVERY)
             await self._ask_all()
+
+    def trouble(self) -> str | None:
+        """Return that a worker is silent: its clients wait in vain."""
+        silent = any(line.silent_seconds() > _SILENT_SECONDS for line in self._lines)
+        return "a worker does not answer" if silent else None
 
     def close(self) -> None:
         for line in tuple(self._lines):
@@ -120,6 +129,11 @@ class _Line:
         self._questions = count(1)
         self._asked: dict[int, asyncio.Future[bool]] = {}
         self._answering: set[asyncio.Task[None]] = set()
+        self._heard_at = asyncio.get_running_loop().time()
+
+    def silent_seconds(self) -> float:
+        """Return how long ago the other end answered, or connected."""
+        return asyncio.get_running_loop().time() - self._heard_at
 
     async def ask(self, within: float) -> bool:
         """Ask for metrics. Returns whether ``heard`` is the answer."""
@@ -146,6 +160,7 @@ class _Line:
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
             return
+        self._heard_at = asyncio.get_running_loop().time()
         self.heard = [Family.of_plain(family) for family in orjson.loads(body)]
         self._settle(question, True)
 

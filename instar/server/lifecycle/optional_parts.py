@@ -1,7 +1,7 @@
-"""Optional components, from settings: TLS options, encryption, audit, webhook authorizer, limits.
+"""Optional components, from settings: TLS options, encryption, audit, review webhooks, limits.
 
 ``loaded_settings.py`` and ``credentials.py`` call it at the start. A component's code is imported
-only where it is configured. Raises ``ValueError`` with one line for the operator.
+only if it is configured. Raises ``ValueError`` with one line for the operator.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from instar.server.files.certificates import Certificates, server_context
 from instar.server.http.tls import ReloadingContext, cipher_string, minimum_version
 from instar.server.registry.admission.plugin_configurations import PluginConfigurations
 from instar.server.registry.admission.plugins.event_rate_limit import NAME as EVENT_RATE_LIMIT
+from instar.server.registry.admission.plugins.image_policy import IMAGE_POLICY
 from instar.server.settings import Settings
 
 if TYPE_CHECKING:
     from instar.server.access.webhook_authorizer import WebhookAuthorizer
     from instar.server.audit.auditor import Auditor
     from instar.server.lifecycle.encryption_setup import EncryptionAtRest
+    from instar.wire.client.review_client import ReviewClient
 
 
 def client_authorities(settings: Settings) -> list[Path]:
@@ -38,9 +40,9 @@ def client_authorities(settings: Settings) -> list[Path]:
 
 
 def plugin_configurations_of(settings: Settings) -> PluginConfigurations:
-    """Of the enabled admission plugins; EventRateLimit cannot do without one."""
+    """Of the enabled admission plugins; some cannot do without one."""
     on, path = settings.admission_plugins, settings.admission_config
-    if path is None and EVENT_RATE_LIMIT not in on:
+    if path is None and not on & {EVENT_RATE_LIMIT, IMAGE_POLICY}:
         return PluginConfigurations()
     # Imported here: few servers configure plugins.
     from instar.server.lifecycle.admission_config import read_plugin_configurations
@@ -86,6 +88,21 @@ def webhook_authorizer_of(settings: Settings) -> WebhookAuthorizer | None:
     return WebhookAuthorizer.of(
         settings.authorization_webhook, settings.authorization_webhook_seconds
     )
+
+
+def image_reviews_of(plugins: PluginConfigurations) -> ReviewClient | None:
+    """The client of the webhook of ImagePolicyWebhook, where that is on."""
+    policy = plugins.image_policy
+    if policy is None:
+        return None
+    # Imported here: few servers have their images judged.
+    from instar.wire.client.kubeconfig import KubeconfigError
+    from instar.wire.client.review_client import ReviewClient
+
+    try:
+        return ReviewClient.of(policy.kubeconfig, "instar-image-policy", policy.first_pause)
+    except KubeconfigError as error:
+        raise ValueError(f"{IMAGE_POLICY}: {error}") from error
 
 
 def audit_of(settings: Settings) -> tuple[Auditor | None, Sequence[Metric]]:

@@ -1,7 +1,7 @@
-"""Parts of a server: what is started and stopped, by name, in an order.
+"""Parts of a server (port, store, controllers): named, started in order, stopped in reverse.
 
 ``lifetime.py`` (a server behind a port) and ``embedded.py`` (a server in this process) list their
-parts and start them here. What a part does is written where the part is made.
+parts and start them here. What a part does is described in the module that makes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from instar.base.fast_dataclass import dataclass
-from instar.base.supervision import KeptTask, Supervision
+from instar.base.supervision import SupervisedTask, Supervision
 
 log = logging.getLogger(__name__)
 PartAction = Callable[[], Awaitable[None] | None]
@@ -80,7 +80,7 @@ def background_task(
     name: str, run: Callable[[], Coroutine[Any, Any, None]], supervision: Supervision
 ) -> Part:
     """A coroutine that runs from the start of the part until its stop, and again if it fails."""
-    tasks: list[KeptTask] = []
+    tasks: list[SupervisedTask] = []
 
     def start() -> None:
         tasks.append(supervision.keep(name.replace(" ", "-"), run))

@@ -1,4 +1,5 @@
-"""Storage of a server: opening it, reading it into the watch cache, and what looks after it.
+"""Storage of a server: opening it, reading it into the watch cache, and the background tasks that
+maintain it.
 
 ``lifetime.py`` opens the store; ``composition.py`` lists the parts made here. How a store works
 is in ``wire/storage``.
@@ -14,7 +15,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from instar.base.supervision import Supervision
+from instar.base.supervision import Supervision, rest
 from instar.server.lifecycle.parts import Part, background_task
 from instar.server.registry.stored.backend import Backend
 from instar.server.settings import Settings
@@ -117,6 +118,6 @@ async def _probe(backend: Backend) -> None:
     if not remote and not isinstance(backend.store, Checkable):
         return
     for turn in itertools.count(1):
-        await asyncio.sleep(_PROBE_SECONDS)
+        await rest(_PROBE_SECONDS)
         if remote or backend.trouble is not None or turn % _PROBES_PER_WRITE == 0:
             await backend.probe()

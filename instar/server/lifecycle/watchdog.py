@@ -1,8 +1,9 @@
 """Watchdog of the event loop: measures how late it is and names the request that blocks it.
 
 ``composition.py`` starts it with every server; a thread samples the loop. One loop serves all
-requests, so a long step delays them all. Lateness is a metric. A step that uses much processor
-time is a defect of ours (a busy machine is not), and the log names its request and function.
+requests, so a long step delays them all. The delay is a metric. A step that uses much processor
+time is a defect of this server, so the log names its request and function; a delay because the
+machine is busy is not a defect.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 from instar.base import limits
 from instar.base.metrics import Histogram, Measured, Metric
-from instar.base.supervision import KeptThread, Supervision, report_failure
+from instar.base.supervision import SupervisedThread, Supervision, note_progress, report_failure
 from instar.server.http.messages import Request
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ _REMEMBERED = 100
 
 
 class LoopStall(NamedTuple):
+    """A step that held the event loop, with its request and function."""
+
     seconds: float
     """Processor time, not wall time."""
     by: str
@@ -54,7 +57,7 @@ class Watchdog:
         self._suspect = ""
         self._timer: asyncio.TimerHandle | None = None
         self._ended = threading.Event()
-        self._thread: KeptThread | None = None
+        self._thread: SupervisedThread | None = None
         self._watched = 0
         self._clock: int | None = None
 
@@ -103,6 +106,7 @@ class Watchdog:
         two samples means a single step."""
         seen = -1
         while not self._ended.wait(_LOOK_SECONDS):
+            note_progress()
             beats = self._beats
             if beats == seen and self._taken() > self._threshold * 0.8:
                 suspect = _described(sys._current_frames().get(self._watched))

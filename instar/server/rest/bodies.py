@@ -1,7 +1,6 @@
 """Request bodies: JSON, YAML or protobuf decoded to plain objects.
 
-``verbs.py``, ``scaling.py`` and other handlers call it. Whether an object is valid is for the
-registry.
+``verbs.py``, ``scaling.py`` and other handlers call it. The registry validates the objects.
 """
 
 from __future__ import annotations

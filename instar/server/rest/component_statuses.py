@@ -1,7 +1,7 @@
 """ComponentStatuses: computed for each request.
 
-``subresources.py`` routes requests to it. etcd is reported as the store is; controller-manager and
-scheduler, which do not exist here, are reported as unreachable.
+``subresources.py`` routes requests to it. The component ``etcd`` shows the state of the store;
+controller-manager and scheduler, which do not exist here, are reported as unreachable.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from instar.server.rest.negotiate import Offer, response_form
 from instar.server.rest.responses import check_include, list_response, object_response
 from instar.server.rest.subresource_call import SubresourceCall
 
-_ABSENT = {"controller-manager": 10257, "scheduler": 10259}
-"""Ports where kube-apiserver looks for them."""
+_ABSENT_COMPONENTS = {"controller-manager": 10257, "scheduler": 10259}
+"""Ports at which kube-apiserver expects these components."""
 
 
 async def do_components(call: SubresourceCall) -> Response:
@@ -45,7 +45,7 @@ def _components(trouble: str) -> dict[str, Object]:
             f'Get "https://127.0.0.1:{port}/healthz": dial tcp 127.0.0.1:{port}: connect: '
             "connection refused",
         )
-        for name, port in _ABSENT.items()
+        for name, port in _ABSENT_COMPONENTS.items()
     }
     return {**found, "etcd-0": _component("etcd-0", trouble)}
 

@@ -1,8 +1,8 @@
-"""Conversion of one request: counts the time it waited for webhooks, and bypasses the cache.
+"""Conversions of one request: measures how long it waited for webhooks, and can bypass the cache.
 
 ``server/app.py`` wraps requests for resources with a conversion webhook in it. With
 ``X-Instar-Conversion-Cache: bypass`` every conversion of the request calls the webhook and none is
-cached, to find a webhook that does not always answer the same.
+cached, which reveals a webhook whose answers vary.
 """
 
 from __future__ import annotations

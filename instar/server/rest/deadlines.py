@@ -47,6 +47,7 @@ def check_timeout(request: Request) -> None:
 
 
 def too_late(request: Request) -> Timeout:
+    """Return the error of a request that exceeded its deadline."""
     if request.writes:
         return Timeout(
             "request did not complete within requested timeout - context deadline exceeded"

@@ -19,7 +19,7 @@ from instar.server.registry.verbs.read import Listing, Parts
 from instar.server.rest.responses import list_closing
 
 log = logging.getLogger(__name__)
-_PIECE = 96 << 10
+_PIECE_BYTES = 96 << 10
 
 
 def streamed_list(listing: Listing, more: Parts, version: VersionServing) -> Response:
@@ -67,7 +67,7 @@ class ListFeed:
             outlet.finish()
 
     async def _send_views(self, outlet: Outlet, views: Views) -> None:
-        for piece in views.pieces(_PIECE):
+        for piece in views.pieces(_PIECE_BYTES):
             outlet.send(piece)
             await asyncio.sleep(0)
             while outlet.backlog() > limits.WRITE_BUFFER:

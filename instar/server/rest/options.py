@@ -23,7 +23,7 @@ from instar.kube.access.attributes import Attributes
 from instar.kube.api.encoding.go_json_errors import go_type
 from instar.kube.api.selectors import parse_field_selector, parse_label_selector
 from instar.kube.apply.managed_fields import manager_from_user_agent
-from instar.kube.facts.messages import group_versions
+from instar.kube.facts.messages import META
 from instar.server.http.messages import Request
 from instar.server.registry.resources.context import WriteOptions
 from instar.server.registry.resources.serving import Serving, VersionServing
@@ -36,7 +36,6 @@ from instar.server.rest.negotiate import body_media
 _MAX_MANAGER = 128
 _LONGEST_KEPT = 256
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
-_DELETE_VERSIONS = ("", "v1", "meta.k8s.io/v1")
 
 
 def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
@@ -135,7 +134,7 @@ def _revision(request: Request, refuse: Callable[[str], Exception]) -> int | Non
 def delete_options(request: Request, serving: Serving) -> DeleteOptions:
     """Options from the body if there is one, else from the query."""
     if request.content():
-        options = delete_options_of(_delete_body(request, serving), request.asked)
+        options = delete_options_of(_delete_body(request), request.asked)
         return replace(
             options, warn=request.warn, annotate=request.annotate, seconds_left=request.seconds_left
         )
@@ -172,18 +171,16 @@ def _hooks(request: Request) -> dict[str, Any]:
     }
 
 
-def _delete_body(request: Request, serving: Serving) -> dict[str, Any]:
+def _delete_body(request: Request) -> dict[str, Any]:
     media = body_media(request.header(b"content-type"))
     try:
         body = parse(request.content(), media).obj
     except MalformedObject as error:
         raise BadRequest(f"couldn't get version/kind; {error}") from error
     kind, version = body.get("kind") or "", body.get("apiVersion") or ""
-    known = version in _DELETE_VERSIONS or version.partition("/")[0] == serving.group
-    known = known or version in group_versions()
-    if kind not in ("", "DeleteOptions") or not known:
+    if kind not in ("", "DeleteOptions"):
         raise BadRequest(
-            f'no kind "{kind}" is registered for version "{version}" in scheme '
+            f'no kind "{kind}" is registered for version "{version or META}" in scheme '
             '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
         )
     return body

@@ -1,6 +1,7 @@
 """Attributes of a request: the resource, verb, namespace and name that its URL and method mean.
 
-``routing.py`` and the auditor call it, before authorization. Rules about objects are elsewhere.
+``routing.py`` and the auditor call it, before authorization. The module only parses; the
+authorizers decide whether a request is allowed.
 """
 
 from __future__ import annotations

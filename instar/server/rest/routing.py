@@ -1,7 +1,7 @@
 """Routing: from a URL path to its resource, with a cache of recent paths.
 
 ``server/app.py`` calls it for each request. Cached routes are dropped when any resource changes, so
-a closed resource is never held.
+the cache never returns a resource that is no longer served.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from instar.server.registry.resources.resource import Resource, Target
 from instar.server.rest.request_attributes import ResourcePath, attributes_of, parse_resource_path
 
 _MOST_KEPT = 4096
+"""Cached paths; at this number the cache is emptied."""
 _LONGEST_KEPT = 512
 """Longest cached path: clients may send any path before they are authenticated."""
-_ACROSS_NAMESPACES = ("list", "watch")
+_CLUSTER_WIDE_VERBS = ("list", "watch")
+"""Verbs that a namespaced resource supports without a namespace in the path."""
 
 
 @dataclass(slots=True)
 class KnownPath:
+    """A cached path: its attributes and its target."""
+
     path: ResourcePath | None
     """None for a path that is no resource path."""
     target: Target | None = None
@@ -90,7 +94,7 @@ def _target(resource: Resource, path: ResourcePath, verb: str) -> Target | None:
         return None
     if path.namespace and not serving.namespaced:
         return None
-    if serving.namespaced and not path.namespace and verb not in _ACROSS_NAMESPACES:
+    if serving.namespaced and not path.namespace and verb not in _CLUSTER_WIDE_VERBS:
         return None
     if not is_served(resource.crd):
         return None

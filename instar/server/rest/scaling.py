@@ -1,6 +1,6 @@
 """The scale subresource: decodes and encodes Scale objects.
 
-``server/app.py`` calls it; ``registry/verbs/scaling.py`` reads and changes the object.
+``server/app.py`` calls it; ``registry/verbs/subresources/scaling.py`` reads and changes the object.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from instar.server.registry.verbs.read import get
 from instar.server.registry.verbs.subresources.scale import API_VERSION, KIND, to_scale
 from instar.server.registry.verbs.subresources.scale_decode import decode_scale
 from instar.server.registry.verbs.subresources.scaling import apply_scale, patch_scale, update_scale
-from instar.server.registry.verbs.write_request import Written
+from instar.server.registry.verbs.write_request import WriteResult
 from instar.server.rest.bodies import read_applied, read_object
 from instar.server.rest.negotiate import (
     Offer,
@@ -56,7 +56,9 @@ async def do_scale(
     return _answer(orjson.loads(written.view), paths, form)
 
 
-async def _update(context: Context, request: Request, target: Target, paths: ScalePaths) -> Written:
+async def _update(
+    context: Context, request: Request, target: Target, paths: ScalePaths
+) -> WriteResult:
     options = write_options(request, "UpdateOptions")
     media, content = body_media(request.header(b"content-type")), request.content()
     scale, problems = await offload.run(options.size, lambda: _read(content, media))
@@ -70,7 +72,7 @@ async def _update(context: Context, request: Request, target: Target, paths: Sca
 
 async def _patch(
     context: Context, request: Request, target: Target, paths: ScalePaths, kind: PatchType
-) -> Written:
+) -> WriteResult:
     if kind is PatchType.APPLY:
         options = write_options(request, "PatchOptions", apply=True)
         config = await offload.run(options.size, lambda: _read_applied(request.content()))

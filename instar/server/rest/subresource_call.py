@@ -1,6 +1,6 @@
 """Arguments of a subresource handler: the request, its target, and services of the server.
 
-``server/app.py`` makes one for each request to a path in ``subresources.py``.
+``server/app.py`` makes one ``SubresourceCall`` for each request to a path in ``subresources.py``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from instar.server.registry.resources.resource import Target
 
 @dataclass(frozen=True, slots=True)
 class SubresourceCall:
+    """What a subresource handler gets."""
+
     context: Context
     catalog: Catalog
     issuer: Issuer

@@ -20,15 +20,15 @@ from instar.server.registry.verbs.apply import apply_configuration
 from instar.server.registry.verbs.delete import delete
 from instar.server.registry.verbs.delete_many import delete_collection
 from instar.server.registry.verbs.delete_options import DeleteOptions
+from instar.server.registry.verbs.growing_step import run_growing_step
 from instar.server.registry.verbs.metadata import check_namespace
 from instar.server.registry.verbs.ownership import Ownership
 from instar.server.registry.verbs.patch import patch
 from instar.server.registry.verbs.read import get, list_objects
-from instar.server.registry.verbs.subresources.admission import admit_question
+from instar.server.registry.verbs.subresources.admission import admit_posted_object
 from instar.server.registry.verbs.watch import WatchOptions, open_watch
-from instar.server.registry.verbs.weighing import work_on
 from instar.server.registry.verbs.write import create, replace
-from instar.server.registry.verbs.write_request import Written
+from instar.server.registry.verbs.write_request import WriteResult
 from instar.server.rest.bodies import Body, in_order_of_reading, read_applied, read_object
 from instar.server.rest.list_stream import streamed_list
 from instar.server.rest.negotiate import (
@@ -52,7 +52,7 @@ from instar.server.rest.responses import (
 from instar.server.rest.watch_stream import WatchFeed, watch_renderer
 
 if TYPE_CHECKING:
-    from instar.server.audit.request_record import Trail
+    from instar.server.audit.request_record import RequestRecord
 
 
 async def do_get(context: Context, request: Request, target: Target) -> Response:
@@ -90,7 +90,11 @@ async def do_watch(context: Context, request: Request, target: Target) -> Respon
     timeout = select.timeout_seconds
     if select.fields is not None:
         target = _narrowed_to_name(target, select.fields.exact("metadata.name"))
-    options = WatchOptions(select, bookmarks=bool(request.flag("allowWatchBookmarks")))
+    options = WatchOptions(
+        select,
+        bookmarks=bool(request.flag("allowWatchBookmarks")),
+        watch_list=context.watch_list,
+    )
     kind, render = watch_renderer(form, target.version, include)
     stream = await open_watch(context.backend, target, options, kind, render)
     feed = WatchFeed(context.backend, stream, bookmarks=options.bookmarks, timeout_seconds=timeout)
@@ -181,7 +185,7 @@ async def read_review(
     media = body_media(request.header(b"content-type"))
     obj = await _body(request, target, media, options)
     await Ownership(context, target, options).on_create(obj)
-    await admit_question(context, target, obj, options)
+    await admit_posted_object(context, target, obj, options)
     return obj, form
 
 
@@ -190,8 +194,10 @@ async def _delete_options(request: Request, target: Target) -> DeleteOptions:
 
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
-    obj = await work_on(target, options, options.size, _decoded, request, target, media, options)
-    trail: Trail | None = request.trail
+    obj = await run_growing_step(
+        target, options, options.size, _decoded, request, target, media, options
+    )
+    trail: RequestRecord | None = request.trail
     if trail is not None:
         await offload.run(options.size, trail.decoded, obj)
     return obj
@@ -269,13 +275,13 @@ def _check_api_version(target: Target, obj: Object) -> None:
         )
 
 
-def _plainly(status: int, written: Written, form: ResponseFormat) -> Response | None:
+def _plainly(status: int, written: WriteResult, form: ResponseFormat) -> Response | None:
     """A response to most writes, without a coroutine; None for other forms."""
     return plain_response(status, written.view) if form is PLAIN else None
 
 
 async def _written(
-    status: int, written: Written, request: Request, form: ResponseFormat, target: Target
+    status: int, written: WriteResult, request: Request, form: ResponseFormat, target: Target
 ) -> Response:
     include = _include(request, form)
     return await object_response(status, written.view, form, target.version, include)

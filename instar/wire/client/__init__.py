@@ -1,1 +1,4 @@
-"""Kubernetes API client of the tools: kubeconfigs, credentials, requests, discovery."""
+"""Kubernetes API client of the tools: kubeconfigs, credentials, requests, discovery.
+
+Used by the commands, the tools and the console to reach any cluster.
+"""

@@ -1,23 +1,36 @@
 """Kubernetes API client: JSON over HTTPS, failures as ``ApiError``.
 
-Used by the CLI commands and tools. Works on verbs and paths, and never retries: callers decide by
-``error.retryable`` and ``error.retry_after``.
+Used by the CLI commands and tools. The client works on verbs and paths, and never retries: callers
+decide by ``error.retryable`` and ``error.retry_after``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Self
+from urllib.parse import urlencode
 
 import orjson
 
-from instar.base.errors import ApiError, ServiceUnavailable, Timeout, Unclassified, from_status
+from instar.base.errors import (
+    ApiError,
+    Expired,
+    ServiceUnavailable,
+    Timeout,
+    Unclassified,
+    from_status,
+)
 from instar.base.json_values import Object
 from instar.wire.client.exec_credentials import Credential
 from instar.wire.client.kubeconfig import Access
-from instar.wire.client.rate_limit import Pace
-from instar.wire.client.transport import ClientReply, ConnectionLost, Sender
+from instar.wire.client.rate_limit import TokenBucket
+from instar.wire.client.transport import (
+    ClientReply,
+    ConnectionLost,
+    Sender,
+    StreamingSender,
+)
 
 Query = Mapping[str, str | int | bool | None]
 PatchType = Literal["merge", "json", "apply", "strategic"]
@@ -40,15 +53,15 @@ class Client:
         self,
         access: Access,
         *,
-        qps: float = 0,
         burst: int = 10,
         timeout: float = 60,
         user_agent: str = "instar",
         sender: Sender | None = None,
     ) -> None:
-        """``sender`` replaces the client's own connections."""
+        """``access.qps`` limits the request rate; ``sender`` replaces the client's own
+        connections."""
         self._access = access
-        self._pace = Pace(qps, burst)
+        self._pace = TokenBucket(access.qps, burst)
         self._timeout = timeout
         self._user_agent = user_agent
         self._own_connections = sender is None
@@ -84,14 +97,14 @@ class Client:
     async def pages(
         self, path: str, *, limit: int = 500, **query: str | int | bool | None
     ) -> AsyncIterator[Object]:
-        """Yield every page; an expired token raises ``Expired``, which the caller may resume."""
-        token = ""
-        while True:
-            page = await self.list(path, limit=limit, continue_=token, **query)
+        """Yield every page. Where the position expires, because reading took longer than the
+        server keeps old states, the rest is read at a newer state."""
+
+        def listing(continue_: str) -> Awaitable[Object]:
+            return self.list(path, limit=limit, continue_=continue_, **query)
+
+        async for page in _every_page(listing):
             yield page
-            token = (page.get("metadata") or {}).get("continue") or ""
-            if not token:
-                return
 
     async def list_metadata(self, path: str, *, limit: int = 0, continue_: str = "") -> Object:
         """Return one page with the metadata of its objects alone."""
@@ -99,14 +112,13 @@ class Client:
         return await self.request("GET", path, query=query, accept=_METADATA)
 
     async def metadata_pages(self, path: str, *, limit: int = 500) -> AsyncIterator[Object]:
-        """Yield every page with only the metadata of its objects."""
-        token = ""
-        while True:
-            page = await self.list_metadata(path, limit=limit, continue_=token)
+        """Yield every page with only the metadata of its objects, as ``pages`` does."""
+
+        def listing(continue_: str) -> Awaitable[Object]:
+            return self.list_metadata(path, limit=limit, continue_=continue_)
+
+        async for page in _every_page(listing):
             yield page
-            token = (page.get("metadata") or {}).get("continue") or ""
-            if not token:
-                return
 
     async def post(self, path: str, body: Object, **query: str | int | bool | None) -> Object:
         return await self.request("POST", path, body=body, query=query)
@@ -158,6 +170,33 @@ class Client:
             return _decode(reply.body)
         raise _failure(reply)
 
+    async def lines(self, path: str, *, query: Query | None = None) -> AsyncIterator[bytes]:
+        """Yield the lines of a watch as they arrive, until the server ends it. Raises ``ApiError``
+        where the server refuses, ``ConnectionLost`` where the connection breaks."""
+        await self._pace.wait()
+        sender = await self.connected()
+        assert isinstance(sender, StreamingSender), "watches need connections of our own"
+        headers = [("Accept", "application/json"), ("User-Agent", self._user_agent)]
+        reply = await sender.open(
+            "GET",
+            f"{self._access.server}{path}?{urlencode(_params(query))}",
+            headers=[*headers, *self._access.headers()],
+            server_name=self._access.server_name,
+        )
+        rest = b""
+        try:
+            async for chunk in reply.chunks():
+                *lines, rest = (rest + chunk).split(b"\n")
+                if reply.status >= 400:
+                    rest = b"\n".join([*lines, rest])
+                    continue
+                for line in lines:
+                    yield line
+        finally:
+            reply.close()
+        if reply.status >= 400:
+            raise _failure(ClientReply(reply.status, reply.headers, rest))
+
     async def _send(
         self,
         method: str,
@@ -197,6 +236,23 @@ class Client:
 
             self._sender = Http(self._tls, self._timeout, proxies=True, proxy=access.proxy)
         return self._sender
+
+
+async def _every_page(listing: Callable[[str], Awaitable[Object]]) -> AsyncIterator[Object]:
+    """Raises ``Expired`` when the server names no position from which to go on."""
+    token = ""
+    while True:
+        try:
+            page = await listing(token)
+        except Expired as error:
+            fresh = str(error.list_meta.get("continue") or "")
+            if not token or not fresh:
+                raise
+            page = await listing(fresh)
+        yield page
+        token = (page.get("metadata") or {}).get("continue") or ""
+        if not token:
+            return
 
 
 def _params(query: Query | None) -> dict[str, str]:

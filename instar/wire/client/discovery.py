@@ -71,7 +71,7 @@ def _type(group: str, version: str, item: Object, verbs: frozenset[str]) -> Reso
     )
 
 
-def called(types: Iterable[ResourceType], word: str) -> list[ResourceType]:
+def types_named(types: Iterable[ResourceType], word: str) -> list[ResourceType]:
     """Return the types that ``word`` or ``word.group`` names."""
     wanted = word.lower()
     return [

@@ -1,7 +1,7 @@
 """Exec credential plugins of a kubeconfig (``exec``): EKS, GKE, AKS, OIDC helpers.
 
-Used by ``kubeconfig.py`` and ``client.py``. Runs the program (``client.authentication.k8s.io``) and
-caches its credential until it expires.
+Used by ``kubeconfig.py`` and ``client.py``. The module runs the program
+(``client.authentication.k8s.io``) and caches the credential until it expires.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from instar.base.fast_dataclass import dataclass
 
 GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
-_EARLY = timedelta(seconds=10)
+_RENEWAL_MARGIN = timedelta(seconds=10)
 """A credential this close to its expiry is renewed."""
 _SECONDS = 60.0
 
@@ -38,7 +38,7 @@ class Credential:
     expires: datetime | None = None
 
     def good(self, now: datetime) -> bool:
-        return self.expires is None or now < self.expires - _EARLY
+        return self.expires is None or now < self.expires - _RENEWAL_MARGIN
 
 
 @dataclass(slots=True)

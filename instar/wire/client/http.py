@@ -1,7 +1,8 @@
 """HTTP client of the tools: one connection pool, bodies as bytes.
 
-Used by ``client.py``, the console's proxy and others. The only module that imports ``aiohttp``,
-which is slow to import, so callers import this module when they open the first connection.
+Used by ``client.py``, the console's proxy and others. This is the only module that imports
+``aiohttp``, which is slow to import, so callers import this module when they open the first
+connection.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads a kubeconfig, or a pod's mounted service account, into an ``Access``.
 
-Used by CLI and console to reach a cluster. Interprets the entries that ``kubeconfig_files.py``
-finds; opens no connection.
+Used by CLI and console to reach a cluster. The module interprets the entries that
+``kubeconfig_files.py`` finds, and opens no connection.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from instar.base.fast_dataclass import dataclass
+from instar.base.text_files import read_text
 from instar.wire.client.exec_credentials import Credential, ExecError, ExecPlugin, read_exec
 from instar.wire.client.kubeconfig_files import KubeconfigEntry, choose, read
 from instar.wire.client.kubeconfig_files import KubeconfigError as KubeconfigError
 
-_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class Access:
     namespace: str = "default"
     origin: str = ""
     """User and file of this access, for messages."""
+    qps: float = 0
+    """Requests a second that each client with this access may send; 0 is no limit."""
 
     def __str__(self) -> str:
         return f"{self.server}, {self.origin}" if self.origin else self.server
@@ -73,7 +76,7 @@ class Access:
             return found.token
         if self.token_file is not None:
             try:
-                return self.token_file.read_text().strip()
+                return read_text(self.token_file).strip()
             except OSError as error:
                 raise KubeconfigError(f"{self.token_file}: {error.strerror}") from None
         return self.token
@@ -105,14 +108,16 @@ class Access:
         return context
 
 
-def load_access(path: str | Path | None = None, context: str | None = None) -> Access:
+def load_access(
+    path: str | Path | None = None, context: str | None = None, *, qps: float = 0
+) -> Access:
     """Load ``path``, else ``$KUBECONFIG``, else ``~/.kube/config``, else the pod's own account."""
     files = _candidates(path)
     found = [file for file in files if file.is_file()]
     if found:
-        return read_kubeconfig(found, context)
+        return replace(read_kubeconfig(found, context), qps=qps)
     if path is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
-        return in_cluster()
+        return replace(in_cluster(), qps=qps)
     listed = ", ".join(str(file) for file in files)
     raise KubeconfigError(f"no kubeconfig at {listed}, and not running inside a cluster")
 
@@ -124,7 +129,7 @@ def _candidates(path: str | Path | None) -> list[Path]:
     return listed or [Path.home() / ".kube" / "config"]
 
 
-def in_cluster(account: Path = _ACCOUNT) -> Access:
+def in_cluster(account: Path = _ACCOUNT_FOLDER) -> Access:
     host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
     port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host or not (account / "token").is_file():
@@ -135,7 +140,7 @@ def in_cluster(account: Path = _ACCOUNT) -> Access:
         ca=read(account / "ca.crt"),
         token_file=account / "token",
         origin="the account of this pod",
-        namespace=namespace.read_text().strip() if namespace.is_file() else "default",
+        namespace=read_text(namespace).strip() if namespace.is_file() else "default",
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from instar.base.config_shapes import Misshapen, unknown_fields
+from instar.base.config_shapes import ShapeMismatch, unknown_fields
 from instar.base.fast_dataclass import dataclass
 from instar.kube.api.encoding.manifests import UnreadableManifest, only_document
 
@@ -95,14 +95,14 @@ class KubeconfigEntry:
         """Return the entry if every field has the right type."""
         try:
             unknown = unknown_fields(self.body, _SHAPES[self.kind])
-        except Misshapen as error:
+        except ShapeMismatch as error:
             raise KubeconfigError(f"{self}: {error}") from None
         if unknown:
             log.warning("%s: unknown field %s", self, ", ".join(unknown))
         return self
 
 
-class Chosen(NamedTuple):
+class ChosenContext(NamedTuple):
     """The cluster and user of a context."""
 
     context: KubeconfigEntry
@@ -114,7 +114,7 @@ Entries = dict[str, dict[str, KubeconfigEntry]]
 """By kind and name."""
 
 
-def choose(files: list[Path], context: str | None) -> Chosen:
+def choose(files: list[Path], context: str | None) -> ChosenContext:
     """Return the named context, or the current one."""
     entries: Entries = {kind: {} for kind in _SHAPES}
     current = ""
@@ -136,7 +136,7 @@ def choose(files: list[Path], context: str | None) -> Chosen:
         raise KubeconfigError(f"{files[0]}: no context named {wanted!r}; it defines: {names}")
     cluster = _referenced(entries, found.checked(), "cluster")
     user = _referenced(entries, found, "user") if found.body.get("user") else None
-    return Chosen(found, cluster, user)
+    return ChosenContext(found, cluster, user)
 
 
 def _entries(listed: Any, kind: str, file: Path) -> list[KubeconfigEntry]:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 
-class Pace:
-    """At most ``qps`` requests a second on average, ``burst`` at once; 0 qps is no limit."""
+class TokenBucket:
+    """At most ``qps`` requests a second on average, ``burst`` at once; 0 qps means no limit."""
 
     def __init__(
         self, qps: float, burst: int = 1, *, clock: Callable[[], float] = time.monotonic

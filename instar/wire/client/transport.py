@@ -5,11 +5,13 @@ Implemented by ``http.py``, the embedded host of the console and the rehearsal s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class ClientReply(NamedTuple):
+    """Status, headers and body of a response."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -20,6 +22,8 @@ class ConnectionLost(Exception):
 
 
 class Sender(Protocol):
+    """Sends the requests of a ``Client``."""
+
     async def send(
         self,
         method: str,
@@ -34,3 +38,31 @@ class Sender(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class StreamedReply(Protocol):
+    """A response that is being read."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Yield chunks as they arrive. Raises ``ConnectionLost``."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class StreamingSender(Protocol):
+    """A sender whose responses can be read while they arrive, for watches."""
+
+    async def open(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None = None,
+        server_name: str | None = None,
+    ) -> StreamedReply: ...

@@ -1,8 +1,8 @@
 """Batches concurrent conversions into one ConversionReview per webhook call.
 
-Stacked by ``factory.py``. A call costs more than the few objects in it, so under load several
-writers share one. A caller waits milliseconds at most for others; if a shared call fails, each
-caller's objects are converted in a call of their own.
+``factory.py`` wraps a webhook converter with it. A call costs more than the few objects in it, so
+under load several writers share one call. A caller waits milliseconds at most for others; if a
+shared call fails, each caller's objects are converted in a call of their own.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from instar.wire.conversion.converter import VersionConverter
 from instar.wire.conversion.failure import ConversionFailed
 from instar.wire.webhooks.call_limits import CallerLimit
 
-_PATIENCE = 0.01
+_WAIT_SECONDS = 0.01
 """Seconds to wait for the call in flight; a slower webhook gets the next call in parallel."""
-_MANY = 100
-"""Number of objects that make a call of their own."""
+_FULL_BATCH = 100
+"""A caller with at least this many objects gets a call of its own; a shared call has at most so
+many."""
 _QUIET_TURNS = 3
 """Event loop iterations without a new caller after which a call is sent."""
 
@@ -48,7 +49,7 @@ class BatchingConverter:
         if self._crowd.full:
             self._turned_away()
         with self._crowd:
-            if len(objects) >= _MANY:
+            if len(objects) >= _FULL_BATCH:
                 # asyncio deadlines need a task of their own.
                 return await asyncio.create_task(lane.at_once(objects))
             return await lane.join(objects)
@@ -104,7 +105,7 @@ class _Lane:
         if self._timer is None:
             loop = asyncio.get_running_loop()
             if self._under_way:
-                self._timer = loop.call_later(_PATIENCE, self._send_waiting)
+                self._timer = loop.call_later(_WAIT_SECONDS, self._send_waiting)
             else:
                 self._timer = loop.call_soon(self._send_when_quiet, 0, _QUIET_TURNS)
         try:
@@ -120,7 +121,7 @@ class _Lane:
         here = len(self._waiting)
         if here == seen:
             turns -= 1
-        if not turns or here >= _MANY or self._crowd.inside == 1:
+        if not turns or here >= _FULL_BATCH or self._crowd.inside == 1:
             self._send_waiting()
             return
         self._timer = asyncio.get_running_loop().call_soon(self._send_when_quiet, here, turns)
@@ -176,7 +177,7 @@ def _fitting(calls: Sequence[_Call]) -> int:
     size = 0
     for count, call in enumerate(calls):
         size += len(call.objects)
-        if size > _MANY:
+        if size > _FULL_BATCH:
             return max(1, count)
     return len(calls)
 

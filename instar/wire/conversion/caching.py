@@ -15,7 +15,7 @@ from instar.base.json_values import Object
 from instar.wire.conversion.converter import VersionConverter
 from instar.wire.conversion.failure import ConversionFailed, FailureType
 from instar.wire.conversion.instrumented import ConversionMetrics, NoMetrics, waiting
-from instar.wire.conversion.lru_cache import Memo
+from instar.wire.conversion.lru_cache import ConversionCache
 
 Load = Callable[[Sequence[int]], Sequence[Object]]
 """Return the objects at these positions; called only for those that must be converted."""
@@ -29,7 +29,7 @@ class SharedConverter:
     def __init__(
         self,
         inner: VersionConverter,
-        memo: Memo | None = None,
+        memo: ConversionCache | None = None,
         *,
         crd: str = "",
         metrics: ConversionMetrics | None = None,

@@ -1,7 +1,7 @@
 """Contract of conversion answers: checks converted objects and restores their metadata.
 
-Pure. Called for webhook answers (``webhook.py``), in-process converters (``in_process.py``) and by
-the SDK's checks. Order and texts are kube-apiserver's.
+The functions do no I/O. They are called for webhook answers (``webhook.py``), in-process converters
+(``in_process.py``) and by the SDK's checks. Order and texts are kube-apiserver's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import orjson
 
 from instar.base import field_errors
 from instar.base.field_errors import FieldError
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.conversion_review import (
     GROUP,
     KIND,
@@ -143,7 +143,7 @@ def restored_metadata(original: Mapping[str, Any], converted: Mapping[str, Any])
         if values is None:
             result.pop(name, None)
             continue
-        if values != kept.get(name):
+        if not same_json(values, kept.get(name)):
             _check_changed(name, kept.get(name), values, validate)
         result[name] = values
     return result

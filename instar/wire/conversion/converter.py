@@ -1,7 +1,7 @@
 """The converter interface: takes objects, returns them at another version; and strategy None.
 
-Implemented by the modules of this package. Works on batches; one object is a list of one.
-``server/registry/stored/codec.py`` prunes and defaults before and after.
+Implemented by the modules of this package. A converter works on batches; one object is a list of
+one. ``server/registry/stored/codec.py`` prunes and defaults before and after.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 from instar.base.json_values import Object
 
 
-class Known(Object):
+class ObjectWithJson(Object):
     """An object with its JSON at hand, so that it is not encoded again for a webhook."""
 
     __slots__ = ("json",)

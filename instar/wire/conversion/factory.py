@@ -1,6 +1,6 @@
-"""Builds a CRD's converter: strategy, batching, metrics and cache stacked in order.
+"""Builds a CRD's converter: the strategy, wrapped with batching, metrics and a cache.
 
-Called when a CRD is served (``server/registry/resources/serving.py``) and by the console's
+Called by ``server/lifecycle/composition.py`` for each CRD that is served, and by the console's
 conversion views.
 """
 
@@ -17,7 +17,7 @@ from instar.wire.conversion.caching import SharedConverter
 from instar.wire.conversion.converter import NoneConverter, VersionConverter
 from instar.wire.conversion.in_process import ConvertFunction, InProcessConverter
 from instar.wire.conversion.instrumented import ConversionMetrics, MeasuredConverter, NoMetrics
-from instar.wire.conversion.lru_cache import Memo
+from instar.wire.conversion.lru_cache import ConversionCache
 from instar.wire.conversion.webhook import BatchLimits, WebhookConverter
 from instar.wire.webhooks.transport import DEFAULT_TIMEOUT, TransportPool
 
@@ -28,7 +28,7 @@ class ConversionServices:
 
     transports: TransportPool = field(default_factory=TransportPool)
     metrics: ConversionMetrics = field(default_factory=NoMetrics)
-    memo: Memo | None = field(default_factory=Memo)
+    memo: ConversionCache | None = field(default_factory=ConversionCache)
     """None disables the cache."""
     limits: BatchLimits = field(default_factory=BatchLimits)
     timeout: float = DEFAULT_TIMEOUT

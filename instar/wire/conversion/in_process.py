@@ -23,6 +23,7 @@ from instar.wire.webhooks.call_limits import Gate
 from instar.wire.webhooks.transport import DEFAULT_TIMEOUT, go_duration
 
 CALLS_AT_ONCE = 4
+"""Calls of one converter that run concurrently; further ones wait."""
 CALLS_WAITING = 512
 
 ConvertFunction = Callable[[list[Object], str], Sequence[Any]]

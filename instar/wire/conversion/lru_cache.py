@@ -1,6 +1,6 @@
 """LRU cache of converted objects as bytes, bounded by size and age.
 
-One for the whole server, used by ``caching.py``. A scope groups entries that become invalid
+The whole server has one cache, used by ``caching.py``. A scope groups entries that become invalid
 together (one generation of one CRD). Prefetched or outdated entries are kept apart and evicted
 first.
 """
@@ -15,7 +15,7 @@ _ENTRY_OVERHEAD = 400
 """Approximate bytes of key, tuple and dict slot, so that many tiny entries count."""
 
 
-class Memo:
+class ConversionCache:
     def __init__(
         self,
         *,

@@ -18,7 +18,7 @@ from instar.kube.api import conversion_review
 from instar.kube.api.crd import Crd
 from instar.kube.api.encoding.json_text import encode_sorted
 from instar.wire.conversion import contract
-from instar.wire.conversion.converter import Known
+from instar.wire.conversion.converter import ObjectWithJson
 from instar.wire.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.wire.webhooks.failure import CallFailed
 from instar.wire.webhooks.transport import DEFAULT_TIMEOUT, Transport
@@ -75,7 +75,9 @@ class WebhookConverter:
         if self._review_version is None:
             text = "no supported conversion review versions"
             raise self._attempt(objects, api_version).failed(text, FailureType.NONE, text)
-        encoded = [obj.json if isinstance(obj, Known) else encode_sorted(obj) for obj in objects]
+        encoded = [
+            obj.json if isinstance(obj, ObjectWithJson) else encode_sorted(obj) for obj in objects
+        ]
         parts = list(self._parts(encoded))
         if len(parts) == 1:
             return await self._request_conversion(objects, encoded, api_version)
@@ -111,7 +113,7 @@ class WebhookConverter:
         try:
             answer = await self._transport.post(body, seconds=self._timeout)
             received = conversion_review.parse_response(answer)
-        except (CallFailed, conversion_review.NoConversionReview) as error:
+        except (CallFailed, conversion_review.InvalidConversionReview) as error:
             raise self._call_failed(objects, api_version, error) from error
         try:
             return contract.accept_all(objects, contract.check_answer(sent, received), api_version)

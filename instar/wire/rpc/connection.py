@@ -1,7 +1,7 @@
 """One HTTP/2 connection with many calls: frame parsing, flow control, pings and keep-alive.
 
 Created by ``channel.py``, which reconnects. When the peer is gone, silent or violates the protocol,
-every call on the connection ends with an error that says whether it was sent.
+every call on the connection ends with an error that says whether the call was sent.
 """
 
 from __future__ import annotations

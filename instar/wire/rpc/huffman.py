@@ -14,7 +14,7 @@ _LENGTHS = bytes.fromhex(
     "1c1b1b1b14181415161515171616191918181a171a1b1a1a1b1b1b1b1b1c1b1b1b1b1b1a1e"
 )
 """Code length of each byte; the last is EOS, of which only leading bits may appear as padding."""
-_END = 256
+_END_SYMBOL = 256
 _MOST_PADDING = 7
 
 
@@ -47,7 +47,7 @@ def decode(data: bytes) -> bytes:
             code, bits = code << 1 | byte >> shift & 1, bits + 1
             symbol = _CODES.get((bits, code))
             if symbol is not None:
-                if symbol == _END:
+                if symbol == _END_SYMBOL:
                     raise Garbled("a text that names its own end")
                 out.append(symbol)
                 code = bits = 0

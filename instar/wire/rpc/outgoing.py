@@ -1,7 +1,7 @@
 """Outgoing side of an HTTP/2 connection: flow control and write batching.
 
-Used by ``connection.py``. Sends as much of each call's data as both windows allow. Frames of one
-loop iteration are written together, because a system call costs more than a frame.
+Used by ``connection.py``. The module sends as much of each call's data as both windows allow.
+Frames of one loop iteration are written together, because a system call costs more than a frame.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def framed(message: bytes) -> bytes:
 
 
 class Http2Stream:
-    """Subclasses handle messages in ``told`` and the end in ``ended``."""
+    """Subclasses handle messages in ``on_message`` and the end in ``on_end``."""
 
     __slots__ = (
         "_partial",
@@ -57,10 +57,10 @@ class Http2Stream:
         self.done = False
         self._partial = bytearray()
 
-    def told(self, message: bytes) -> None:
+    def on_message(self, message: bytes) -> None:
         raise NotImplementedError
 
-    def ended(self, error: RpcError | None) -> None:
+    def on_end(self, error: RpcError | None) -> None:
         raise NotImplementedError
 
     def take_headers(self, headers: Headers, last: bool) -> None:
@@ -97,7 +97,7 @@ class Http2Stream:
             self.done = True
             self.pending.clear()
             self._partial.clear()
-            self.ended(error)
+            self.on_end(error)
 
     def _take_partial(self) -> None:
         partial = self._partial
@@ -119,7 +119,7 @@ class Http2Stream:
 
     def _tell(self, message: bytes) -> None:
         try:
-            self.told(message)
+            self.on_message(message)
         except Exception as error:
             # An error in one caller's decoder must not end other calls.
             self.finish(RpcError(GrpcCode.INTERNAL, f"the answer cannot be read: {error}"))
@@ -145,12 +145,12 @@ class Unary(Http2Stream):
         self.answer = answer
         self._message: bytes | None = None
 
-    def told(self, message: bytes) -> None:
+    def on_message(self, message: bytes) -> None:
         if self._message is not None:
             self.finish(RpcError(GrpcCode.INTERNAL, "two answers to one call"))
         self._message = message
 
-    def ended(self, error: RpcError | None) -> None:
+    def on_end(self, error: RpcError | None) -> None:
         if self.answer.done():
             return
         if error is not None:
@@ -170,8 +170,8 @@ class Duplex(Http2Stream):
         super().__init__(head)
         self._on_message, self._on_end = on_message, on_end
 
-    def told(self, message: bytes) -> None:
+    def on_message(self, message: bytes) -> None:
         self._on_message(message)
 
-    def ended(self, error: RpcError | None) -> None:
+    def on_end(self, error: RpcError | None) -> None:
         self._on_end(error)

@@ -1,8 +1,8 @@
 """Limits of concurrent and waiting calls per webhook.
 
 Used by ``transport.py``, conversion and in-process webhooks. Without the limit on waiting, every
-reader of a CRD with a hanging webhook would wait with its connection and memory; beyond it they get
-429.
+reader of a CRD with a hanging webhook would wait with its connection and memory; beyond that limit
+readers get 429.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Call log of webhooks: a bounded record per webhook for the console and insight pages.
 
-Holds latency histograms, the last hour by minute and the last failures with their texts, which
-Prometheus metrics do not. Written by admission and conversion, served by
+The log holds latency histograms, the last hour by minute and the last failures with their texts,
+which Prometheus metrics do not have. Written by admission and conversion, served by
 ``server/endpoints/insight.py``.
 """
 

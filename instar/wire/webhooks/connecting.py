@@ -1,7 +1,7 @@
 """Opens a TLS connection to a webhook, through an HTTP proxy where configured.
 
-Used by ``https.py``. Does TLS and ``CONNECT``; ``dialer.py`` does TCP, ``http1_client.py`` the
-requests.
+Used by ``https.py``. The module does TLS and ``CONNECT``; ``dialer.py`` does TCP,
+``http1_client.py`` the requests.
 """
 
 from __future__ import annotations

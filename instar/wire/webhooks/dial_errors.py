@@ -1,7 +1,7 @@
-"""Error texts of failed connections, in the words of Go's net and crypto packages.
+"""Error texts of failed connections, equal to those of Go's net and crypto packages.
 
-Used by ``dialer.py``, ``connecting.py`` and ``https.py``. People search for kube-apiserver's
-sentences, which are documented all over the web. Each comes with advice on the likely cause.
+Used by ``dialer.py``, ``connecting.py`` and ``https.py``. Users search the web for kube-apiserver's
+messages, so these must be the same. Each text has advice on the likely cause.
 """
 
 from __future__ import annotations
@@ -18,13 +18,21 @@ _SYSCALL_TEXTS = {
     errno.ETIMEDOUT: "connection timed out",
     errno.EPIPE: "broken pipe",
 }
-_UNKNOWN_AUTHORITY = {2, 18, 19, 20, 21}
-_OUT_OF_DATE = {9, 10}
-_WRONG_NAME = {62, 64}
-_NOT_TLS = {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG"}
+_UNKNOWN_AUTHORITY_CODES = {2, 18, 19, 20, 21}
+_EXPIRY_CODES = {9, 10}
+_WRONG_NAME_CODES = {62, 64}
+"""Codes of OpenSSL's certificate verification."""
+_NOT_TLS_REASONS = {
+    "WRONG_VERSION_NUMBER",
+    "HTTP_REQUEST",
+    "UNKNOWN_PROTOCOL",
+    "PACKET_LENGTH_TOO_LONG",
+}
 
 
 class Explained(NamedTuple):
+    """An error text in Go's words, with advice."""
+
     text: str
     advice: str
 
@@ -102,7 +110,7 @@ def tls_failure(server_name: str, error: ssl.SSLError) -> Explained:
         problem, advice = _untrusted(server_name, error)
         return Explained(f"tls: failed to verify certificate: x509: {problem}", advice)
     reason = error.reason or ""
-    if reason in _NOT_TLS:
+    if reason in _NOT_TLS_REASONS:
         return Explained(
             "http: server gave HTTP response to HTTPS client",
             "the webhook does not speak TLS on this port; a conversion webhook must",
@@ -118,16 +126,16 @@ def tls_failure(server_name: str, error: ssl.SSLError) -> Explained:
 
 def _untrusted(server_name: str, error: ssl.SSLCertVerificationError) -> tuple[str, str]:
     code = error.verify_code
-    if code in _UNKNOWN_AUTHORITY:
+    if code in _UNKNOWN_AUTHORITY_CODES:
         return "certificate signed by unknown authority", (
             "clientConfig.caBundle must hold the CA that signed the webhook's certificate "
             "(without a caBundle the system's CAs count)"
         )
-    if code in _WRONG_NAME:
+    if code in _WRONG_NAME_CODES:
         return f"certificate is valid for other names, not {server_name}", (
             f"the webhook's certificate must carry {server_name} as a subject alternative name"
         )
-    if code in _OUT_OF_DATE:
+    if code in _EXPIRY_CODES:
         return "certificate has expired or is not yet valid", (
             "renew the webhook's certificate, or check the clocks"
         )

@@ -22,6 +22,8 @@ AddressInfo = tuple[
 
 
 class Dialled(NamedTuple):
+    """An open TCP connection and the address it goes to."""
+
     socket: socket.socket
     address: str
     """As Go prints it."""

@@ -1,8 +1,8 @@
 """HTTP/1.1 client connection: one request at a time.
 
-Used by ``https.py`` and ``keepalive.py``. Hand-written, because each conversion of a write waits
-for it, and a general client library took longer than the rest of the write. The caller sets
-deadlines.
+Used by ``https.py`` and ``keepalive.py``. The client is hand-written, because each conversion of a
+write waits for the answer, and a general client library took longer than the rest of the write. The
+caller sets deadlines.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import cast
 
 from instar.wire.webhooks.http1_response import AnswerFailed, AnswerReader, CutShort, HttpResponse
 
-_MUCH = 64 << 10
-"""Bytes of a request that fit into the buffers on the way, read or not."""
+_BUFFERED_BYTES = 64 << 10
+"""Bytes of a request that network buffers take, whether the peer reads them or not."""
 
 
 class ConnectionDied(Exception):
@@ -115,7 +115,7 @@ class ClientConnection(asyncio.Protocol):
         self._reader = None
         answer = reader.answer()
         # A server that rejects a long request may never have read all of it.
-        unread = answer.status >= 400 and self._sent > _MUCH
+        unread = answer.status >= 400 and self._sent > _BUFFERED_BYTES
         self._reusable = reader.reusable and not unread
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)

@@ -1,6 +1,7 @@
 """Interprets a webhook's HTTP status: the body of a success, or an error as a Go client words it.
 
-Called by ``transport.py`` and ``https.py``. Pure: a reply in, a body or ``CallFailed`` out.
+Called by ``transport.py`` and ``https.py``. The functions do no I/O: they take a reply and return a
+body or raise ``CallFailed``.
 """
 
 from __future__ import annotations

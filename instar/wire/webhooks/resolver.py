@@ -34,6 +34,8 @@ class Unresolved(Exception):
 
 
 class Resolver(Protocol):
+    """Finds the address of a webhook's service."""
+
     async def resolve(self, namespace: str, name: str, port: int) -> HostPort:
         """Return the address to dial. Raises ``Unresolved``."""
         ...

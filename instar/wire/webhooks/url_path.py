@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote_to_bytes
 
-_UNESCAPED = "$&+,/:;=@-_.~"
+_UNESCAPED_CHARACTERS = "$&+,/:;=@-_.~"
 """Characters besides letters and digits that Go leaves alone in a path."""
 
 
@@ -24,4 +24,4 @@ def clean_url_path(path: str) -> str:
             del kept[-1:]
         elif segment not in (b"", b"."):
             kept.append(segment)
-    return quote(b"/" + b"/".join(kept), safe=_UNESCAPED)
+    return quote(b"/" + b"/".join(kept), safe=_UNESCAPED_CHARACTERS)

@@ -165,7 +165,7 @@ def test_the_result_is_validated(cluster: Cluster) -> None:
     assert "spec.n: Invalid value" in answer.json["message"]
 
 
-def test_what_a_mutation_sets_belongs_to_nobody(cluster: Cluster) -> None:
+def test_fields_set_by_a_mutation_have_no_owner(cluster: Cluster) -> None:
     cluster.mutation(apply("Object{spec: Object.spec{a: 'set'}}"))
     cluster.bind_mutation()
 

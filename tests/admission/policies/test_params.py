@@ -93,7 +93,7 @@ def test_a_binding_without_a_reference_gives_null(cluster: Cluster) -> None:
     assert told(cluster) == ""
 
 
-def test_a_parameter_kind_nobody_serves_is_the_policys_fault(cluster: Cluster) -> None:
+def test_an_unserved_parameter_kind_is_an_error_of_the_policy(cluster: Cluster) -> None:
     cluster.policy("true", paramKind={"apiVersion": "nope.io/v1", "kind": "Foo"})
     cluster.bind("Warn", paramRef=reference(name="x"))
 

@@ -19,7 +19,7 @@ from instar.kube.admission.evaluation import (
     Failed,
     Meter,
     OutOfBudget,
-    TooLongHere,
+    TooLongForLoop,
 )
 from instar.kube.admission.expressions import declared, with_variables
 from instar.kube.admission.policies.enforcement import FAILURE_KEY, PolicyVerdict
@@ -64,7 +64,7 @@ def test_a_phase_has_a_budget() -> None:
         [run(source) for _ in range(10)]
 
 
-def test_what_a_variable_costs_is_charged_to_whoever_reads_it_first_and_once() -> None:
+def test_the_cost_of_a_variable_is_charged_once_to_its_first_reader() -> None:
     expensive = "[1,2,3,4,5,6,7,8,9].all(x, x > 0)"
     made, run = phase(10_000, ("v", expensive))
 
@@ -77,7 +77,7 @@ def test_what_a_variable_costs_is_charged_to_whoever_reads_it_first_and_once() -
     assert first > second > 0
 
 
-def test_a_variable_nobody_reads_costs_nothing_and_fails_nobody() -> None:
+def test_an_unread_variable_costs_nothing_and_fails_no_expression() -> None:
     _, run = phase(10, ("broken", "object.nope.nope"), obj={})
 
     assert run("1 > 0") is True
@@ -94,7 +94,7 @@ def test_what_takes_too_long_for_the_loop_says_so_and_is_the_same_elsewhere() ->
     source = HEAVY.format(HEAVY.format(HEAVY.format("a + b >= 0")))
     program = ValidatingProgram({"validations": [{"expression": source}]})
 
-    with pytest.raises(TooLongHere):
+    with pytest.raises(TooLongForLoop):
         program.validate(Meter(), inputs())
     found = program.validate(Meter(hurried=False), inputs())
 

@@ -109,11 +109,11 @@ def _changed(value: Any, way: tuple[Any, ...], to: Any) -> Any:
     return out
 
 
-def _filled(value: Any, namespace: str) -> Any:
+def filled(value: Any, namespace: str) -> Any:
     if isinstance(value, dict):
-        return {key: _filled(each, namespace) for key, each in value.items()}
+        return {key: filled(each, namespace) for key, each in value.items()}
     if isinstance(value, list):
-        return [_filled(each, namespace) for each in value]
+        return [filled(each, namespace) for each in value]
     return value.replace("{ns}", namespace) if isinstance(value, str) else value
 
 
@@ -124,7 +124,7 @@ def _kind(group: str, resource: str, fields: Object, *, namespaced: bool) -> Sce
     path_of = scenario.path if namespaced else scenario.cluster_path
     collection = path_of(resource, group=group, version=version)
     name = f"{scenario.name}-o"[-60:].lstrip("-")
-    whole = _filled({"metadata": {"name": name}, **fields}, scenario.name)
+    whole = filled({"metadata": {"name": name}, **fields}, scenario.name)
     whole["metadata"].setdefault("name", name)
     path = f"{collection}/{name}"
     scenario.post(collection, whole, "made")

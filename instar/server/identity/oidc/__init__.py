@@ -1,4 +1,4 @@
 """Tokens of other issuers (OIDC): configuration, mapping of claims to users, refreshed keys.
 
-Imported only where an issuer is configured.
+``access/oidc_setup.py`` imports it only if an issuer is configured.
 """

@@ -22,7 +22,8 @@ from instar.server.identity.oidc.config import ClaimMapping, TrustedIssuer
 from instar.server.identity.service_accounts import CREDENTIAL_ID
 from instar.server.identity.tokens import TokenRejected
 
-_COST, _SECONDS = 10_000_000, 1.0
+_COST_LIMIT, _TIME_LIMIT = 10_000_000, 1.0
+"""Limits of one CEL expression: its cost, and seconds of processor time."""
 _CLAIMS = {"claims": map_of(STRING, DYN)}
 _TEXTS = list_of(STRING)
 _USER = {
@@ -57,7 +58,7 @@ class ClaimExpression:
     def value(self, *values: Any) -> Any:
         """The result. Raises ``TokenRejected`` if the evaluation fails."""
         try:
-            found, _ = self._runner.run(values, _COST, thread_time() + _SECONDS)
+            found, _ = self._runner.run(values, _COST_LIMIT, thread_time() + _TIME_LIMIT)
         except CostExceeded as error:
             raise TokenRejected(self._failed("it costs too much")) from error
         if isinstance(found, CelError):

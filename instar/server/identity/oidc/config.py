@@ -1,7 +1,7 @@
 """Reader of an ``AuthenticationConfiguration``: from a document to trusted issuers, or errors.
 
-``access/oidc_setup.py`` calls it with the document of the file. Strict: an unknown field is an
-error, as it may have been meant to restrict something.
+``access/oidc_setup.py`` calls it with the document of the file. An unknown field is an error,
+because it may have been meant to restrict something.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ KIND = "AuthenticationConfiguration"
 VERSIONS = tuple(f"apiserver.config.k8s.io/{name}" for name in ("v1", "v1beta1", "v1alpha1"))
 ALGORITHMS = tuple(f"{kind}{size}" for kind in ("ES", "PS", "RS") for size in (256, 384, 512))
 _MOST_ISSUERS = 64
-_RESERVED = ("k8s.io", "kubernetes.io")
-_NO_PREFIX = (
+_RESERVED_DOMAINS = ("k8s.io", "kubernetes.io")
+_PREFIX_REQUIRED_TEXT = (
     "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
 )
 _EMAIL = "claims.email"
 _VERIFIED = "claims.email_verified"
 
 
-class ConfigTrouble(ValueError):
+class InvalidAuthentication(ValueError):
     """A wrong configuration; ``str()`` is one line."""
 
 
@@ -78,11 +78,12 @@ class Authentication:
 
 
 def read_config(document: Any, own_issuers: Sequence[str]) -> Authentication:
-    """Raises ``ConfigTrouble``. ``own_issuers``: names of this server, which others may not use."""
+    """Raises ``InvalidAuthentication``. ``own_issuers``: names of this server, which others may not
+    use."""
     if not isinstance(document, dict):
-        raise ConfigTrouble("it is no object")
+        raise InvalidAuthentication("it is no object")
     if document.get("apiVersion") not in VERSIONS or document.get("kind") != KIND:
-        raise ConfigTrouble(f"expected kind {KIND} of {VERSIONS[0]}")
+        raise InvalidAuthentication(f"expected kind {KIND} of {VERSIONS[0]}")
     reader = _Reader(document)
     issuers = [
         _issuer(each, index("jwt", position), reader)
@@ -97,7 +98,7 @@ def read_config(document: Any, own_issuers: Sequence[str]) -> Authentication:
         text = "enabled should be set to true when conditions are defined"
         found.append(invalid("anonymous.conditions", list(anonymous.paths), text))
     if found:
-        raise ConfigTrouble(told(found))
+        raise InvalidAuthentication(told(found))
     return Authentication(tuple(issuers), anonymous)
 
 
@@ -156,12 +157,12 @@ class _Reader:
         return tuple(values)
 
     def unfit(self, where: str, what: str) -> NoReturn:
-        raise ConfigTrouble(f"strict decoding error: {where} must be {what}")
+        raise InvalidAuthentication(f"strict decoding error: {where} must be {what}")
 
     def done(self) -> None:
         if self.unknown:
             fields = ", ".join(f'unknown field "{name}"' for name in self.unknown)
-            raise ConfigTrouble(f"strict decoding error: {fields}")
+            raise InvalidAuthentication(f"strict decoding error: {fields}")
 
 
 def _issuer(value: dict[str, Any], path: str, reader: _Reader) -> TrustedIssuer:
@@ -212,7 +213,7 @@ def _mapping(maps: dict[str, Any], path: str, name: str, reader: _Reader) -> Cla
     elif not found.claim and not found.expression:
         reader.found.append(required(where, "claim or expression is required"))
     elif found.claim and name != "uid" and value.get("prefix") is None:
-        reader.found.append(required(child(where, "prefix"), _NO_PREFIX))
+        reader.found.append(required(child(where, "prefix"), _PREFIX_REQUIRED_TEXT))
     elif found.expression and value.get("prefix") is not None:
         text = "may not be specified when expression is set"
         reader.found.append(invalid(child(where, "prefix"), found.prefix, text))
@@ -335,7 +336,7 @@ def _extra_errors(issuer: TrustedIssuer, where: str) -> Iterable[FieldError]:
             yield invalid(place, key, 'must be a domain-prefixed path (such as "acme.io/foo")')
         elif key != key.lower():
             yield invalid(place, key, "must be lowercase")
-        elif any(domain == each or domain.endswith(f".{each}") for each in _RESERVED):
+        elif any(domain == each or domain.endswith(f".{each}") for each in _RESERVED_DOMAINS):
             text = "k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use"
             yield invalid(place, key, text)
         elif key in seen:

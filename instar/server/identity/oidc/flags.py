@@ -1,6 +1,6 @@
 """The ``--oidc-*`` flags as a trusted issuer.
 
-``access/oidc_setup.py`` calls it where no configuration file is given.
+``access/oidc_setup.py`` calls it if no configuration file is given.
 """
 
 from __future__ import annotations
@@ -10,28 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from instar.base.field_errors import messages
+from instar.base.text_files import read_text
 from instar.server.identity.oidc.config import (
     ALGORITHMS,
     ClaimMapping,
     ClaimRule,
-    ConfigTrouble,
+    InvalidAuthentication,
     TrustedIssuer,
     issuer_errors,
 )
 from instar.server.identity.oidc.flags_set import is_given
 
-_TOGETHER = (
+_BOTH_REQUIRED_TEXT = (
     "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
 )
 
 
 def issuer_of_flags(flags: Mapping[str, Any], own: tuple[str, ...]) -> TrustedIssuer | None:
-    """None where no flag is given. Raises ``ConfigTrouble``."""
+    """None where no flag is given. Raises ``InvalidAuthentication``."""
     if not is_given(flags):
         return None
     url, client = flags["issuer_url"], flags["client_id"]
     if not url or not client:
-        raise ConfigTrouble(_TOGETHER)
+        raise InvalidAuthentication(_BOTH_REQUIRED_TEXT)
     issuer = TrustedIssuer(
         url=url,
         audiences=(client,),
@@ -43,7 +44,7 @@ def issuer_of_flags(flags: Mapping[str, Any], own: tuple[str, ...]) -> TrustedIs
     )
     found = list(issuer_errors(issuer, "jwt[0]", own))
     if found:
-        raise ConfigTrouble(messages(found))
+        raise InvalidAuthentication(messages(found))
     return issuer
 
 
@@ -64,7 +65,7 @@ def _groups(flags: Mapping[str, Any]) -> ClaimMapping | None:
 def _required(text: str) -> ClaimRule:
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise ConfigTrouble(f"--oidc-required-claim {text}: expected NAME=VALUE")
+        raise InvalidAuthentication(f"--oidc-required-claim {text}: expected NAME=VALUE")
     return ClaimRule(claim=name, required=value)
 
 
@@ -72,14 +73,14 @@ def _authority(path: Path | None) -> str:
     if path is None:
         return ""
     try:
-        return path.read_text()
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigTrouble(f"--oidc-ca-file {path}: {error}") from error
+        raise InvalidAuthentication(f"--oidc-ca-file {path}: {error}") from error
 
 
 def _algorithms(text: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(","))
     for each in found:
         if each not in ALGORITHMS:
-            raise ConfigTrouble(f'--oidc-signing-algs: "{each}" is not known')
+            raise InvalidAuthentication(f'--oidc-signing-algs: "{each}" is not known')
     return found

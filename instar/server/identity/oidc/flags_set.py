@@ -1,6 +1,7 @@
-"""Whether any ``--oidc-…`` flag is given.
+"""Tells whether any ``--oidc-…`` flag is given.
 
-A module of its own, as ``instar serve`` checks it at every start without importing the rest.
+``instar serve`` (``cli/serving/authentication_flags.py``) calls it at every start. It is a module
+of its own, so that this check does not import the rest of the package.
 """
 
 from __future__ import annotations

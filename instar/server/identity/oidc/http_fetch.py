@@ -1,6 +1,8 @@
-"""HTTPS client for documents of issuers, in a thread: they are rare, small, and may be slow.
+"""HTTPS client for documents of OIDC issuers (discovery, keys).
 
-``oidc/issuer.py`` fetches keys with it, and the console's OIDC login posts forms.
+``trusted_issuers.py`` gives the client to the issuers; the console's OIDC login
+(``tools/console/oidc.py``) posts forms with it. The client fetches in a thread, because fetches are
+rare and small but may be slow.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from http.client import HTTPException, HTTPMessage
 from typing import IO
 
-from instar.server.identity.oidc.issuer import Fetch, Fetched, FetchTrouble
+from instar.server.identity.oidc.issuer import Fetch, Fetched, FetchFailed
 
-_SECONDS = 10.0
+_TIMEOUT_SECONDS = 10.0
 _MOST_BYTES = 1 << 20
 
 
@@ -30,12 +32,12 @@ class _OnlyHttps(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         if not newurl.startswith("https://"):
-            raise FetchTrouble(f"it redirects to {newurl}, which is not https")
+            raise FetchFailed(f"it redirects to {newurl}, which is not https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 Post = Callable[[str, Mapping[str, str], Mapping[str, str]], Awaitable[bytes]]
-"""(URL, fields of a form, headers) → the body of the response. Raises ``FetchTrouble``."""
+"""(URL, fields of a form, headers) → the body of the response. Raises ``FetchFailed``."""
 
 
 def fetcher(authority: str) -> Fetch:
@@ -75,16 +77,16 @@ def _read(
     headers: Mapping[str, str] | None = None,
 ) -> Fetched:
     if not url.startswith("https://"):
-        raise FetchTrouble(f"{url} is not https")
+        raise FetchFailed(f"{url} is not https")
     try:
         request = urllib.request.Request(url, data, dict(headers or {}))
-        with opener.open(request, timeout=_SECONDS) as answer:
+        with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
             body: bytes = answer.read(_MOST_BYTES + 1)
             kept = _max_age(answer.headers.get("Cache-Control", ""))
     except (OSError, HTTPException, ValueError) as error:
-        raise FetchTrouble(f"{url}: {error}") from error
+        raise FetchFailed(f"{url}: {error}") from error
     if len(body) > _MOST_BYTES:
-        raise FetchTrouble(f"{url}: the answer is larger than {_MOST_BYTES} bytes")
+        raise FetchFailed(f"{url}: the answer is larger than {_MOST_BYTES} bytes")
     return Fetched(body, kept)
 
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar.base.field_errors import go_quote
-from instar.base.supervision import KeptTask, Supervision
+from instar.base.supervision import SupervisedTask, Supervision, rest
 from instar.server.identity import jwt
 from instar.server.identity.jwt import Jwt, seconds_of, text_of, texts_of
-from instar.server.identity.keys import KeyTrouble, VerifyingKey, keys_of_jwks
+from instar.server.identity.keys import InvalidKey, VerifyingKey, keys_of_jwks
 from instar.server.identity.oidc.claims import Claims
 from instar.server.identity.oidc.config import TrustedIssuer
 from instar.server.identity.tokens import (
@@ -46,7 +46,7 @@ class Fetched(NamedTuple):
     """Seconds the response may be cached, by its ``Cache-Control``."""
 
 
-class FetchTrouble(Exception):
+class FetchFailed(Exception):
     """A document could not be fetched; ``str()`` is the reason."""
 
 
@@ -74,17 +74,17 @@ class Keys:
                     self._uri = await self._discover()
                 await self._refresh()
                 pause = max(self._fresh_until - self._clock(), _BACKGROUND_SECONDS)
-            except (FetchTrouble, KeyTrouble, ValueError) as error:
+            except (FetchFailed, InvalidKey, ValueError) as error:
                 log.warning("tokens of %s cannot be verified: %s", self._issuer.url, error)
                 pause = _RETRY_SECONDS
-            await asyncio.sleep(pause)
+            await rest(pause)
 
     async def verified(self, token: Jwt) -> bool:
         if any(key.verifies(token) for key in self._candidates(token)):
             return True
         if self._clock() < self._fresh_until:
             return False
-        with contextlib.suppress(FetchTrouble, KeyTrouble, ValueError):
+        with contextlib.suppress(FetchFailed, InvalidKey, ValueError):
             await self._refresh()
         return any(key.verifies(token) for key in self._candidates(token))
 
@@ -96,12 +96,12 @@ class Keys:
         own = f"{self._issuer.url.rstrip('/')}/.well-known/openid-configuration"
         document = _object((await self._fetch(self._issuer.discovery_url or own)).body)
         if document.get("issuer") != self._issuer.url:
-            raise FetchTrouble(
+            raise FetchFailed(
                 f"its discovery document is of another issuer: {text_of(document.get('issuer'))}"
             )
         uri = text_of(document.get("jwks_uri"))
         if not uri.startswith("https://"):
-            raise FetchTrouble("its discovery document has no https jwks_uri")
+            raise FetchFailed("its discovery document has no https jwks_uri")
         return uri
 
     async def _refresh(self) -> None:
@@ -121,9 +121,9 @@ def _object(body: bytes) -> dict[str, Any]:
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise FetchTrouble("its answer is no JSON") from error
+        raise FetchFailed("its answer is no JSON") from error
     if not isinstance(document, dict):
-        raise FetchTrouble("its answer is no JSON object")
+        raise FetchFailed("its answer is no JSON object")
     return document
 
 
@@ -141,7 +141,7 @@ class OidcIssuer:
         self._issuer, self._claims, self.keys = issuer, claims, keys
         self._api_audiences = api_audiences
         self._now = now
-        self._kept: KeptTask | None = None
+        self._kept: SupervisedTask | None = None
 
     def start(self, supervision: Supervision) -> None:
         self._kept = supervision.keep("oidc-keys", self.keys.run)

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from instar.base.field_errors import messages
-from instar.base.supervision import KeptTask, Supervision
+from instar.base.supervision import SupervisedTask, Supervision, rest
 from instar.server.identity.oidc.claims import Claims
 from instar.server.identity.oidc.config import (
     AnonymousRules,
     Authentication,
-    ConfigTrouble,
+    InvalidAuthentication,
     TrustedIssuer,
 )
 from instar.server.identity.oidc.http_fetch import fetcher
@@ -48,7 +48,7 @@ class TrustedIssuers:
         self._load, self._look_seconds = load, look_seconds
         self._config = first
         self._issuers = self._made(first)
-        self._watching: KeptTask | None = None
+        self._watching: SupervisedTask | None = None
         self._supervision = Supervision()
         self.changed: Callable[[], None] = lambda: None
         """Called when the configuration has changed."""
@@ -94,7 +94,7 @@ class TrustedIssuers:
         assert self._load is not None
         told = False
         while True:
-            await asyncio.sleep(self._look_seconds)
+            await rest(self._look_seconds)
             try:
                 config = await asyncio.to_thread(self._load)
                 if config != self._config:
@@ -107,7 +107,7 @@ class TrustedIssuers:
 
     async def _take(self, config: Authentication) -> None:
         if config.anonymous != self._config.anonymous:
-            raise ConfigTrouble("anonymous cannot change while the server runs")
+            raise InvalidAuthentication("anonymous cannot change while the server runs")
         issuers = self._made(config)
         for issuer in issuers:
             issuer.start(self._supervision)
@@ -117,7 +117,9 @@ class TrustedIssuers:
                     await issuer.keys.found.wait()
         except TimeoutError as error:
             await _stopped(issuers)
-            raise ConfigTrouble("an issuer of the new configuration cannot be reached") from error
+            raise InvalidAuthentication(
+                "an issuer of the new configuration cannot be reached"
+            ) from error
         except asyncio.CancelledError:
             await _stopped(issuers)
             raise
@@ -133,13 +135,15 @@ async def _stopped(issuers: Sequence[OidcIssuer]) -> None:
 
 
 def made_issuer(issuer: TrustedIssuer, position: int, audiences: Audiences) -> OidcIssuer:
-    """Raises ``ConfigTrouble`` for invalid expressions and certificates."""
+    """Raises ``InvalidAuthentication`` for invalid expressions and certificates."""
     claims = Claims(issuer)
     if claims.errors:
-        raise ConfigTrouble(f"jwt[{position}]: {messages(claims.errors)}")
+        raise InvalidAuthentication(f"jwt[{position}]: {messages(claims.errors)}")
     try:
         fetch = fetcher(issuer.authority)
     except ValueError as error:
-        raise ConfigTrouble(f"jwt[{position}].issuer.certificateAuthority: {error}") from error
+        raise InvalidAuthentication(
+            f"jwt[{position}].issuer.certificateAuthority: {error}"
+        ) from error
     keys = Keys(issuer, fetch, time.monotonic)
     return OidcIssuer(issuer, claims, keys, audiences, time.time)

@@ -1,7 +1,7 @@
 """Cache of parsed configuration objects (webhook configurations, policies, priority classes).
 
 Used by admission plugins. Objects are parsed once per revision when they change, not on each
-request; with none stored, a check costs a look-up in an empty dict.
+request; if no object is stored, a check costs a look-up in an empty dict.
 """
 
 from __future__ import annotations

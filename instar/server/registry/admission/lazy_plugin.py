@@ -1,14 +1,19 @@
 """Admission plugin that is imported and created when the first object of its kind is stored.
 
 Used by ``server/lifecycle/admission_setup.py`` for webhooks and policies, which most servers never
-need. Until then it costs a look-up in an empty dict.
+need. Until such an object is stored, the plugin costs each write a look-up in an empty dict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from instar.server.registry.resources.admission import AdmissionPlugin, Interest, Operation, Verb
+from instar.server.registry.resources.admission import (
+    AdmissionPlugin,
+    Operation,
+    PluginPhases,
+    Verb,
+)
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 from instar.wire.storage.keys import collection_prefix
@@ -22,7 +27,7 @@ class LazyPlugin:
         backend: Backend,
         group: str,
         plural: str,
-        part: Interest,
+        part: PluginPhases,
         make: Callable[[], AdmissionPlugin],
         *,
         always: bool = False,
@@ -38,7 +43,7 @@ class LazyPlugin:
     def active(self) -> bool:
         return bool(self._objects.entries) or self._always
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         return self._part
 
     def admit(self, operation: Operation) -> Awaitable[None] | None:

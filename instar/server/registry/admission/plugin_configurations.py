@@ -11,6 +11,7 @@ from dataclasses import field
 
 from instar.base.fast_dataclass import dataclass
 from instar.server.registry.admission.plugins.event_rate_limit import EventLimit
+from instar.server.registry.admission.plugins.image_policy import ImagePolicy
 from instar.server.registry.admission.plugins.pod_security import PodSecurityConfiguration
 from instar.server.registry.admission.plugins.pod_tolerations import TolerationRules
 
@@ -18,6 +19,8 @@ from instar.server.registry.admission.plugins.pod_tolerations import TolerationR
 @dataclass(frozen=True, kw_only=True)
 class PluginConfigurations:
     event_limits: Sequence[EventLimit] = ()
+    image_policy: ImagePolicy | None = None
+    """None where ImagePolicyWebhook is off."""
     pod_security: PodSecurityConfiguration = field(default_factory=PodSecurityConfiguration)
     node_selectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By namespace, for PodNodeSelector."""

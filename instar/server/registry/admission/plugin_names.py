@@ -1,7 +1,7 @@
 """Names of upstream's admission plugins: which exist, are on by default, and are implemented.
 
-Read by the command line (``cli/serving/admission_flags.py``) and ``admission_setup.py``; importing
-it loads no plugin.
+Read by the command line (``cli/serving/admission_flags.py``) and ``lifecycle/admission_setup.py``;
+importing this module loads no plugin.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ON_REQUEST = frozenset({"AlwaysAdmit", "AlwaysDeny", "OwnerReferencesPermissionE
 ON_REQUEST |= {"ServiceAccount", CRD_PROTECTION, "EventRateLimit"}
 ON_REQUEST |= {"NamespaceAutoProvision", "NamespaceExists", "LimitPodHardAntiAffinityTopology"}
 ON_REQUEST |= {"AlwaysPullImages", "PodNodeSelector", "PodTolerationRestriction"}
-ON_REQUEST |= {"ExtendedResourceToleration", "DenyServiceExternalIPs"}
+ON_REQUEST |= {"ExtendedResourceToleration", "DenyServiceExternalIPs", "ImagePolicyWebhook"}
 """Off unless enabled. ``ServiceAccount`` is on upstream, where pods run."""
 
 IDLE = frozenset(
@@ -39,9 +39,6 @@ IDLE = frozenset(
 )
 """Accepted without effect: on in every cluster, but they guard nodes and running pods, which this
 server does not have."""
-
-UNAVAILABLE = frozenset({"ImagePolicyWebhook"})
-"""Known, and refused when asked for: a user would rely on it."""
 
 
 class BadPlugins(ValueError):
@@ -57,15 +54,12 @@ def chosen(enabled: Iterable[str], disabled: Iterable[str], only: Iterable[str])
         ("admission", alone),
     ):
         for name in names:
-            if name not in HERE | ON_REQUEST | IDLE | UNAVAILABLE:
+            if name not in HERE | ON_REQUEST | IDLE:
                 raise BadPlugins(f'{flag} plugin "{name}" is unknown')
     for name in on:
         if name in off:
             raise BadPlugins(
                 f'["{name}"] in enable-admission-plugins and disable-admission-plugins overlapped'
             )
-    missing = sorted({*on, *alone} & UNAVAILABLE)
-    if missing:
-        raise BadPlugins(f"{missing[0]} is no plugin of this server")
     base = frozenset(alone) if alone else HERE
     return (base | frozenset(on)) - frozenset(off)

@@ -1,7 +1,7 @@
 """An admission request as webhooks and policies see it: attributes, objects and namespace.
 
-Webhooks and policies share one ``Subject`` per operation and phase, so that each object is
-converted to a version once.
+``RequestViews.of`` makes one ``RequestView`` per operation and phase, which webhooks and policies
+share, so that each object is converted to a version once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from instar.kube.access.attributes import (
 )
 from instar.kube.access.authorizers import Authorizer
 from instar.kube.admission.admission_request import request_document, user_info
-from instar.kube.admission.evaluation import TooLongHere
+from instar.kube.admission.evaluation import TooLongForLoop
 from instar.kube.admission.match_rules import MatchedRequest, RequestEndpoint
 from instar.kube.admission.matching import Criteria
 from instar.kube.api.names import GroupVersionKind, parse_group_version
@@ -44,8 +44,8 @@ class ObjectPair(NamedTuple):
     old: Object | None
 
 
-class Subjects:
-    """Creates subjects; holds the namespaces and the authorizer."""
+class RequestViews:
+    """Creates request views; holds the namespaces and the authorizer."""
 
     def __init__(self, backend: Backend, authorizer: Authorizer, *, strict: bool = True) -> None:
         """With ``strict`` a namespace must exist; otherwise a missing one has no labels."""
@@ -54,11 +54,13 @@ class Subjects:
         self._strict = strict
         self.authorizer = authorizer
 
-    def of(self, operation: Operation, *, validating: bool) -> Subject:
+    def of(self, operation: Operation, *, validating: bool) -> RequestView:
         """Return the operation's subject, shared by all callers of the same phase."""
-        known = operation.notes.get(Subject)
-        if not isinstance(known, Subject) or known.validating is not validating:
-            known = operation.notes[Subject] = Subject(self, operation, validating=validating)
+        known = operation.notes.get(RequestView)
+        if not isinstance(known, RequestView) or known.validating is not validating:
+            known = operation.notes[RequestView] = RequestView(
+                self, operation, validating=validating
+            )
         return known
 
     async def namespace(self, name: str) -> Object | None:
@@ -76,10 +78,10 @@ class Subjects:
             return None
 
 
-class Subject:
+class RequestView:
     """One operation in one phase (mutating or validating)."""
 
-    def __init__(self, subjects: Subjects, operation: Operation, *, validating: bool) -> None:
+    def __init__(self, subjects: RequestViews, operation: Operation, *, validating: bool) -> None:
         self._subjects = subjects
         self.operation = operation
         self.validating = validating
@@ -190,7 +192,7 @@ class Subject:
             if _on_loop():
                 decision = authorizer.decide(asked)
                 if decision is None:
-                    raise TooLongHere
+                    raise TooLongForLoop
             else:
                 waiting = asyncio.run_coroutine_threadsafe(authorizer.ask(asked), loop)
                 try:

@@ -1,9 +1,9 @@
 """Controllers by kube-controller-manager's names: which there are, and which of them run here.
 
 ``instar serve --controllers`` is read with it; ``lifecycle/controller_setup.py`` makes the chosen
-ones. It has names only, so that a command line can be read without loading a controller. What
-kube-apiserver does by itself (CRDs, APIServices, bootstrap roles, leases) has no name here and
-always runs.
+ones. The module has names only, so that a command line can be read without loading a controller.
+The controllers of kube-apiserver itself (CRDs, APIServices, bootstrap roles, leases) have no name
+here and always run.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ ROOT_CA = "root-ca-certificate-publisher-controller"
 ROLE_AGGREGATION = "clusterrole-aggregation-controller"
 POLICY_STATUS = "validatingadmissionpolicy-status-controller"
 MIGRATIONS = "storage-version-migrator-controller"
+CLAIM_PROTECTION = "persistentvolumeclaim-protection-controller"
+VOLUME_PROTECTION = "persistentvolume-protection-controller"
+CLASS_PROTECTION = "volumeattributesclass-protection-controller"
 
 CONTROLLERS_HERE = frozenset(
     {NAMESPACES, GARBAGE, QUOTAS, ACCOUNTS, ROOT_CA, ROLE_AGGREGATION, POLICY_STATUS, MIGRATIONS}
+    | {CLAIM_PROTECTION, VOLUME_PROTECTION, CLASS_PROTECTION}
 )
 """Controllers of this server, all on by default."""
 
@@ -35,6 +39,8 @@ _ALIASES = {
     "root-ca": ROOT_CA,
     "clusterrole-aggregation": ROLE_AGGREGATION,
     "svm": MIGRATIONS,
+    "pvc-protection": CLAIM_PROTECTION,
+    "pv-protection": VOLUME_PROTECTION,
 }
 """Former names upstream, and short ones of this server: garbage, quota, root-ca."""
 
@@ -49,16 +55,15 @@ _ELSEWHERE_TEXT = """
     token-cleaner-controller node-ipam-controller node-lifecycle-controller
     taint-eviction-controller device-taint-eviction-controller persistentvolume-binder-controller
     persistentvolume-attach-detach-controller persistentvolume-expander-controller
-    persistentvolumeclaim-protection-controller persistentvolume-protection-controller
     podgroup-protection-controller ttl-after-finished-controller
     kube-apiserver-serving-clustertrustbundle-publisher-controller ephemeral-volume-controller
     storageversion-garbage-collector-controller resourceclaim-controller
     resourcepoolstatusrequest-controller legacy-serviceaccount-token-cleaner-controller
-    volumeattributesclass-protection-controller service-cidr-controller selinux-warning-controller
+    service-cidr-controller selinux-warning-controller
     serviceaccount-token endpoint endpointslice endpointslicemirroring replicationcontroller podgc
     daemonset job deployment replicaset horizontalpodautoscaling disruption statefulset cronjob
     csrsigning csrapproving csrcleaner ttl bootstrapsigner tokencleaner nodeipam nodelifecycle
-    persistentvolume-binder attachdetach persistentvolume-expander pvc-protection pv-protection
+    persistentvolume-binder attachdetach persistentvolume-expander
     ttl-after-finished ephemeral-volume storage-version-gc resource-claim-controller
     legacy-service-account-token-cleaner
 """

@@ -1,6 +1,6 @@
 """Conversion prefetch: converts written objects in the background, before clients read them.
 
-Started by ``server/lifecycle/composition.py`` for CRDs with a conversion webhook. Writes are
+Created by ``server/lifecycle/controller_setup.py`` for CRDs with a conversion webhook. Writes are
 answered first; then changed objects are converted to the versions that clients have read recently,
 many per webhook call, with pauses so that requests go first. The results are the first to be
 evicted from the conversion cache. A failed conversion only causes a pause, because the reader gets
@@ -9,20 +9,19 @@ the error.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import defaultdict
 from functools import partial
 from itertools import islice
 
-from instar.base.supervision import Supervision
+from instar.base.supervision import Supervision, rest
 from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.resource import Resource
 from instar.server.registry.stored.entry import CacheEntry
 from instar.wire.storage.watchcache.collection import Change
 
-_COMPANY = 0.03
+_GATHER_SECONDS = 0.03
 """Seconds to wait for more writes before a call with less than a full batch."""
 _BATCH = 100
 """Objects per call: a few milliseconds of the event loop."""
@@ -78,7 +77,7 @@ class ConversionPrefetch:
         took = 0.0
         while waiting := self._waiting[crd]:
             # Pause as long as the last call took, so that requests get half of the time.
-            await asyncio.sleep(took if len(waiting) >= _BATCH else max(_COMPANY, took))
+            await rest(took if len(waiting) >= _BATCH else max(_GATHER_SECONDS, took))
             began = time.monotonic()
             batch = list(islice(waiting, _BATCH))
             for suffix in batch:

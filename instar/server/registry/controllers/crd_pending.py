@@ -1,4 +1,4 @@
-"""Finds the CRDs that the CRD controller must reconcile, from what the catalog knows of each.
+"""Finds the CRDs that the CRD controller must reconcile, from the catalog's data about each.
 
 Used by ``crds.py``, which does the reconciling. A change of one CRD must not read all others: CRDs
 that wait for a name are listed per group, only conflicting names are returned, and whether a status
@@ -10,7 +10,7 @@ from __future__ import annotations
 from instar.base.json_values import Object
 from instar.kube.api.crd import Crd, CrdNames
 from instar.kube.crds.api_approval import is_protected
-from instar.kube.crds.conditions import ESTABLISHED, NAMES_ACCEPTED, approval_status
+from instar.kube.crds.conditions import ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, approval_status
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.crd_text import without_spec
 from instar.server.registry.resources.resource import Resource
@@ -52,8 +52,11 @@ class PendingCrds:
         if entry is None or resource is None or not _is_named(resource):
             return False
         crd = resource.crd
-        # Only CRDs made before structural schemas were required can violate their rules.
-        if crd.deleting or crd.preserve_unknown or not crd.is_true(ESTABLISHED):
+        if crd.deleting or not crd.is_true(ESTABLISHED):
+            return False
+        # Only CRDs made before structural schemas were required can violate their rules; one that
+        # did has the condition, which goes when its schemas are mended.
+        if crd.preserve_unknown or NON_STRUCTURAL in crd.conditions:
             return False
         if not is_protected(crd.group):
             return True

@@ -1,7 +1,7 @@
 """CRD controller: reconciles names, conditions and clean-up of every CRD after a change.
 
-Created by ``server/lifecycle/composition.py``. One worker handles one CRD at a time and writes each
-state as its own revision, like upstream's controllers. ``kube/crds/lifecycle.py`` decides the
+Created by ``server/lifecycle/controller_setup.py``. One worker handles one CRD at a time and writes
+each state as its own revision, like upstream's controllers. ``kube/crds/lifecycle.py`` decides the
 states. Every write is guarded by revision, so several replicas may reconcile concurrently.
 """
 
@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 
 from instar.base import offload
 from instar.base.errors import ApiError
-from instar.base.json_values import Object
-from instar.base.supervision import KeptTask
+from instar.base.json_values import Object, same_json
+from instar.base.supervision import SupervisedTask, rest
 from instar.kube.api.crd import CLEANUP_FINALIZER, read_names
 from instar.kube.crds.conditions import (
     TERMINATING,
@@ -26,7 +26,7 @@ from instar.kube.crds.conditions import (
     deletion_unconfirmed,
     find_condition,
 )
-from instar.kube.crds.lifecycle import settling_states
+from instar.kube.crds.lifecycle import status_sequence
 from instar.kube.crds.name_acceptance import names_settled
 from instar.kube.typed.reading import zero_object
 from instar.server.registry.controllers.crd_pending import PendingCrds
@@ -78,7 +78,7 @@ class CrdController:
         """Number of CRD changes seen so far."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._restless = PendingCrds(catalog, crds)
-        self._warming: KeptTask | None = None
+        self._warming: SupervisedTask | None = None
 
     def start(self) -> None:
         self._crds.objects.observers.append(self._changed)
@@ -87,7 +87,7 @@ class CrdController:
         self._warming = self._context.supervision.keep("crd-warm-up", self._warm_up)
 
     async def _warm_up(self) -> None:
-        await asyncio.sleep(IDLE_SECONDS)
+        await rest(IDLE_SECONDS)
         await warm_up(self._context, self._crds)
 
     async def stop(self) -> None:
@@ -209,7 +209,7 @@ class CrdController:
             name, wanted = crd["metadata"]["name"], read_names(crd["spec"].get("names") or {})
             others = self._restless.rivals(name, wanted, revision)
         now = self._context.timestamp()
-        return await offload.run(size, lambda: settling_states(crd, others, now))
+        return await offload.run(size, lambda: status_sequence(crd, others, now))
 
     async def _tear_down(self, name: str, entry: CacheEntry, crd: Object) -> bool:
         """Delete a terminating CRD's objects, then its finalizer; return False if objects are
@@ -234,7 +234,7 @@ class CrdController:
             failure = await self._purge(resource, crd)
         if failure is not None:
             status = failure()
-            if status != crd["status"]:
+            if not same_json(status, crd["status"]):
                 await self._write(entry, crd, status)
             return False
         if _is_held(crd) and self._context.now() - _deletion_time(crd) < _SEEN_LEAVING:

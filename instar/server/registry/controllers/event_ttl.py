@@ -1,20 +1,20 @@
 """Event expiry: deletes Events one hour after their last write, like an etcd lease upstream.
 
-Created by ``server/lifecycle/composition.py``; only the leader deletes. Writes arrive in order of
-time, so a queue suffices and nothing is searched. Events that exist at start expire one hour after
-it.
+Created by ``server/lifecycle/controller_setup.py``; only the leader deletes. Events that exist when
+the server starts expire one hour later. If an Event cannot be deleted, the controller tries again
+later and meanwhile deletes the others.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
-from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
 from instar.base.errors import ApiError
-from instar.base.supervision import KeptTask
+from instar.base.supervision import SupervisedTask, note_progress, report_failure, rest, resting
 from instar.server.registry.controllers.leadership import Leadership
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Resource
@@ -41,9 +41,9 @@ class EventExpiry:
     ) -> None:
         self._context, self._events, self._leadership = context, events, leadership
         self._seconds, self._clock = seconds, clock
-        self._written: deque[tuple[float, str, int]] = deque()
-        """(expiry time, key suffix, revision), next to expire first."""
-        self._kept: KeptTask | None = None
+        self._written: list[tuple[float, str, int]] = []
+        """A heap of (expiry time, key suffix, revision)."""
+        self._kept: SupervisedTask | None = None
         self._more = asyncio.Event()
 
     def start(self) -> None:
@@ -67,24 +67,27 @@ class EventExpiry:
             self._note(change.new)
 
     def _note(self, entry: CacheEntry) -> None:
-        self._written.append((self._clock() + self._seconds, entry.suffix, entry.revision))
+        expires = self._clock() + self._seconds
+        heapq.heappush(self._written, (expires, entry.suffix, entry.revision))
         self._more.set()
 
     async def _run(self) -> None:
         while True:
             if not self._written:
                 self._more.clear()
-                await self._more.wait()
+                with resting():
+                    await self._more.wait()
                 continue
             due, suffix, revision = self._written[0]
             wait = due - self._clock()
             if wait > 0:
-                await asyncio.sleep(wait)
+                await rest(wait)
                 continue
-            if await self._forget(suffix, revision):
-                self._written.popleft()
-            else:
-                await asyncio.sleep(_AGAIN_SECONDS)
+            heapq.heappop(self._written)
+            if not await self._forget(suffix, revision):
+                again = self._clock() + _AGAIN_SECONDS
+                heapq.heappush(self._written, (again, suffix, revision))
+            note_progress()
 
     async def _forget(self, suffix: str, revision: int) -> bool:
         """Return True if done: deleted, written again since, or left to the leader."""
@@ -97,5 +100,8 @@ class EventExpiry:
             return True
         except ApiError as error:
             log.info("cannot delete expired event %s, will retry: %s", suffix, error)
+            return False
+        except Exception as error:
+            report_failure("event-expiry", error, suffix)
             return False
         return True

@@ -1,8 +1,9 @@
 """Leader election among servers on one store, by a Lease.
 
-Controllers that must run once per cluster register with ``on_elected``. A server that has its store
-to itself leads at once. Expiry is measured from when a renewal was seen, by the local clock, so
-clock skew between servers does not matter.
+``lifecycle/controller_setup.py`` creates it. Controllers that must run once per cluster register
+with ``on_elected``. A server that does not share its store is the leader at once. Expiry is
+measured from when a renewal was seen, by the local clock, so clock skew between servers does not
+matter.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from enum import Enum, auto
+from time import monotonic
 
 from instar.base import errors
 from instar.base.json_values import Object
-from instar.base.supervision import KeptTask
+from instar.base.supervision import SupervisedTask, rest
 from instar.base.times import micro_time_text
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
@@ -28,13 +30,15 @@ log = logging.getLogger(__name__)
 NAMESPACE, NAME = "kube-system", "instar-controllers"
 DURATION = 15.0
 _RENEW_SECONDS = 5.0
+_LEADERLESS_SECONDS = 60.0
+"""After this time without a known leader ``/readyz`` shows it."""
 _OPTIONS = WriteOptions(manager="instar", field_validation="Ignore")
 _RULES = UpdateRules(unconditional=False, uid_is_precondition=False)
 
 Elected = Callable[[], Awaitable[None]]
 
 
-class Company(Enum):
+class StoreSharing(Enum):
     """Which other processes use the store."""
 
     ALONE = auto()
@@ -47,7 +51,7 @@ class Leadership:
     """This server's part in the election."""
 
     def __init__(
-        self, context: Context, leases: Resource, identity: str, *, company: Company
+        self, context: Context, leases: Resource, identity: str, *, company: StoreSharing
     ) -> None:
         self._context = context
         self._leases = leases
@@ -57,7 +61,10 @@ class Leadership:
         self._elected: list[Elected] = []
         self._seen: tuple[int, float] = (0, 0.0)
         """The lease's last revision, and the local time at which it was seen."""
-        self._kept: KeptTask | None = None
+        self._kept: SupervisedTask | None = None
+        self._electing: SupervisedTask | None = None
+        self._certain = 0.0
+        """The local time at which a leader was last known, this server or another."""
 
     @property
     def leads(self) -> bool:
@@ -68,24 +75,33 @@ class Leadership:
         self._elected.append(elected)
 
     async def start(self) -> None:
-        if self.company is Company.ALONE:
+        if self.company is StoreSharing.ALONE:
             await self._lead()
-        if self.company is not Company.EQUALS:
+        if self.company is not StoreSharing.EQUALS:
             return
+        self._certain = monotonic()
+        self._context.supervision.watch("leader", self._trouble)
         self._kept = self._context.supervision.keep("leadership", self._compete)
 
     async def stop(self) -> None:
         self._leads = False
-        if self._kept is not None:
-            await self._kept.stop()
+        for kept in (self._kept, self._electing):
+            if kept is not None:
+                await kept.stop()
+
+    def _trouble(self) -> str | None:
+        """Return that no server leads: then controllers run nowhere."""
+        unknown = monotonic() - self._certain
+        return "no server leads the controllers" if unknown > _LEADERLESS_SECONDS else None
 
     async def _compete(self) -> None:
         while True:
             try:
                 holds = await self._hold()
+                self._certain = monotonic()
                 if holds and not self._leads:
                     log.info("elected as leader, running the controllers as %s", self._identity)
-                    await self._lead()
+                    await self._begin_to_lead()
             except (errors.ApiError, StoreError) as error:
                 log.debug("this server does not lead by %s/%s: %s", NAMESPACE, NAME, error)
                 holds = False
@@ -93,10 +109,20 @@ class Leadership:
                 self._leads = False  # its lease is not renewed until it competes again
                 raise
             self._leads = holds
-            await asyncio.sleep(_RENEW_SECONDS)
+            await rest(_RENEW_SECONDS)
+
+    async def _begin_to_lead(self) -> None:
+        """Start the controllers in a task: the lease is renewed while they look at all objects."""
+        if self._electing is not None:
+            await self._electing.stop()
+        self._leads = True
+        self._electing = self._context.supervision.keep("elected-controllers", self._tell_elected)
 
     async def _lead(self) -> None:
         self._leads = True
+        await self._tell_elected()
+
+    async def _tell_elected(self) -> None:
         for elected in self._elected:
             await elected()
 

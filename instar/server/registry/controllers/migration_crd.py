@@ -1,8 +1,8 @@
 """Migration state on a CRD: the ``StorageMigrating`` condition and pruning of storedVersions.
 
-Called by ``migrations.py`` at the begin and end of a migration. Unlike upstream, storedVersions is
-pruned only after success, only while the CRD's generation is the one at the beginning, and only
-when the census shows no object at another version.
+Called by ``migrations.py`` at the start and end of a migration. Unlike upstream, storedVersions is
+pruned only after success, only if the CRD's generation is still the one that the migration began
+with, and only when the census shows no object at another version.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from instar.server.registry.verbs.apply import apply_configuration
 
 _CONDITION = "StorageMigrating"
 _MANAGER = "migration-runner-controller"
-_OWNED = ("f:status", "f:conditions", key_element({"type": _CONDITION}), "f:message")
+_MESSAGE_PATH = ("f:status", "f:conditions", key_element({"type": _CONDITION}), "f:message")
 """Path of the condition's message, owned by the manager that wrote the condition last."""
 _ATTEMPTS = 20
-_PRUNED = "The migration has succeeded and the stored versions have been updated"
-_MOVED = (
+_PRUNED_TEXT = "The migration has succeeded and the stored versions have been updated"
+_MOVED_TEXT = (
     "The migration has succeeded but the stored versions have not been updated due to a "
     "generation mismatch"
 )
@@ -73,7 +73,7 @@ class MigratingCrd:
         counts = self._census.of_crd(self._name)
         left = sum(count for version, count in counts.items() if version != storage)
         moved = observed != crd["metadata"].get("generation", 0)
-        text = _MOVED if moved else _LEFT.format(left) if left else _PRUNED
+        text = _MOVED_TEXT if moved else _LEFT.format(left) if left else _PRUNED_TEXT
         status: Object = {"conditions": [self._condition(crd, "False", "MigrationSucceeded", text)]}
         if not moved and not left:
             status["storedVersions"] = [storage]
@@ -137,7 +137,9 @@ def _is_ours(crd: Object) -> bool:
         managers = decode(crd["metadata"].get("managedFields"))
     except BadManagedFields:
         return True
-    owners = {key.manager for key, entry in managers.items() if contains(entry.fields, _OWNED)}
+    owners = {
+        key.manager for key, entry in managers.items() if contains(entry.fields, _MESSAGE_PATH)
+    }
     return not owners or _MANAGER in owners
 
 

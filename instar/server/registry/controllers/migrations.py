@@ -1,9 +1,9 @@
 """Migration controller: runs StorageVersionMigrations and reports their status.
 
-Created by ``server/lifecycle/composition.py``. It runs one migration at a time per resource, oldest
-first, and several resources in parallel; upstream splits this over three controllers. Writes are
-guarded by revision and safe to repeat, so several replicas may work on the same migration.
-``rewrite_batches.py`` rewrites the objects.
+Created by ``server/lifecycle/controller_setup.py``. The controller runs one migration at a time per
+resource, oldest first, and several resources in parallel; upstream splits this over three
+controllers. Writes are guarded by revision and safe to repeat, so several replicas may work on the
+same migration. ``rewrite_batches.py`` rewrites the objects.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from datetime import datetime
 from instar.base.errors import ApiError, NotFound
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
+from instar.base.supervision import note_progress, rest
 from instar.kube.api.names import GroupResource
 from instar.kube.crds.conditions import with_condition
 from instar.server.registry.controllers.migration_crd import MigratingCrd
 from instar.server.registry.controllers.queue import Delays, Queue
-from instar.server.registry.controllers.rewrite_batches import Backlog
+from instar.server.registry.controllers.rewrite_batches import RewriteBatches
 from instar.server.registry.insight.census import ServerCensus
 from instar.server.registry.kinds.migrations import (
     FAILED,
@@ -146,7 +147,7 @@ class MigrationController:
             )
             await self._fail(name, text)
             return
-        backlog = await Backlog.of(self._context, resource, await self._checkpoint(name))
+        backlog = await RewriteBatches.of(self._context, resource, await self._checkpoint(name))
         self._under_way[name] = _UnderWay(backlog, self._context.now())
         await self._rewrite(name, subject, backlog)
         if backlog.failed:
@@ -157,13 +158,14 @@ class MigrationController:
             succeeded = ("True", "StorageVersionMigrationSucceeded", "")
             await self._write_status(name, self._condition(SUCCEEDED, *succeeded))
 
-    async def _rewrite(self, name: str, subject: GroupResource, backlog: Backlog) -> None:
+    async def _rewrite(self, name: str, subject: GroupResource, backlog: RewriteBatches) -> None:
         loop = asyncio.get_running_loop()
         told, delay = loop.time(), _FIRST_DELAY
         while backlog.left:
             await self._raise_if_paused(name, backlog)
             if backlog.pending:
                 await backlog.batch()
+                note_progress()
             if self._catalog.find(*subject) is not backlog.resource:
                 raise ApiError(f"{subject} was removed or replaced during the migration")
             round_over = bool(backlog.retry) and not backlog.pending
@@ -171,11 +173,11 @@ class MigrationController:
                 await self._write_status(name, self._running(_progress(backlog)))
                 told = loop.time()
             if round_over:
-                await asyncio.sleep(delay)
+                await rest(delay)
                 delay = min(delay * 2, _LONGEST_DELAY)
                 backlog.next_round()
 
-    async def _raise_if_paused(self, name: str, backlog: Backlog) -> None:
+    async def _raise_if_paused(self, name: str, backlog: RewriteBatches) -> None:
         """Raise ``_Paused`` if requested. Rewritten objects stay; the rest is found by revision."""
         current = self._read(name)
         if current is not None and is_paused(current):
@@ -194,7 +196,7 @@ class MigrationController:
                 return found
             if (self._context.now() - created).total_seconds() > _DISCOVERY_SECONDS:
                 return None
-            await asyncio.sleep(_FIRST_DELAY)
+            await rest(_FIRST_DELAY)
 
     async def _checkpoint(self, name: str) -> int:
         """Return the revision up to which objects are rewritten, kept in the migration's status."""
@@ -243,7 +245,7 @@ class _Paused(Exception):
 
 @dataclass(frozen=True)
 class _UnderWay:
-    backlog: Backlog
+    backlog: RewriteBatches
     began: datetime
 
     def document(self, now: datetime) -> Object:
@@ -274,7 +276,7 @@ def _readable(entries: Iterable[CacheEntry]) -> Iterator[Object]:
             yield entry.decode()
 
 
-def _progress(backlog: Backlog) -> str:
+def _progress(backlog: RewriteBatches) -> str:
     text = f"The migration is running: {backlog.left}/{backlog.total} objects not yet migrated"
     if backlog.trouble is not None:
         text += f"; transient error: {backlog.trouble.message}"

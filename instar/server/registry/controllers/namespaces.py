@@ -1,25 +1,29 @@
 """Namespace controllers: one creates the initial namespaces, one empties terminating ones.
 
 ``lifecycle/controller_setup.py`` starts both. kube-apiserver creates the initial namespaces itself,
-so these are there without any controller; without the other one a deleted namespace stays
-Terminating until a client finalizes it.
+so they exist even if no controller is enabled; without the second controller a deleted namespace
+stays Terminating until a client finalizes it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from collections import Counter
 
-from instar.base import errors
+from instar.base import errors, offload
 from instar.base.json_values import Object
 from instar.kube.access.attributes import AUTHENTICATED, OURSELVES, Attributes, User
 from instar.server.registry.admission.plugins.namespace_lifecycle import is_terminating
+from instar.server.registry.controllers.manager_lease import ManagerLease
+from instar.server.registry.controllers.namespace_conditions import Remains, with_conditions
 from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
 from instar.server.registry.stored.backend import Objects
-from instar.server.registry.stored.entry import CacheEntry
+from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.server.registry.stored.make_entry import put_own
 from instar.server.registry.verbs.delete_many import purge
 from instar.server.registry.verbs.write import create
@@ -33,7 +37,10 @@ _USER = User(
 )
 _RETRY_SECONDS = 0.5
 _OPTIONS = WriteOptions(manager="kube-apiserver")
-_DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
+_DELAYS = Delays(_RETRY_SECONDS, 30.0)
+_REFUSED_DELAYS = Delays(_RETRY_SECONDS, 30.0)
+"""Between attempts that admission refuses; while finalizers are waited for, attempts are cheap and
+come every half second."""
 
 
 async def create_namespace(context: Context, namespaces: Resource, name: str) -> None:
@@ -64,17 +71,22 @@ class InitialNamespaces:
             except errors.AlreadyExists:
                 return  # another replica, starting with us, was first
             except errors.ServiceUnavailable as error:
-                log.warning("namespace %s is not there yet: %s", name, error)
+                log.warning("cannot create namespace %s, will retry: %s", name, error)
                 await asyncio.sleep(_RETRY_SECONDS)
 
 
 class NamespaceController:
     """Empties and removes terminating namespaces."""
 
-    def __init__(self, context: Context, catalog: Catalog, namespaces: Resource) -> None:
+    def __init__(
+        self, context: Context, catalog: Catalog, namespaces: Resource, manager: ManagerLease
+    ) -> None:
         self._context = context
         self._catalog = catalog
         self._namespaces = namespaces
+        self._manager = manager
+        self._refused: dict[str, int] = {}
+        """Namespace → attempts in a row in which admission refused a deletion."""
         self._leaving: Queue[str] = Queue(
             "terminating namespace", self._empty, _DELAYS, supervision=context.supervision
         )
@@ -86,13 +98,19 @@ class NamespaceController:
     def start(self) -> None:
         self._objects.observers.append(self._changed)
         self._context.backend.cache.on_reset(self._look_at_all)
+        self._manager.on_released(self._released)
         self._look_at_all()
 
     async def stop(self) -> None:
         await self._leaving.stop()
 
+    async def _released(self) -> None:
+        self._look_at_all()
+
     def _changed(self, change: Change[CacheEntry]) -> None:
-        if change.new is not None:
+        if change.new is None:
+            self._refused.pop(change.suffix, None)
+        elif not self._leaving.holds(change.suffix):
             self._look(change.new)
 
     def _look_at_all(self) -> None:
@@ -104,37 +122,71 @@ class NamespaceController:
             self._leaving.add(entry.suffix)
 
     async def _empty(self, name: str) -> float | None:
-        if not self._is_leaving(name):
+        if self._manager.is_held or not self._is_leaving(name):
             return None
-        await self._purge(name)
+        failures = await self._purge(name)
         await self._context.backend.consistent()
-        gone = not self._has_objects(name) and await self._finalize(name)
-        return None if gone else _RETRY_SECONDS
+        remains = await self._remains(name, failures)
+        if not remains.objects and await self._finalize(name):
+            return None
+        await self._show(name, remains)
+        refused = self._refused[name] = self._refused.get(name, 0) + 1 if failures else 0
+        return _REFUSED_DELAYS.after(refused) if refused else _RETRY_SECONDS
 
     def _is_leaving(self, name: str) -> bool:
         """Check again: another replica may have finished, and the namespace may exist anew."""
         entry = self._objects.entries.get(name)
         return entry is not None and is_terminating(entry)
 
-    async def _purge(self, name: str) -> None:
-        """Delete everything in the namespace."""
-        for resource in self._catalog.resources():
+    async def _purge(self, name: str) -> list[str]:
+        """Delete everything in the namespace, pods before all else as upstream. Return why
+        deletions were refused; what is refused keeps the namespace."""
+        namespaced = [one for one in self._catalog.resources() if one.serving.namespaced]
+        pods = self._catalog.builtin("", "pods")
+        failures = await self._purge_all(name, [pods])
+        if next(pods.objects.suffixes(f"{name}/"), None) is None:
+            failures += await self._purge_all(name, [one for one in namespaced if one is not pods])
+        return failures
+
+    async def _purge_all(self, name: str, resources: list[Resource]) -> list[str]:
+        failures: list[str] = []
+        for resource in resources:
+            if not self._is_leaving(name):
+                break
             serving = resource.serving
-            if not serving.namespaced or not self._is_leaving(name):
-                continue
             target = Target(resource, serving, resource.codec, serving.storage, name)
+            attributes = self._delete_attributes(target)
             try:
-                await purge(
-                    self._context.backend, self._context, target, self._delete_attributes(target)
-                )
+                await purge(self._context.backend, self._context, target, attributes)
             except errors.ApiError as error:
-                # Admission denied the delete: keep the objects and the namespace.
-                log.warning(
-                    "cannot empty namespace %s, admission denied deleting its %s: %s",
-                    name,
-                    serving.plural,
-                    error,
-                )
+                failures.append(str(error))
+        return failures
+
+    async def _remains(self, name: str, failures: list[str]) -> Remains:
+        held: dict[str, list[CacheEntry]] = {}
+        for resource in self._catalog.resources():
+            serving, objects = resource.serving, resource.objects
+            if serving.namespaced and not serving.stored_in:
+                entries = [objects.entries[suffix] for suffix in objects.suffixes(f"{name}/")]
+                if entries:
+                    held[f"{serving.plural}.{serving.group}"] = entries
+        size = sum(entry.size for entries in held.values() for entry in entries)
+        return await offload.run(size, lambda: _counted(held, failures))
+
+    async def _show(self, name: str, remains: Remains) -> None:
+        """Store what holds the namespace in its conditions, and log it when it has changed."""
+        entry = self._objects.entries.get(name)
+        if entry is None or not is_terminating(entry):
+            return
+        obj = entry.decode()
+        status = obj.get("status") or {}
+        new = with_conditions(status, remains, self._context.timestamp())
+        if new == status:
+            return
+        for failure in remains.failures:
+            log.warning("cannot empty namespace %s, a deletion was refused: %s", name, failure)
+        obj["status"] = new
+        await put_own(self._context.backend, self._namespaces, name, obj, entry.revision)
 
     def _delete_attributes(self, target: Target) -> Attributes:
         """Return request attributes for admission; without admission plugins, the server's own."""
@@ -148,13 +200,6 @@ class NamespaceController:
             target.version.name,
             serving.plural,
             namespace=target.namespace,
-        )
-
-    def _has_objects(self, name: str) -> bool:
-        return any(
-            resource.serving.namespaced
-            and next(resource.objects.suffixes(f"{name}/"), None) is not None
-            for resource in self._catalog.resources()
         )
 
     async def _finalize(self, name: str) -> bool:
@@ -172,3 +217,14 @@ class NamespaceController:
             spec["finalizers"] = finalizers
             await put_own(self._context.backend, self._namespaces, name, obj, entry.revision)
         return False
+
+
+def _counted(held: dict[str, list[CacheEntry]], failures: list[str]) -> Remains:
+    finalizers: Counter[str] = Counter()
+    for entries in held.values():
+        for entry in entries:
+            with contextlib.suppress(UnreadableEntry):
+                finalizers.update(entry.decode()["metadata"].get("finalizers") or ())
+    return Remains(
+        Counter({name: len(entries) for name, entries in held.items()}), finalizers, failures
+    )

@@ -1,7 +1,7 @@
 """Policy status controller: writes type-checking warnings to ValidatingAdmissionPolicies.
 
-Created by ``server/lifecycle/composition.py``; only the leader acts. Each generation is checked
-once, as upstream does: later schema changes are not considered. The checks are
+Created by ``server/lifecycle/controller_setup.py``; only the leader acts. Each generation of a
+policy is checked once, as upstream does: later schema changes are not considered. The checks are
 ``instar/kube/admission/policies/type_checking.py``.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from instar.base import offload
 from instar.base.json_values import Object
-from instar.server.registry.controllers.leadership import Leadership
+from instar.server.registry.controllers.manager_lease import Duty
 from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
@@ -29,8 +29,8 @@ _PLURAL = "validatingadmissionpolicies"
 class PolicyController:
     """Type-checks each new generation of a policy."""
 
-    def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
-        self._context, self._catalog, self._leadership = context, catalog, leadership
+    def __init__(self, context: Context, catalog: Catalog, duty: Duty) -> None:
+        self._context, self._catalog, self._duty = context, catalog, duty
         self._policies = catalog.builtin("admissionregistration.k8s.io", _PLURAL)
         self._changed: Queue[str] = Queue(
             "policy", self._check, _DELAYS, at_once=1, supervision=context.supervision
@@ -40,7 +40,7 @@ class PolicyController:
     def start(self) -> None:
         self._policies.objects.observers.append(self._noticed)
         self._context.backend.cache.on_reset(self._look_at_all)
-        self._leadership.on_elected(self._elected)
+        self._duty.on_elected(self._elected)
         self._look_at_all()
 
     async def stop(self) -> None:
@@ -59,7 +59,7 @@ class PolicyController:
 
     async def _check(self, name: str) -> None:
         entry = self._policies.objects.entries.get(name)
-        if entry is None or not self._leadership.leads:
+        if entry is None or not self._duty.leads:
             return
         try:
             policy = entry.decode()
@@ -68,18 +68,17 @@ class PolicyController:
         status, generation = policy.get("status") or {}, policy["metadata"].get("generation")
         if "typeChecking" in status and status.get("observedGeneration") == generation:
             return
-        warnings = await self._warnings(policy["spec"], entry.size)
+        warnings = await self._warnings(policy["spec"])
         found: Object = {"expressionWarnings": warnings} if warnings else {}
         policy["status"] = {**status, "observedGeneration": generation, "typeChecking": found}
         backend = self._context.backend
         await put_own(backend, self._policies, name, policy, entry.revision)
 
-    async def _warnings(self, spec: Object, size: int) -> list[Object]:
+    async def _warnings(self, spec: Object) -> list[Object]:
         if self._types is None:
             # Imported here, because it needs CEL, which most servers start without.
             from instar.server.registry.controllers.policy_types import PolicyTypes
 
             self._types = PolicyTypes(self._catalog)
-        kinds, params = self._types.of(spec)
-        types = self._types
-        return await offload.run(size, lambda: types.check(spec, kinds, params))
+        # In a thread however small the policy is: the schemas of its kinds may be large.
+        return await offload.run_in_thread(self._types.check, spec, self._types.of(spec))

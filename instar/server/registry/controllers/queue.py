@@ -1,7 +1,12 @@
 """Work queue of the controllers: deduplicated keys, retry with back-off, orderly stop.
 
 Every controller has one. A key is processed by one task at a time; a key added meanwhile is
-processed once more afterwards. Keys are opaque; ``attend`` of the controller gives them meaning.
+processed once more afterwards. Keys are opaque to the queue; the controller's ``attend`` processes
+them.
+
+No key blocks the others. A key that takes long no longer counts towards the limit of concurrent
+keys, so that the next one can start. A key that makes no progress for ``STALLED_SECONDS`` is
+cancelled, counted, shown by ``/readyz`` and retried.
 """
 
 from __future__ import annotations
@@ -14,13 +19,17 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from instar.base.errors import ApiError
-from instar.base.supervision import Supervision, report_failure
+from instar.base.supervision import Pulse, Supervision, begin_pulse, report_failure
 from instar.wire.storage.store import Stale
 
 log = logging.getLogger(__name__)
-_STALLED_SECONDS = 300.0
 _LONG_SECONDS = 1.0
-"""A key that took longer is processed again only after as long as it took."""
+"""A key that takes longer does not count towards the limit of concurrent keys, and is processed
+again only after a pause as long as it took."""
+_MOST_LONG = 100
+"""Keys of one queue that may take long at the same time; further ones wait."""
+_SHOWN_SECONDS = 60.0
+"""For how long ``/readyz`` shows that a key has stalled and was cancelled."""
 K = TypeVar("K", bound=Hashable)
 
 
@@ -50,8 +59,8 @@ class Queue(Generic[K]):
         at_once: int = 0,
         supervision: Supervision | None = None,
     ) -> None:
-        """``at_once`` limits the keys processed concurrently; 0 is no limit. With a limit, the
-        supervision shows when all keys in process take very long."""
+        """``at_once`` limits the keys processed concurrently; 0 is no limit. Keys that take longer
+        than a second do not count."""
         self._what = what
         self._attend = attend
         self._delays = delays
@@ -63,6 +72,10 @@ class Queue(Generic[K]):
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._stopping = False
         self._began: dict[K, float] = {}
+        self._pulses: dict[K, Pulse] = {}
+        self._overdue: set[K] = set()
+        self._stalled_at = -_SHOWN_SECONDS
+        self._looking: asyncio.TimerHandle | None = None
         if supervision is not None:
             supervision.watch(f"queue {what.rstrip(':')}", self._stalled)
 
@@ -98,6 +111,8 @@ class Queue(Generic[K]):
     async def stop(self) -> None:
         self._stopping = True
         self._waiting.clear()
+        if self._looking is not None:
+            self._looking.cancel()
         for timer in self._timers.values():
             timer.cancel()
         tasks = list(self._running.values())
@@ -106,18 +121,47 @@ class Queue(Generic[K]):
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _start(self) -> None:
-        while self._waiting and not (self._at_once and len(self._running) >= self._at_once):
+        while self._waiting and self._has_place():
             key = next(iter(self._waiting))
             del self._waiting[key]
-            task = asyncio.get_running_loop().create_task(self._work(key))
+            pulse = self._pulses[key] = Pulse()
+            task = asyncio.get_running_loop().create_task(self._work(key, pulse))
             self._running[key] = task
-            self._began[key] = monotonic()
+            self._began[key] = pulse.last
             task.add_done_callback(partial(self._left, key))
+        if self._looking is None and self._running:
+            loop = asyncio.get_running_loop()
+            self._looking = loop.call_later(_LONG_SECONDS, self._look_after)
+
+    def _has_place(self) -> bool:
+        if not self._at_once or len(self._running) < self._at_once:
+            return True
+        since = monotonic() - _LONG_SECONDS
+        long = sum(began < since for began in self._began.values())
+        return len(self._running) - min(long, _MOST_LONG) < self._at_once
+
+    def _look_after(self) -> None:
+        """Every second while keys are processed: cancel stalled ones, give places of long ones to
+        others."""
+        self._looking = None
+        for key, pulse in self._pulses.items():
+            if pulse.has_stalled():
+                self._stalled_at = pulse.last = monotonic()
+                report_failure(self._what, TimeoutError("no progress"), f"{key} (cancelled)")
+                self._overdue.add(key)
+                self._running[key].cancel()
+        if not self._stopping:
+            self._start()
 
     def _left(self, key: K, task: asyncio.Task[None]) -> None:
         del self._running[key]
         took = monotonic() - self._began.pop(key)
-        if key in self._again:
+        del self._pulses[key]
+        if key in self._overdue:
+            self._overdue.discard(key)
+            self._again.discard(key)
+            self.add_later(key, self._failed(key))
+        elif key in self._again:
             self._again.discard(key)
             if took > _LONG_SECONDS:  # as long again is left to others
                 self.add_later(key, took)
@@ -126,7 +170,8 @@ class Queue(Generic[K]):
         if not self._stopping:
             self._start()
 
-    async def _work(self, key: K) -> None:
+    async def _work(self, key: K, pulse: Pulse) -> None:
+        begin_pulse(pulse)
         try:
             delay = await self._attend(key)
         except (ApiError, Stale) as error:
@@ -141,12 +186,11 @@ class Queue(Generic[K]):
             self._timers[key] = asyncio.get_running_loop().call_later(delay, self._due, key)
 
     def _stalled(self) -> str | None:
-        """Return the trouble if all places have been taken for very long."""
-        if not self._at_once or len(self._running) < self._at_once:
-            return None
-        youngest = max(self._began.values())
-        stalled = monotonic() - youngest > _STALLED_SECONDS
-        return f"the queue of {self._what} has stalled" if stalled else None
+        """Return the trouble if a key makes no progress, or made none not long ago."""
+        stalled = monotonic() - self._stalled_at < _SHOWN_SECONDS
+        if stalled or any(pulse.has_stalled() for pulse in self._pulses.values()):
+            return f"the queue of {self._what} has stalled"
+        return None
 
     def _failed(self, key: K) -> float:
         failures = self._failures[key] = self._failures.get(key, 0) + 1

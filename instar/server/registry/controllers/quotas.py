@@ -1,19 +1,20 @@
 """Quota controller: keeps ``status.hard`` and ``status.used`` of ResourceQuotas current.
 
-Created by ``server/lifecycle/composition.py``; only the leader acts. A namespace with a quota is
-recounted when something in it changes.
+Created by ``server/lifecycle/controller_setup.py``; only the leader acts. A namespace with a quota
+is recounted when something in it changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fractions import Fraction
-
 from instar.base.json_values import Object
 from instar.server.registry.admission.plugins.limit_ranger import amount_text
-from instar.server.registry.admission.plugins.quota_usage import taken
-from instar.server.registry.admission.plugins.resource_quota import usage
-from instar.server.registry.controllers.leadership import Leadership
+from instar.server.registry.admission.plugins.quota.quota_usage import object_usage
+from instar.server.registry.admission.plugins.quota.usage_totals import (
+    Usage,
+    UsageTotals,
+    selection,
+)
+from instar.server.registry.controllers.manager_lease import Duty
 from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
@@ -30,9 +31,10 @@ _BARE = frozenset({"cpu", "memory", "ephemeral-storage"})
 class QuotaController:
     """Recounts usage per namespace."""
 
-    def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
-        self._context, self._catalog, self._leadership = context, catalog, leadership
+    def __init__(self, context: Context, catalog: Catalog, duty: Duty) -> None:
+        self._context, self._catalog, self._duty = context, catalog, duty
         self._quotas = catalog.builtin("", "resourcequotas")
+        self._totals = UsageTotals(context.backend)
         self._held: dict[str, int] = {}
         """Number of quotas per namespace."""
         self._changed: Queue[str] = Queue(
@@ -45,7 +47,7 @@ class QuotaController:
             self._follow(resource)
         self._catalog.on_opened(self._follow)
         self._context.backend.cache.on_reset(self._look_at_all)
-        self._leadership.on_elected(self._elected)
+        self._duty.on_elected(self._elected)
         self._look_at_all()
 
     async def stop(self) -> None:
@@ -80,7 +82,7 @@ class QuotaController:
             self._changed.add(change.suffix.partition("/")[0])
 
     async def _count(self, namespace: str) -> None:
-        if not self._leadership.leads:
+        if not self._duty.leads:
             return
         for suffix in list(self._quotas.objects.suffixes(f"{namespace}/")):
             entry = self._quotas.objects.entries.get(suffix)
@@ -93,16 +95,16 @@ class QuotaController:
         except UnreadableEntry:
             return
         hard = dict((quota.get("spec") or {}).get("hard") or {})
-        used = {name: amount_text(name, n) for name, n in self._used(quota, namespace, hard)}
+        amounts = await self._used(quota, namespace, hard)
+        used = {name: amount_text(name, amount) for name, amount in amounts.items()}
         status = {"hard": hard, "used": dict(sorted(used.items()))} if hard else {}
         if (quota.get("status") or {}) != status:
             quota["status"] = status
             backend = self._context.backend
             await put_own(backend, self._quotas, entry.suffix, quota, entry.revision)
 
-    def _used(self, quota: Object, namespace: str, hard: Object) -> Iterator[tuple[str, Fraction]]:
-        spec = quota["spec"] if hard else {}
-        scope = quota if spec.get("scopes") or spec.get("scopeSelector") else None
+    async def _used(self, quota: Object, namespace: str, hard: Object) -> Usage:
+        found: Usage = {}
         for resource in self._catalog.resources():
             serving = resource.serving
             place = (serving.group, serving.plural)
@@ -110,7 +112,9 @@ class QuotaController:
                 continue
             names = [name for name in hard if _counts(place, name)]
             if names:
-                yield from usage(resource.objects, place, namespace, names, scope).items()
+                wanted = selection(place, namespace, names, quota)
+                found |= await self._totals.of(resource.objects, wanted)
+        return found
 
 
 def _counts(place: tuple[str, str], name: str) -> bool:
@@ -121,4 +125,4 @@ def _counts(place: tuple[str, str], name: str) -> bool:
     stored = name == "requests.storage" or ".storageclass.storage.k8s.io/" in name
     if place == ("", "persistentvolumeclaims") and stored:
         return True
-    return name in taken(*place, {})
+    return name in object_usage(*place, {})

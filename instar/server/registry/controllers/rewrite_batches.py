@@ -1,7 +1,7 @@
 """Rewrites all objects of a resource in batches, so that each is stored in the storage version.
 
-Used by ``migrations.py``. Equal bytes are not written, so an object that is current already keeps
-its resourceVersion.
+Used by ``migrations.py``. An object whose bytes would not change is not written, so it keeps its
+resourceVersion.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.write import update
 from instar.server.registry.verbs.write_request import Proposal, UpdateRules
 
-_BATCH = 100
-_LOOKED_AT = 1_000
+_BATCH_SIZE = 100
+_KEYS_PER_SLICE = 1_000
 _OPTIONS = WriteOptions(manager="storage-version-migrator-controller", field_validation="Ignore")
 _RULES = UpdateRules(unconditional=True, uid_is_precondition=False)
 
 
 @dataclass
-class Backlog:
+class RewriteBatches:
     """A resource's objects up to a revision, processed in rounds; failures are retried in the
     next."""
 
@@ -45,12 +45,12 @@ class Backlog:
     """The last temporary failure."""
 
     @classmethod
-    async def of(cls, context: Context, resource: Resource, until: int) -> Backlog:
+    async def of(cls, context: Context, resource: Resource, until: int) -> RewriteBatches:
         """Collect the objects to rewrite; ones deleted or written meanwhile need no rewrite."""
         # Reversed, because batches are popped from the end, which is cheap.
         found = cls(context, resource, until)
         keys, breaks = iter(list(reversed(resource.objects.keys))), offload.Breaks()
-        while some := list(islice(keys, _LOOKED_AT)):
+        while some := list(islice(keys, _KEYS_PER_SLICE)):
             found.pending += [entry.suffix for entry in found._stale(some)]
             await breaks.between()
         found.total = len(found.pending)
@@ -64,7 +64,7 @@ class Backlog:
         self.pending, self.retry, self.trouble = self.retry, [], None
 
     async def batch(self) -> None:
-        batch = [self.pending.pop() for _ in range(min(_BATCH, len(self.pending)))]
+        batch = [self.pending.pop() for _ in range(min(_BATCH_SIZE, len(self.pending)))]
         await self._prefetch(batch)
         outcomes = await asyncio.gather(*(self._rewrite(suffix) for suffix in batch))
         for suffix, error in zip(batch, outcomes, strict=True):

@@ -1,8 +1,8 @@
 """Access record: which requests were allowed per user since this process started.
 
 Written by the authorizer for each request, served as ``/instar/access`` by
-``server/endpoints/insight.py``. Bounded: when full, the least recently seen line is dropped, and
-the document says since when it is complete. Object names are not recorded.
+``server/endpoints/insight.py``. The record is bounded: when it is full, the least recently seen
+line is dropped, and the document says since when it is complete. Object names are not recorded.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from instar.kube.access.attributes import OURSELVES, Attributes
 from instar.server.registry.insight.usage import moment_text
 
 MOST_LINES = 20_000
+"""Recorded lines; beyond this number the least recently seen one is dropped."""
 _LONGEST = 512
 """Maximum length of a recorded line; longer ones are not typical use."""
 
 
 class AccessRecord:
+    """Counts allowed requests per user, verb and resource."""
+
     def __init__(
         self, *, of_several: bool, clock: Callable[[], float] = time.time, most: int = MOST_LINES
     ) -> None:

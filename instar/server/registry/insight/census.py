@@ -1,8 +1,8 @@
 """Census: number of stored objects per API version of each custom resource.
 
-Served as ``/instar/census`` and read by the migration controller. Exact, because the cache sees
-every stored byte: counted once per collection on first use, then kept current. Built-in kinds are
-stored in one version only and not counted.
+Served as ``/instar/census`` and read by the migration controller. The numbers are exact, because
+the cache sees every stored object: a collection is counted once, on first use, and each later
+change adjusts the numbers. Built-in kinds are stored in one version only and not counted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Requests per version in the last day, from counters that only grow.
 
-Used by ``usage.py``: notes the totals every hour and subtracts those of a day ago.
+Used by ``usage.py``. The module notes the totals every hour and subtracts those of a day ago.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 DAY, HOUR = 86_400.0, 3_600.0
 _MOST_MARKS = 26
+"""Hourly totals that are kept; a new one replaces the oldest."""
 
 
 class VersionKey(NamedTuple):
@@ -23,6 +24,8 @@ Totals = Mapping[VersionKey, int]
 
 
 class DailyRequests:
+    """Requests per version in the last day."""
+
     def __init__(self) -> None:
         self._marks: deque[tuple[float, Totals]] = deque(maxlen=_MOST_MARKS)
 

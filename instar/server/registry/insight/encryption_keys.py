@@ -1,4 +1,5 @@
-"""Which encryption key the objects of each resource use: shows progress of a key rotation.
+"""Counts the objects of each resource by encryption key, which shows the progress of a key
+rotation.
 
 Served by ``server/endpoints/insight.py``.
 """
@@ -14,11 +15,11 @@ from instar.server.registry.stored.backend import Backend
 from instar.wire.storage.keys import CORE
 from instar.wire.storage.store import Seal
 
-_PLAIN = "identity"
-_AT_ONCE = 1_000
+_PLAINTEXT_KEY = "identity"
+_ENTRIES_PER_SLICE = 1_000
 
 
-async def seals_document(backend: Backend) -> dict[str, Any] | None:
+async def encryption_keys_document(backend: Backend) -> dict[str, Any] | None:
     """Return counts per resource that is or should be encrypted; None without encryption."""
     if not backend.seals:
         return None
@@ -27,7 +28,7 @@ async def seals_document(backend: Backend) -> dict[str, Any] | None:
     for collection in backend.cache.collections():
         counts: Counter[Seal | None] = Counter()
         entries = iter(list(collection.entries.values()))
-        while some := list(islice(entries, _AT_ONCE)):
+        while some := list(islice(entries, _ENTRIES_PER_SLICE)):
             counts.update(entry.seal for entry in some)
             await breaks.between()
         current = backend.seal_of(collection)
@@ -46,5 +47,5 @@ async def seals_document(backend: Backend) -> dict[str, Any] | None:
 
 def _key_text(seal: Seal | None) -> str:
     if seal is None:
-        return _PLAIN
+        return _PLAINTEXT_KEY
     return f"{seal.name} (cannot be opened)" if seal.problem else seal.name

@@ -1,14 +1,13 @@
 """Usage statistics: requests per resource, version, verb, user and user agent.
 
-Written once per request, served as ``/instar/usage``. Bounded: when full, the least recently seen
-lines are merged into "(other)". Kept across restarts in one record of the store, written every few
-minutes and at the end, so "no request for 14 days" holds across restarts. Several replicas add to
-the same record; a crash may lose the last minutes.
+Written once per request, served as ``/instar/usage``. The statistics are bounded: when they are
+full, the least recently seen lines are merged into "(other)". They are kept across restarts in one
+record of the store, which is written every few minutes and at the end, so "no request for 14 days"
+holds across restarts. Several replicas add to the same record; a crash may lose the last minutes.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from instar.base.supervision import KeptTask, Supervision
+from instar.base.supervision import SupervisedTask, Supervision, rest
 from instar.kube.access.attributes import Attributes
 from instar.kube.api.user_agents import is_ours
 from instar.server.registry.insight.daily_requests import DailyRequests, VersionKey
@@ -42,19 +41,19 @@ class UseKey(NamedTuple):
     agent: str
 
 
-class Tally(NamedTuple):
+class UseCount(NamedTuple):
     """Count, and first and last time (seconds since 1970)."""
 
     number: int
     first: float
     last: float
 
-    def plus(self, other: Tally) -> Tally:
+    def plus(self, other: UseCount) -> UseCount:
         first, last = min(self.first, other.first), max(self.last, other.last)
-        return Tally(self.number + other.number, first, last)
+        return UseCount(self.number + other.number, first, last)
 
 
-Lines = dict[UseKey, Tally]
+Lines = dict[UseKey, UseCount]
 
 
 class UsageRecorder:
@@ -144,7 +143,7 @@ class UsageKeeper:
         self._usage, self._supervision = usage, supervision
         self._store = store
         self._every = every
-        self._kept: KeptTask | None = None
+        self._kept: SupervisedTask | None = None
 
     async def load(self) -> None:
         try:
@@ -165,7 +164,7 @@ class UsageKeeper:
 
     async def _work(self) -> None:
         while True:
-            await asyncio.sleep(self._every)
+            await rest(self._every)
             await self._flush()
             self._usage.mark()
 
@@ -191,7 +190,7 @@ def shortened(lines: Lines, most: int) -> Lines:
 
 def _lines_of(counters: dict[tuple[str, ...], list[float]]) -> Lines:
     return {
-        UseKey(*key): Tally(int(number), first, last)
+        UseKey(*key): UseCount(int(number), first, last)
         for key, (number, first, last) in counters.items()
     }
 
@@ -225,7 +224,7 @@ def _document(since: float, lines: Lines) -> dict[str, Any]:
     }
 
 
-def _line(key: UseKey, tally: Tally) -> dict[str, Any]:
+def _line(key: UseKey, tally: UseCount) -> dict[str, Any]:
     return {
         "group": key.group,
         "resource": key.resource,
@@ -248,11 +247,11 @@ def _read(value: bytes, since: float) -> tuple[float, Lines]:
         return since, {}
 
 
-def _lines(uses: list[dict[str, Any]]) -> Iterable[tuple[UseKey, Tally]]:
+def _lines(uses: list[dict[str, Any]]) -> Iterable[tuple[UseKey, UseCount]]:
     for use in uses:
         names = ("group", "resource", "version", "verb", "user", "userAgent")
         key = UseKey(*(str(use[name]) for name in names))
-        yield key, Tally(int(use["count"]), _seconds(use["first"]), _seconds(use["last"]))
+        yield key, UseCount(int(use["count"]), _seconds(use["first"]), _seconds(use["last"]))
 
 
 def moment_text(moment: float) -> str:

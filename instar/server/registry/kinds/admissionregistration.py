@@ -1,7 +1,7 @@
 """Strategies of webhook configurations and admission policies as stored objects.
 
-Called by the verbs through the strategy table. ``server/registry/admission`` applies them to
-requests.
+The verbs find them through ``strategy_table.py``. ``server/registry/admission`` applies the stored
+configurations and policies to requests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from instar.server.registry.resources.serving import VersionServing
 
 
-_RESERVED = ".static.k8s.io"
+_RESERVED_SUFFIX = ".static.k8s.io"
 
 
 class _RegistrationStrategy(BuiltinStrategy):
@@ -28,10 +28,10 @@ class _RegistrationStrategy(BuiltinStrategy):
     unconditional_update = False
 
     def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
-        if old is not None or not obj["metadata"].get("name", "").endswith(_RESERVED):
+        if old is not None or not obj["metadata"].get("name", "").endswith(_RESERVED_SUFFIX):
             return []
         return [
-            f'metadata.name: names ending with "{_RESERVED}" are reserved for static '
+            f'metadata.name: names ending with "{_RESERVED_SUFFIX}" are reserved for static '
             "manifest-based configurations and cannot be managed via the API"
         ]
 

@@ -1,6 +1,6 @@
 """Strategies of HorizontalPodAutoscalers (stored as v2) and PodDisruptionBudgets.
 
-The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Converts HorizontalPodAutoscalers between v1 and v2; fields missing in v1 go to annotations.
 
-Used by ``autoscaling.py`` through the strategy table.
+``builtin_resources.py`` makes it the converter of that kind; ``autoscaling.py`` uses the names of
+its annotations.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from instar.base.json_values import Object, copy_json
 V1, V2 = "autoscaling/v1", "autoscaling/v2"
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 METRICS, BEHAVIOR = f"{_PREFIX}metrics", f"{_PREFIX}behavior"
-_CURRENT, _CONDITIONS = f"{_PREFIX}current-metrics", f"{_PREFIX}conditions"
-_RULES = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
-_POLICY = ("Type", "Value", "PeriodSeconds")
+_CURRENT_METRICS, _CONDITIONS = f"{_PREFIX}current-metrics", f"{_PREFIX}conditions"
+_RULE_FIELDS = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
+_POLICY_FIELDS = ("Type", "Value", "PeriodSeconds")
 
 
 class AutoscalerConverter:
@@ -45,7 +46,7 @@ def _to_v1(obj: Object) -> Object:
     behavior = spec.pop("behavior", None)
     current = status.pop("currentMetrics", None) or []
     if current:
-        kept[_CURRENT] = [_current_to_v1(metric) for metric in current]
+        kept[_CURRENT_METRICS] = [_current_to_v1(metric) for metric in current]
     for metric in current:
         found = ((metric.get("resource") or {}).get("current") or {}).get("averageUtilization")
         if _is_cpu(metric) and found is not None:
@@ -71,7 +72,7 @@ def _to_v2(obj: Object) -> Object:
     annotations = metadata.get("annotations") or {}
     found = {
         name: _parsed(annotations.pop(name))
-        for name in (METRICS, BEHAVIOR, _CURRENT, _CONDITIONS)
+        for name in (METRICS, BEHAVIOR, _CURRENT_METRICS, _CONDITIONS)
         if name in annotations
     }
     if not annotations:
@@ -89,7 +90,7 @@ def _to_v2(obj: Object) -> Object:
             if isinstance(behavior.get(name), dict)
         }
     status.pop("currentCPUUtilizationPercentage", None)
-    current = [_current_to_v2(metric) for metric in _objects(found.get(_CURRENT))]
+    current = [_current_to_v2(metric) for metric in _objects(found.get(_CURRENT_METRICS))]
     status["currentMetrics"] = current or None
     if _objects(found.get(_CONDITIONS)):
         status["conditions"] = _objects(found[_CONDITIONS])
@@ -248,10 +249,10 @@ def _current_to_v2(metric: Object) -> Object:
 def _rules_to_internal(rules: Object | None) -> Object | None:
     if rules is None:
         return None
-    shown = {name: rules.get(name[:1].lower() + name[1:]) for name in _RULES}
+    shown = {name: rules.get(name[:1].lower() + name[1:]) for name in _RULE_FIELDS}
     if shown["Policies"] is not None:
         shown["Policies"] = [
-            {name: policy.get(name[:1].lower() + name[1:]) for name in _POLICY}
+            {name: policy.get(name[:1].lower() + name[1:]) for name in _POLICY_FIELDS}
             for policy in shown["Policies"]
         ]
     return shown
@@ -259,11 +260,13 @@ def _rules_to_internal(rules: Object | None) -> Object | None:
 
 def _rules_from_internal(rules: Object) -> Object:
     found = {
-        name[:1].lower() + name[1:]: rules[name] for name in _RULES if rules.get(name) is not None
+        name[:1].lower() + name[1:]: rules[name]
+        for name in _RULE_FIELDS
+        if rules.get(name) is not None
     }
     if "policies" in found:
         found["policies"] = [
-            {name[:1].lower() + name[1:]: policy[name] for name in _POLICY if name in policy}
+            {name[:1].lower() + name[1:]: policy[name] for name in _POLICY_FIELDS if name in policy}
             for policy in _objects(found["policies"])
         ]
     return found

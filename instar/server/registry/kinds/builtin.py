@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.base.field_errors import FieldError
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.patch_types import OF_BUILTIN
 from instar.kube.facts.messages import message_of
 from instar.kube.schema.metadata.object_meta import coerce_metadata_lenient
@@ -160,7 +160,7 @@ class BuiltinStrategy(Strategy):
                 metadata["generation"] += 1
 
     def is_new_generation(self, new: Object, old: Object) -> bool:
-        return bool(new.get("spec") != old.get("spec"))
+        return bool(not same_json(new.get("spec"), old.get("spec")))
 
     def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
         """Keep all but the status and most metadata: labels, annotations and finalizers may
@@ -183,9 +183,9 @@ class BuiltinStrategy(Strategy):
         wrong_type = version.pipeline.type_errors(obj)
         if wrong_type:
             return wrong_type
-        for text in self.advise(obj, None, version):
-            warn(text)
-        return [*self.metadata_errors(obj, version), *self.check(obj, version)]
+        found = [*self.metadata_errors(obj, version), *self.check_new(obj, version)]
+        self._warn(found, obj, None, version, warn)
+        return found
 
     def check_update(
         self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
@@ -196,6 +196,23 @@ class BuiltinStrategy(Strategy):
         found = self.metadata_update_errors(new, old, version)
         if subresource == "status":
             return found + self.check_status_change(new, old, version)
-        for text in self.advise(new, old, version):
-            warn(text)
-        return [*found, *self.check(new, version), *self.check_change(new, old, version)]
+        found += [*self.check(new, version), *self.check_change(new, old, version)]
+        self._warn(found, new, old, version, warn)
+        return found
+
+    def check_new(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        """Return the errors of an object that is created, where they are not those of an update."""
+        return self.check(obj, version)
+
+    def _warn(
+        self,
+        found: list[FieldError],
+        new: Object,
+        old: Object | None,
+        version: VersionServing,
+        warn: Warn,
+    ) -> None:
+        """Warn about what was accepted; a refusal has no warnings."""
+        if not found:
+            for text in self.advise(new, old, version):
+                warn(text)

@@ -1,7 +1,8 @@
-"""Table of all built-in resources: builds their ``Serving`` from ``facts/``.
+"""Builds a ``Serving`` (versions, schemas, converter and strategy of a resource) for every built-in
+resource, from the data tables in ``kube/facts/``.
 
-Called by ``server/lifecycle/composition.py`` at start. A new kind is a row of ``facts/``; special
-behaviour is a strategy class, imported when the kind is first used.
+Called by ``server/lifecycle/composition.py`` at start. A new kind is a new row of these tables;
+special behaviour is a strategy class, imported when the kind is first used.
 """
 
 from __future__ import annotations
@@ -53,7 +54,12 @@ _CONVERTERS = {
 }
 """Converters of kinds with differing versions: ``module:Class``."""
 
-_DEPRECATED = {("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+"}
+_DEPRECATED = {
+    ("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
+    ("", "endpoints"): (
+        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+    ),
+}
 """Warning for requests of the resource."""
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {

@@ -1,7 +1,7 @@
 """Strategy of CustomResourceDefinitions: plugs the rules of ``kube/crds`` into the common verbs.
 
-Created by ``server/lifecycle/composition.py``. CRDs are stored as v1; v1beta1 is a view of the same
-object.
+Created by ``server/lifecycle/composition.py``. CRDs are stored as v1; a read at v1beta1 converts
+the same object.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from instar.base.errors import Undecodable, forbidden
+from instar.base.errors import Undecodable, forbidden, invalid
 from instar.base.field_errors import FieldError
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.crd import GROUP, KIND, PLURAL
 from instar.kube.api.crd_codec import from_internal, to_internal
 from instar.kube.api.crd_decode import CrdDecodeError, decode
@@ -26,6 +26,7 @@ from instar.kube.crds.strategy import (
 )
 from instar.kube.crds.validation.crd import validate_create
 from instar.kube.crds.validation.schema import RuleChecker
+from instar.kube.crds.validation.schema_size import schema_size_errors
 from instar.kube.crds.validation.update import validate_status_update, validate_update
 from instar.kube.schema.metadata.object_meta import MetaError, coerce_metadata_lenient
 from instar.kube.schema.pipeline import Warn
@@ -113,13 +114,16 @@ class CrdStrategy(Strategy):
         return
 
     def prepare_create(self, obj: Object, version: VersionServing) -> None:
-        internal = prepare_for_create(to_internal(obj))
+        given = to_internal(obj)
+        _refuse_large(obj, schema_size_errors(given["spec"]))
+        internal = prepare_for_create(given)
         _replace(obj, internal, version.name)
         self._known = _Known(obj, internal)
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
-        past = to_internal(old)
-        fresh = prepare_for_update(to_internal(new), past)
+        past, given = to_internal(old), to_internal(new)
+        _refuse_large(new, schema_size_errors(given["spec"], past["spec"]))
+        fresh = prepare_for_update(given, past)
         _replace(new, fresh, version.name)
         self._known = _Known(new, fresh, old, past)
 
@@ -174,7 +178,7 @@ class CrdStrategy(Strategy):
 
     def _review_change(self, fresh: Object, past: Object, warn: Warn) -> None:
         """Warn about, or reject, a change that would break clients or stored objects."""
-        if self._review is None or fresh["spec"] == past["spec"]:
+        if self._review is None or same_json(fresh["spec"], past["spec"]):
             return
         breaks = self._review(from_internal(past, "v1"), from_internal(fresh, "v1"))
         if len(breaks) > _TOLD:
@@ -206,3 +210,8 @@ def _replace(obj: Object, internal: Object, version: str) -> None:
     replacement = from_internal(internal, version)
     obj.clear()
     obj.update(replacement)
+
+
+def _refuse_large(obj: Object, found: list[FieldError]) -> None:
+    if found:
+        raise invalid(GROUP, KIND, obj["metadata"].get("name", ""), found)

@@ -1,7 +1,7 @@
 """Strategies of dynamic resource allocation: ResourceClaim, ResourceClaimTemplate, ResourceSlice
 and DeviceClass.
 
-The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Events in both API groups (core and events.k8s.io), stored once in the core form, as upstream.
 
-The verbs call it by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find it through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Strategies of FlowSchema and PriorityLevelConfiguration, which this server stores but does not
 enforce.
 
-The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations

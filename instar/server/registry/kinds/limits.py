@@ -1,6 +1,6 @@
 """Strategies of LimitRange and ResourceQuota; admission plugins enforce them.
 
-The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Strategy and table columns of StorageVersionMigration; rules and messages are upstream's.
 
+``builtin_resources.py`` makes the strategy, and the verbs call it;
 ``server/registry/controllers/migrations.py`` runs the migrations.
 """
 
@@ -9,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from instar.base.field_errors import FieldError, FieldErrorType, invalid, required
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.patch_types import OF_BUILTIN
 from instar.kube.api.string_rules import dns1035_label, dns1123_subdomain
 from instar.kube.schema.pipeline import Warn
@@ -75,7 +76,7 @@ class MigrationStrategy(Strategy):
             return found
         if subresource == "status":
             return _status_errors(new, old)
-        if new.get("spec") != old.get("spec"):
+        if not same_json(new.get("spec"), old.get("spec")):
             shown = {"Resource": (new.get("spec") or {}).get("resource") or {}}
             found.append(invalid("spec", shown, "field is immutable"))
         return found

@@ -1,6 +1,6 @@
 """Strategy of Namespace; ``server/registry/controllers/namespaces.py`` empties terminating ones.
 
-The verbs call it by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find it through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Strategies of Ingress, IngressClass, NetworkPolicy, Endpoints and EndpointSlice.
 
-The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations
@@ -16,14 +16,11 @@ from instar.kube.builtin_rules.networking import (
     network_policy_errors,
     slice_errors,
 )
-from instar.kube.schema.pipeline import Warn
 from instar.server.registry.kinds.builtin import BuiltinStrategy
 
 if TYPE_CHECKING:
     from instar.base.field_errors import FieldError
     from instar.server.registry.resources.serving import VersionServing
-
-_ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 
 
 class IngressStrategy(BuiltinStrategy):
@@ -73,16 +70,6 @@ class EndpointsStrategy(BuiltinStrategy):
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return endpoints_errors(obj)
-
-    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
-        warn(_ENDPOINTS)
-        return super().check_create(obj, version, warn)
-
-    def check_update(
-        self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
-    ) -> list[FieldError]:
-        warn(_ENDPOINTS)
-        return super().check_update(new, old, version, subresource, warn)
 
 
 class EndpointSliceStrategy(BuiltinStrategy):

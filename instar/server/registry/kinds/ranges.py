@@ -1,6 +1,7 @@
-"""Strategies of IPAddress and ServiceCIDR; ``service_addresses.py`` allocates addresses.
+"""Strategies of IPAddress and ServiceCIDR; ``admission/plugins/service_addresses.py`` allocates
+addresses.
 
-The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Strategy of Service: defaults, ports and address fields.
 
-``admission/plugins/service_addresses.py`` allocates cluster IPs and node ports.
+The verbs find it through ``strategy_table.py``; ``admission/plugins/service_addresses.py``
+allocates cluster IPs and node ports.
 """
 
 from __future__ import annotations

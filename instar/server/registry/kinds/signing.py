@@ -1,6 +1,6 @@
 """Strategy of CertificateSigningRequest: immutable spec, ``approval`` and ``status``.
 
-The verbs call it by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find it through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations

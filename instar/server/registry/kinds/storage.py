@@ -1,13 +1,13 @@
 """Strategies of PersistentVolume, PersistentVolumeClaim, StorageClass and the CSI kinds.
 
-The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.builtin_rules.storage import (
     attachment_change_errors,
     attachment_errors,
@@ -79,7 +79,7 @@ class PersistentVolumeClaimStrategy(BuiltinStrategy):
         _mirror_sources(spec)
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
-        return claim_errors(obj)
+        return claim_errors(obj["spec"])
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         return claim_change_errors(new, old)
@@ -144,7 +144,7 @@ class CsiDriverStrategy(BuiltinStrategy):
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
         super().prepare_update(new, old, version)
-        if new.get("spec") != old.get("spec"):
+        if not same_json(new.get("spec"), old.get("spec")):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         elif "generation" in old["metadata"]:
             new["metadata"]["generation"] = old["metadata"]["generation"]

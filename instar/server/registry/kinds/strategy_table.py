@@ -1,6 +1,7 @@
 """Table of strategy classes: built-in kind → ``module:Class`` below ``registry/kinds``.
 
-Read by ``builtin_resources.py``. A kind that is not listed has only its types.
+Read by ``builtin_resources.py``. A kind that is not listed has the ``BuiltinStrategy``, which
+checks only types.
 """
 
 from __future__ import annotations

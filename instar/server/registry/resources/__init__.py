@@ -1,2 +1,5 @@
 """What is served: the catalog of resources, how each version is served, and the strategy of its
-kind."""
+kind.
+
+Routing and the verbs look resources up in ``catalog.py``, which follows the stored CRDs.
+"""

@@ -76,7 +76,7 @@ class Operation:
     """State of plugins during this operation, each under its own key."""
 
 
-class Interest(Flag):
+class PluginPhases(Flag):
     """Which of the two phases a plugin takes part in."""
 
     NONE = 0
@@ -88,7 +88,7 @@ class Interest(Flag):
 class AdmissionPlugin(Protocol):
     """An admission plugin."""
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         """Return the phases for a resource and verb. Called once for each, so that a plugin without
         interest costs its writes nothing."""
         ...
@@ -179,7 +179,7 @@ class AdmissionChain:
                 self._concerned.clear()
             interests = [(plugin, plugin.interest(serving, verb)) for plugin in self._plugins]
             known = self._concerned[key] = (
-                tuple(plugin for plugin, part in interests if part & Interest.ADMIT),
-                tuple(plugin for plugin, part in interests if part & Interest.VALIDATE),
+                tuple(plugin for plugin, part in interests if part & PluginPhases.ADMIT),
+                tuple(plugin for plugin, part in interests if part & PluginPhases.VALIDATE),
             )
         return known

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from instar.base import offload
+from instar.base.json_values import same_json
 from instar.kube.api.crd import GROUP, Crd, read_crd
-from instar.kube.api.crd_codec import same
 from instar.server.registry.resources.crd_text import around_equal_spec
 from instar.server.registry.resources.resource import Resource, open_resource
 from instar.server.registry.resources.serving import Serving
@@ -87,6 +87,9 @@ class Catalog:
 
     def builtin(self, group: str, plural: str) -> Resource:
         return self._builtins[(group, plural)]
+
+    def is_builtin_group(self, group: str) -> bool:
+        return group in self._builtin_groups
 
     def is_independent_of_crds(self, group: str, plural: str) -> bool:
         """Return whether responses about such objects do not depend on any CRD."""
@@ -173,7 +176,7 @@ class Catalog:
         known = self._customs.get(crd.name)
         if known is not None:
             before = self._read(self._schemas[crd.name].entry)
-            if same(before.get("spec"), obj.get("spec")) and self._note(known, entry, obj):
+            if same_json(before.get("spec"), obj.get("spec")) and self._note(known, entry, obj):
                 return
         self._open(crd, entry, known)
 

@@ -82,6 +82,8 @@ class Context:
     admission: AdmissionChain = field(default_factory=AdmissionChain)
     rescue_deletes: bool = False
     """Whether an object that cannot be converted may be deleted."""
+    watch_list: bool = True
+    """Whether watches may ask for initial events (the feature gate WatchList)."""
     supervision: Supervision = field(default_factory=Supervision)
     """Restarts background tasks that fail."""
     now: Callable[[], datetime] = utc_now

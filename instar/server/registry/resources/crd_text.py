@@ -14,7 +14,7 @@ import orjson
 from instar.server.registry.stored.entry import CacheEntry
 
 _SPEC, _STATUS = b',"spec":{', b',"status":{'
-_AROUND = {"metadata", "status"}
+_MEMBERS_BESIDE_SPEC = {"metadata", "status"}
 """Quotes inside strings are escaped, so that these bytes are object members; with sorted keys the
 first spec and the last status are the CRD's own."""
 
@@ -54,4 +54,4 @@ def _cut(view: bytes, begin: int, end: int) -> dict[str, Any] | None:
         found: dict[str, Any] = orjson.loads(view[:begin] + view[end:])
     except ValueError:  # the bytes left out were not a whole spec
         return None
-    return found if found.keys() >= _AROUND and "spec" not in found else None
+    return found if found.keys() >= _MEMBERS_BESIDE_SPEC and "spec" not in found else None

@@ -2,7 +2,7 @@
 
 The catalog opens a ``Resource`` per CRD or built-in kind; routing makes a ``Target`` per request. A
 ``Resource`` lives as long as its CRD; its ``Serving`` is replaced as a whole when the CRD changes,
-while requests in flight keep the one they began with.
+while requests in flight keep the ``Serving`` they began with.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Schemas of a stored CRD, parsed from its cache entry when they are used.
 
 The catalog makes one per CRD; ``serving.py`` and OpenAPI read it. A parsed schema takes four times
-the memory of its JSON, and most CRDs of a cluster are hardly used, so that only the entry's bytes
-are kept. The last parsed CRDs are cached, because the versions of one CRD are read one after
-another.
+the memory of its JSON, and most CRDs of a cluster are hardly used, so only the entry's bytes are
+kept. The last parsed CRDs are cached, because the versions of one CRD are read one after another.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from instar.kube.api.crd import Crd
 from instar.server.registry.resources.crd_text import spec_text
 from instar.server.registry.stored.entry import CacheEntry
 
-_REMEMBERED = 2 << 20
-"""Bytes of JSON."""
-_read: WeightedLru[CacheEntry, dict[str, Mapping[str, Any]]] = WeightedLru(_REMEMBERED)
+_CACHED_BYTES = 2 << 20
+"""Bytes of JSON of the CRDs whose parsed schemas are cached; above it the oldest are dropped."""
+_read: WeightedLru[CacheEntry, dict[str, Mapping[str, Any]]] = WeightedLru(_CACHED_BYTES)
 
 
 class StoredSchemas:

@@ -1,8 +1,8 @@
 """Strategy of a kind: decodes, defaults, prepares and validates its objects.
 
-The verbs and ``codec.py`` call it. ``Strategy`` is that of custom resources; ``registry/kinds``
-overrides it for built-in kinds and CRDs. Methods work on plain dicts, in place where they say so;
-the order of schema steps is ``kube/schema/pipeline.py``'s.
+The verbs and ``stored/codec.py`` call it. ``Strategy`` is that of custom resources;
+``registry/kinds`` overrides it for built-in kinds and CRDs. Methods work on plain dicts, in place
+where they say so; ``kube/schema/pipeline.py`` has the order of the schema steps.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from instar.base.errors import Undecodable
 from instar.base.field_errors import FieldError
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.patch_types import OF_CUSTOM, PatchType
 from instar.kube.schema.metadata.object_meta import MetaError, NameRule, name_is_subdomain
 from instar.kube.schema.pipeline import (
@@ -197,6 +197,6 @@ def _differs(new: Object, old: Object) -> bool:
         return True
     for name, value in new.items():
         was = old[name]
-        if value is not was and name != "metadata" and value != was:
+        if name != "metadata" and not same_json(value, was):
             return True
     return False

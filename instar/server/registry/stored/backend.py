@@ -1,8 +1,8 @@
 """The registry's storage access: commits objects to the store and reads them from the watch cache.
 
-Every verb and controller reaches the store through ``Backend``. It turns store errors into API
-errors: a caller sees a ``CacheEntry``, an ``ApiError``, or ``Stale`` where it must decide whether
-to try again. How a store works is ``wire/storage``'s.
+Every verb and controller reaches the store through ``Backend``. ``Backend`` turns store errors into
+API errors: a caller sees a ``CacheEntry``, an ``ApiError``, or ``Stale`` where it must decide
+whether to try again. The stores themselves are in ``wire/storage``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,12 @@ from instar.wire.storage.store import (
 from instar.wire.storage.value_reader import Values
 from instar.wire.storage.watchcache.cache import Cache
 from instar.wire.storage.watchcache.collection import Collection, WindowLimits
-from instar.wire.storage.workers.arena_reclaim import Borrowing, Elsewhere, Loans, Move
+from instar.wire.storage.workers.arena_reclaim import (
+    ArenaReference,
+    Borrowing,
+    Move,
+    Reclaimer,
+)
 
 Objects = Collection[CacheEntry]
 
@@ -65,7 +70,7 @@ class Backend:
         store: Store,
         limits: WindowLimits | None = None,
         values: Values | None = None,
-        loans: Loans | None = None,
+        loans: Reclaimer | None = None,
     ) -> None:
         """Entries hold their bytes in memory, unless ``values`` (they stay on disk) or ``loans``
         (they are in an arena that worker processes read) is given."""
@@ -304,7 +309,7 @@ class Backend:
             self._borrowed_factory.moved(self.cache.entry(move.key), move)
 
     def _borrow(
-        self, factory: BorrowedEntryFactory, value: Elsewhere, record: Record, suffix: str
+        self, factory: BorrowedEntryFactory, value: ArenaReference, record: Record, suffix: str
     ) -> CacheEntry:
         entry = factory.of_place(value, record.revision, suffix)
         draft = self._drafts.get(record.key)
@@ -318,7 +323,7 @@ class Backend:
 
     def _ingest(self, record: Record, suffix: str) -> CacheEntry:
         value = record.value
-        if self._borrowed_factory is not None and isinstance(value, Elsewhere):
+        if self._borrowed_factory is not None and isinstance(value, ArenaReference):
             return self._borrow(self._borrowed_factory, value, record, suffix)
         draft = self._drafts.get(record.key)
         if draft is None or draft.value != record.value:
@@ -340,6 +345,7 @@ class Backend:
 
 
 def too_new(revision: int, current: int) -> Timeout:
+    """Return the error for a resourceVersion above the current one."""
     return Timeout(
         f"Too large resource version: {revision}, current: {current}",
         details={

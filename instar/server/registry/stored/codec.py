@@ -3,9 +3,9 @@
 The verbs and the watches call it, for one object or for a list. Reading: decode, then clean
 metadata, prune, drop nulls and default by the *stored* version's schema, convert, prune by the
 *requested* version's schema, add resourceVersion. Writing: convert to the storage version, prune,
-encode. Most reads skip all of that: bytes known to be normal for today's schema are used as they
-are, or with another ``apiVersion`` spliced in. The rules are those of ``kube/schema/pipeline.py``,
-the conversions those of ``wire/conversion``.
+encode. Most reads skip all of that: bytes that the current schema is known to leave unchanged are
+used as they are, or with another ``apiVersion`` spliced in. ``kube/schema/pipeline.py`` has the
+rules, and ``wire/conversion`` converts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from instar.server.registry.stored.version_reads import VersionReads
 from instar.server.registry.stored.views import LazyViews, Views
 from instar.server.registry.stored.written_view import WrittenView
 from instar.wire.conversion.caching import Finish, Load, SharedConverter
-from instar.wire.conversion.converter import Known
+from instar.wire.conversion.converter import ObjectWithJson
 
 _CHUNK = 200
 """Objects brought to today's schema per turn of the event loop."""
@@ -282,7 +282,7 @@ class Codec:
                 stored = self._stored_version(entry, wanted)
                 if entry.token is not stored:
                     loaded = entry.load()
-                    view = await offload.apart(self._normalised, loaded, stored)
+                    view = await offload.run_in_thread(self._normalised, loaded, stored)
                     _keep_normal(entry, loaded, stored, view)
 
     def _normal_view(self, entry: CacheEntry, stored: VersionServing) -> bytes:
@@ -354,7 +354,7 @@ class Codec:
         loaded = self._normal(entry, self._stored_version(entry, wanted))
         if loaded.normal is None and self.serving.converts_remotely:
             stored = loaded.stored()
-            return Known(orjson.loads(stored), stored)
+            return ObjectWithJson(orjson.loads(stored), stored)
         obj: Object = orjson.loads(loaded.normal or loaded.view)
         obj["metadata"].pop("resourceVersion", None)
         return obj

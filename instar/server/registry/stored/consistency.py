@@ -1,8 +1,9 @@
 """Periodic check that the watch cache holds what the store holds.
 
-The server's lifecycle runs it. Every read is answered from the cache, so that a wrong cache would
-stay unnoticed. Both are compared at one revision; keys that change meanwhile wait for the next
-check. It reports by metric, log and ``/readyz`` and repairs nothing.
+``server/lifecycle/composition.py`` starts it. Every read is answered from the cache, so a wrong
+cache would stay unnoticed. Cache and store are compared at one revision; keys that change meanwhile
+wait for the next check. The check reports differences by metric, log and ``/readyz``, and repairs
+nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 from time import monotonic
 
 from instar.base.metrics import Counter
+from instar.base.supervision import note_progress, rest
 from instar.server.registry.stored.backend import Backend, Objects
 from instar.server.registry.stored.lazy_entry import LazyEntry
 from instar.wire.storage.keys import collection_of, in_layout
@@ -41,7 +43,7 @@ class Consistency:
     async def run(self) -> None:
         took = 0.0
         while True:
-            await asyncio.sleep(max(EVERY_SECONDS, _SHARE * took))
+            await rest(max(EVERY_SECONDS, _SHARE * took))
             began = monotonic()
             await self.check()
             took = monotonic() - began
@@ -82,6 +84,7 @@ class Consistency:
             if not page.more or not page.records:
                 break
             start = page.records[-1].key + "\0"
+            note_progress()
             await asyncio.sleep(0)
         return found + walk.left()
 

@@ -1,8 +1,8 @@
 """Label index of one collection: finds the objects that carry a label without looking at the
 others.
 
-``read.py`` uses it for lists with a label selector. It is built when the first such list arrives
-and then follows the collection's changes. It holds the stored labels, so that
+``verbs/read.py`` uses it for lists with a label selector. The index is built when the first such
+list arrives and then follows the collection's changes. The index holds the stored labels, so
 resources with a conversion webhook, which may change labels, do not use it.
 """
 
@@ -17,9 +17,9 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.storage_errors import guarded
 from instar.wire.storage.watchcache.collection import Change
 
-_AT_ONCE = 20_000
+_OBJECTS_PER_TURN = 20_000
 """Objects indexed or sorted in one turn of the event loop."""
-_LOOKED_AT = 100
+_OBJECTS_PER_CHECK = 100
 """Objects between two looks at the clock."""
 
 
@@ -38,7 +38,7 @@ class LabelIndex:
         object cannot be read; the next call then starts again."""
         if self._complete:
             return
-        if len(self._objects.entries) <= _AT_ONCE:
+        if len(self._objects.entries) <= _OBJECTS_PER_TURN:
             for entry in self._objects.entries.values():
                 self._add(entry)
             self._complete = True
@@ -60,7 +60,7 @@ class LabelIndex:
         for position, entry in enumerate(await guarded(self._objects.gather)):
             if current.get(entry.suffix) is entry:  # later changes are indexed already
                 self._add(entry)
-            if position % _LOOKED_AT == 0:
+            if position % _OBJECTS_PER_CHECK == 0:
                 await breaks.between()
         self._complete = True
 
@@ -73,7 +73,7 @@ class LabelIndex:
         if not all(carriers):
             return []
         smallest = min((found for found in carriers if found), key=len)
-        if len(smallest) > _AT_ONCE:
+        if len(smallest) > _OBJECTS_PER_TURN:
             return None  # sorting so many takes longer than a turn of the loop
         return sorted(smallest)
 

@@ -1,8 +1,8 @@
 """Lazy cache entry: keeps key, revision and labels in memory and reads the object from disk.
 
 ``backend.py`` makes such entries with ``--values disk``. Each reader gets its own
-``InMemoryEntry``, which is dropped after use. Where and how the bytes are read is
-``wire/storage/value_reader.py``'s.
+``InMemoryEntry``, which the reader drops after use. ``wire/storage/value_reader.py`` reads the
+bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes the cache entry of an object that is about to be stored; writes the server's own objects.
 
-``commit.py`` and ``delete.py`` call ``new_entry`` as the last step before ``Backend.put``;
-controllers call ``put_own``.
+``verbs/commit.py`` and ``verbs/delete.py`` call ``new_entry`` as the last step before
+``Backend.put``; controllers call ``put_own``.
 """
 
 from __future__ import annotations

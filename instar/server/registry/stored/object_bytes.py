@@ -1,8 +1,9 @@
 """The layout of stored objects' JSON: finds labels, apiVersion and the place of resourceVersion in
 the bytes without parsing them.
 
-The cache entries (``entry.py``, ``lazy_entry.py``) and ``prepared_object.py`` call it. It relies on
-the sorted keys that this server writes, and reports where other bytes have to be parsed instead.
+The cache entries (``entry.py``, ``lazy_entry.py``) and ``prepared_object.py`` call it. The module
+relies on the sorted keys that this server writes, and reports where other bytes have to be parsed
+instead.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _BEHIND_LABELS = tuple(
     for name in b"creationT deletion finalizers generat kind labels manag metadata name".split()
 )
 """What follows labels or annotations inside metadata, or an object inside an object."""
-_NAMED = len('"name":"",')
-_NAMESPACED = len('"name":"","namespace":"",') - len("/")
+_NAME_LENGTH = len('"name":"",')
+_NAMESPACE_LENGTH = len('"name":"","namespace":"",') - len("/")
 _KIND = b'","kind":"'
 _METADATA = b'","metadata":{'
 _LABELS = b'"labels":{'
@@ -141,7 +142,7 @@ def certain_revision_offset(raw: bytes, suffix: str) -> int:
     an owner reference has both.
     """
     at = raw.find(_UID)
-    name = at - len(suffix) - (_NAMESPACED if "/" in suffix else _NAMED)
+    name = at - len(suffix) - (_NAMESPACE_LENGTH if "/" in suffix else _NAME_LENGTH)
     plain = (
         name > 0
         and raw.find(_NAME, 0, name + len(_NAME)) == name

@@ -1,9 +1,9 @@
 """Cache of list pages: keeps the bytes of a page that is requested again while nothing changed.
 
-``read.py`` asks it for unfiltered lists. When controllers start together, or a client polls, the
-same page is requested many times in a row, and collecting its objects from memory is the largest
-part of the work. A page is kept when it is requested a second time; a write to its collection makes
-it invalid. The cache is bounded and evicts the least recently used page.
+``verbs/read.py`` asks it for unfiltered lists. When controllers start together, or a client polls,
+the same page is requested many times in a row, and collecting its objects from memory is the
+largest part of the work. A page is kept when it is requested a second time; a write to its
+collection makes it invalid. The cache is bounded and evicts the least recently used page.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from instar.base.weighted_lru import WeightedLru
 from instar.server.registry.stored.views import Views
 
 MOST_BYTES = 8 << 20
-_LARGEST = 1 << 20
-_MOST_ASKED = 64 << 10
+_LARGEST_PAGE = 1 << 20
+"""Bytes; a larger page is not kept."""
+_REQUESTED_BYTES = 64 << 10
+"""Size of the record of pages that were requested once; the oldest are forgotten."""
 _KEY_BYTES = 100
 
 
@@ -44,7 +46,7 @@ class PageCache:
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._kept: WeightedLru[PageKey, tuple[object, CachedPage]] = WeightedLru(most)
-        self._asked: WeightedLru[PageKey, object] = WeightedLru(_MOST_ASKED)
+        self._asked: WeightedLru[PageKey, object] = WeightedLru(_REQUESTED_BYTES)
 
     @property
     def weight(self) -> int:
@@ -63,7 +65,7 @@ class PageCache:
     def add(self, key: PageKey, state: object, page: CachedPage) -> None:
         """Keep a page that was made for the second time in this state; note one that was made
         first."""
-        if not page.views.lasting or page.views.size > _LARGEST:
+        if not page.views.lasting or page.views.size > _LARGEST_PAGE:
             return
         weight = (
             _KEY_BYTES + len(key.below) + len(key.first)

@@ -1,7 +1,7 @@
 """Encoding of one object for the store and for a response, with and without server-only fields.
 
-``codec.py``, ``update_attempt.py`` and ``delete.py`` call it. It works on plain objects; versions
-and cache entries are ``codec.py``'s.
+``codec.py``, ``verbs/update_attempt.py`` and ``verbs/delete.py`` call it. The functions work on
+plain objects; ``codec.py`` handles versions and cache entries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class PreparedObject(NamedTuple):
     obj: Object
     """The object as it will be stored."""
     back: Object | None
-    """The object as the writer's version will read it, where a webhook had to convert it."""
+    """The stored object converted back to the writer's version, if a webhook had to convert it;
+    else None."""
 
 
 def encode_at_revision(obj: Object, revision: int) -> bytes:

@@ -1,8 +1,8 @@
 """RBAC policy of the stored roles and bindings, for the RBAC authorizer.
 
-Loaded from the cache at the first authorization that needs RBAC, and kept current by the
-collections' changes: a server that only its admin uses never loads it. The rules are
-``kube/access/rbac``'s.
+Made by ``server/lifecycle/composition.py``. The policy is loaded from the cache at the first
+authorization that needs RBAC, and kept current by the collections' changes; a server that only its
+admin uses never loads it. The rules are in ``kube/access/rbac``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``backend.py`` makes them. The process that owns the store puts the bytes there and keeps them as
 long as its entry lives (``OwnedEntry``); the workers read them in place (``BorrowedEntry``), and
 copy the bytes of an entry that is replaced, because their window of changes may need it longer than
-the owner keeps it. The arena itself is ``wire/storage/workers``'s.
+the owner keeps it. The arena itself is in ``wire/storage/workers``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ from instar.base.errors import ServiceUnavailable
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry, UnreadableEntry, ingest
 from instar.server.registry.stored.views import LazyViews
 from instar.wire.storage.store import Record, Seal
-from instar.wire.storage.value_reader import Gone
+from instar.wire.storage.value_reader import ValueGone
 from instar.wire.storage.workers.arena import ArenaView, length_at, length_of_all
-from instar.wire.storage.workers.arena_reclaim import Borrowing, Elsewhere, Loans, Move
+from instar.wire.storage.workers.arena_reclaim import (
+    ArenaReference,
+    Borrowing,
+    Move,
+    Reclaimer,
+)
 
 _MOST_KINDS = 4096
 _NORMAL, _PLACE, _VIEW_SIZE = attrgetter("normal"), attrgetter("place"), attrgetter("view_size")
@@ -30,7 +35,7 @@ class SharedEntryKind(NamedTuple):
 
     arena: ArenaView
     api_version: str
-    loans: Loans | None
+    loans: Reclaimer | None
 
 
 class SharedEntry(CacheEntry):
@@ -61,7 +66,7 @@ class SharedEntry(CacheEntry):
             return place.ready
         try:
             return arena.read(place, fence)
-        except Gone as gone:
+        except ValueGone as gone:
             if fence == arena.fence:
                 raise _left_behind() from gone
             return self.ready
@@ -154,7 +159,7 @@ class BorrowedEntry(SharedEntry):
 class _Kinds:
     """Interns ``SharedEntryKind`` by apiVersion."""
 
-    def __init__(self, arena: ArenaView, loans: Loans | None = None) -> None:
+    def __init__(self, arena: ArenaView, loans: Reclaimer | None = None) -> None:
         self.arena = arena
         self._loans = loans
         self._known: dict[str, SharedEntryKind] = {}
@@ -171,15 +176,15 @@ class _Kinds:
 class OwnedEntryFactory:
     """Makes the owner's entries and puts their bytes into the arena."""
 
-    def __init__(self, loans: Loans) -> None:
+    def __init__(self, loans: Reclaimer) -> None:
         self._loans = loans
         self._kinds = _Kinds(loans.arena, loans)
 
     def of_record(self, record: Record, suffix: str) -> CacheEntry:
-        return self._lent(ingest(record, suffix), record.key)
+        return self._put_into_arena(ingest(record, suffix), record.key)
 
     def of_written(self, held: InMemoryEntry, record: Record) -> CacheEntry:
-        return self._lent(held, record.key)
+        return self._put_into_arena(held, record.key)
 
     def move(self, entry: CacheEntry | None, key: str, place: int) -> Move | None:
         """Move an entry's bytes to another segment, so that the old one can be freed."""
@@ -190,7 +195,7 @@ class OwnedEntryFactory:
         entry.moved(elsewhere)
         return Move(key, entry.revision, elsewhere)
 
-    def _lent(self, held: InMemoryEntry, key: str) -> CacheEntry:
+    def _put_into_arena(self, held: InMemoryEntry, key: str) -> CacheEntry:
         """Put an entry's bytes into the arena. Bytes that this server did not write, encrypted
         ones, and those that do not fit stay in memory of this process."""
         if held.raw is not None and (held.at >= 0 or _found(held)):
@@ -220,13 +225,13 @@ class BorrowedEntryFactory:
         self._store = store
         self._kinds = _Kinds(store.arena)
 
-    def of_place(self, value: Elsewhere, revision: int, suffix: str) -> BorrowedEntry:
+    def of_place(self, value: ArenaReference, revision: int, suffix: str) -> BorrowedEntry:
         arena = self._store.arena
         if arena is not self._kinds.arena:
             self._kinds = _Kinds(arena)
         try:
             view = arena.read(value.place, arena.fence)
-        except Gone as gone:
+        except ValueGone as gone:
             raise _left_behind() from gone
         api_version = InMemoryEntry.of_view(view, revision, suffix).api_version
         return BorrowedEntry(self._kinds.of(api_version), value.place, revision, suffix)
@@ -265,7 +270,7 @@ def views_of(entries: Sequence[CacheEntry]) -> list[bytes]:
     """Return the views of normal entries; those in the arena are read together."""
     places = places_of(entries)
     if places is not None:
-        with suppress(Gone):
+        with suppress(ValueGone):
             return places.arena.read_many(places.at, places.fence)
     return [entry.normal or entry.ready or entry.view for entry in entries]
 
@@ -304,7 +309,7 @@ class SharedViews(LazyViews):
 
     def _piece(self, start: int, stop: int) -> bytes:
         if self._places is not None and len(self._at) == len(self._entries):
-            with suppress(Gone):
+            with suppress(ValueGone):
                 return self._places.arena.join(b",", self._at[start:stop], self._places.fence)
         return super()._piece(start, stop)
 

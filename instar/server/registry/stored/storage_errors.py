@@ -1,4 +1,4 @@
-"""Maps store errors to API errors, and reports objects stored in a version that the CRD has lost.
+"""Maps store errors to API errors, and reports objects stored in a version that was removed.
 
 ``backend.py``, the lists and the label index call it where a ``StoreError`` leaves the store;
 ``codec.py`` calls ``version_removed``.
@@ -14,7 +14,7 @@ from instar.base.json_values import Object
 from instar.kube.api.crd import Crd
 from instar.wire.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.wire.storage.store import Compacted, StoreError, Unavailable, ValueTooLarge
-from instar.wire.storage.value_reader import Gone
+from instar.wire.storage.value_reader import ValueGone
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ def as_api_error(error: StoreError) -> ApiError:
             return Unclassified("etcdserver: request is too large")
         case Unavailable():
             return ServiceUnavailable(f"the storage is unavailable: {error}", retry_after=1)
-        case Gone():
+        case ValueGone():
             return Expired(f"The provided resource version is too old: {error}")
         case Compacted():
             return Unclassified(str(error))

@@ -1,8 +1,9 @@
 """Collectors of list views, one per representation of the cached entries.
 
 ``Codec.uniform_views`` picks a collector with ``collector_for`` and adds entries in parts that fit
-a turn of the event loop. All entries of such a list are normal for one version's schema, so that a
-collector only gathers bytes, sizes or arena locations; entries that need work are ``codec.py``'s.
+a turn of the event loop. One version's schema leaves all entries of such a list unchanged, so a
+collector only gathers bytes, sizes or arena locations; ``codec.py`` handles entries that must be
+converted or pruned.
 """
 
 from __future__ import annotations

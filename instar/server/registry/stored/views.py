@@ -1,9 +1,9 @@
 """List bodies: the JSON of many objects at one version, joined only while it is written.
 
 ``codec.py`` makes them, ``server/rest`` writes them. A list refers to bytes that the cache holds
-anyway; where the requested version differs in ``apiVersion`` alone, the other opening is put in
-while the list is joined. A long list of lazy entries reads the bytes piece by piece while it is
-sent.
+anyway; where the requested version differs in ``apiVersion`` alone, the other ``apiVersion`` is
+spliced in while the list is joined. A long list of lazy entries reads the bytes piece by piece
+while it is sent.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import overload
 from instar.base.errors import Expired
 from instar.server.registry.stored.entry import CacheEntry
 
-_AT_ONCE = 100
-_FEW_PIECES = 1 << 20
+_ENTRIES_PER_READ = 100
+_STREAMED_BYTES = 1 << 20
+"""Memory that a list counts for at most while it is read piece by piece."""
 
 
 class Views(Sequence[bytes]):
@@ -141,12 +142,12 @@ class LazyViews(Views):
         return self._read([self._entries[index]])[0]
 
     def __iter__(self) -> Iterator[bytes]:
-        for start in range(0, len(self._entries), _AT_ONCE):
-            yield from self._read(self._entries[start : start + _AT_ONCE])
+        for start in range(0, len(self._entries), _ENTRIES_PER_READ):
+            yield from self._read(self._entries[start : start + _ENTRIES_PER_READ])
 
     @property
     def held(self) -> int:
-        return min(self.size, _FEW_PIECES)
+        return min(self.size, _STREAMED_BYTES)
 
     def _piece(self, start: int, stop: int) -> bytes:
         return b",".join(self._read(self._entries[start:stop]))

@@ -1,6 +1,6 @@
 """Watch event dispatcher: writes events to watchers in time slices and batches them under load.
 
-``watchers.py`` has one per collection and calls it when a channel has lines to send. An event for
+``watchers.py`` has one per collection and calls it when a channel has events to send. An event for
 five thousand watchers is five thousand writes: they are made in slices of 10 ms, so that other
 requests run in between. After a round the dispatcher pauses for twice the time that the round took,
 within bounds, and events of that time go out together with one write per watcher: the more there is

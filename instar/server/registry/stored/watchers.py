@@ -2,7 +2,7 @@
 
 ``verbs/watch.py`` joins watchers to the ``WatchHub`` of their resource. Watchers with the same
 version, selector and representation share a ``WatchChannel``, which encodes a change once (with its
-``EventFrames``) and sends the same bytes to each of them when the ``WatchDispatcher`` says so. A
+``EventFrames``) and sends the same bytes to each of them when the ``WatchDispatcher`` calls it. A
 slow watcher is disconnected. Changes are routed by key, namespace and label, so that a channel sees
 only those that may concern it.
 """

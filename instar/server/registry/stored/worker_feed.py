@@ -1,8 +1,8 @@
 """Serves the watch cache of the process that owns the store to its worker processes.
 
-``wire/storage/workers/store_server.py`` sends its pages and events to the workers. A page or an
-event carries the arena location of an object instead of its bytes, and comes from the cache, not
-from the store.
+``wire/storage/workers/store_server.py`` sends the pages and events of this feed to the workers. A
+page or an event carries the arena location of an object instead of its bytes, and comes from the
+cache, not from the store.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from instar.wire.storage.store import (
     Unavailable,
 )
 from instar.wire.storage.watchcache.cache import Cache
-from instar.wire.storage.workers.arena_reclaim import Elsewhere, Move
+from instar.wire.storage.workers.arena_reclaim import ArenaReference, Move
 
 _MOST_BYTES = 4 << 20
 """Bytes of values outside the arena in one page."""
@@ -94,7 +94,7 @@ class WorkerFeed:
         """Replace the value of an event by its arena location, unless the object was replaced
         already."""
         place = place_of(self._cache.entry(event.key), event.revision)
-        return event if place is None else event._replace(value=Elsewhere.at(place))
+        return event if place is None else event._replace(value=ArenaReference.at(place))
 
     def _on_reload(self) -> None:
         self.reached(self._cache.revision)
@@ -108,5 +108,5 @@ class WorkerFeed:
 def _value(entry: CacheEntry) -> bytes:
     place = place_of(entry, entry.revision)
     if place is not None:
-        return Elsewhere.at(place)
+        return ArenaReference.at(place)
     return entry.raw if entry.raw is not None else entry.stored() + b"\n"

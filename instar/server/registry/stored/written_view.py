@@ -1,7 +1,7 @@
 """View of a written object at the writer's version, kept for the response and the next read.
 
-``commit.py`` and ``delete.py`` get one from ``codec.py`` where a webhook had to convert the object:
-the next read needs no webhook, and the bytes are made once.
+``verbs/commit.py`` and ``verbs/delete.py`` get one from ``codec.py`` where a webhook had to convert
+the object: the next read needs no webhook, and the bytes are made once.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""Verbs on objects: get, list, watch, create, update, patch, apply, delete, and what they share."""
+"""Verbs on objects: get, list, watch, create, update, patch, apply, delete, and what they share.
+
+``server/rest`` and the controllers call them.
+"""

@@ -1,8 +1,8 @@
 """Server-side apply: merges an applied configuration into the stored object, or creates it.
 
-The PATCH handler of ``server/rest/verbs.py`` calls it, and ``scaling.py`` uses ``drive``. The merge
-is ``kube/apply``'s, a generator that yields the conversions it needs; this module makes them and
-passes the result to ``write.py``.
+The PATCH handler of ``server/rest/verbs.py`` calls it, and ``subresources/scaling.py`` uses
+``drive``. ``kube/apply`` merges, in a generator that yields the conversions it needs; this module
+converts and passes the result to ``write.py``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.conversions import WriteConversions
+from instar.server.registry.verbs.growing_step import run_growing_step
 from instar.server.registry.verbs.metadata import check_names
 from instar.server.registry.verbs.ownership import Ownership
-from instar.server.registry.verbs.weighing import work_on
 from instar.server.registry.verbs.write import create, may_create, update
-from instar.server.registry.verbs.write_request import Proposal, UpdateRules, Written
+from instar.server.registry.verbs.write_request import Proposal, UpdateRules, WriteResult
 
 
 async def apply_configuration(
@@ -33,7 +33,7 @@ async def apply_configuration(
     duplicates: Sequence[Repeated],
     options: WriteOptions,
     subresource: str,
-) -> Written:
+) -> WriteResult:
     """Create or merge; ``config`` is the applied document as sent."""
     _check_identity(target, config)
 
@@ -57,8 +57,11 @@ async def apply_configuration(
         applied = await merged(old, conversions, size)
         obj = applied.obj
         obj["metadata"].setdefault("resourceVersion", str(entry.revision))
-        adopt = target.serving.strategy.adopt
-        await work_on(target, options, size, adopt, obj, target.version)
+        if applied.changed:
+            # What stays as it is gets no defaults: the storage version may lack the field, and
+            # every apply would write.
+            adopt = target.serving.strategy.adopt
+            await run_growing_step(target, options, size, adopt, obj, target.version)
         check_names(obj, target)
         return Proposal(obj, applied.managed_fields or [], conversions)
 
@@ -84,7 +87,7 @@ async def apply_configuration(
 
 async def _create(
     context: Context, target: Target, config: Object, applied: Applied, options: WriteOptions
-) -> Written:
+) -> WriteResult:
     uid = (config.get("metadata") or {}).get("uid")
     if uid:
         raise errors.conflict(
@@ -96,7 +99,7 @@ async def _create(
         )
     obj = applied.obj
     adopt = target.serving.strategy.adopt
-    await work_on(target, options, options.size, adopt, obj, target.version)
+    await run_growing_step(target, options, options.size, adopt, obj, target.version)
     obj["metadata"].setdefault("name", target.name)
     check_names(obj, target)
     await may_create(context, options)

@@ -1,6 +1,7 @@
 """The last step of a create or update: commits a prepared object and returns the response's JSON.
 
-``write.py`` and ``update_attempt.py`` call it after all checks. Storage is ``Backend``'s.
+``write.py`` and ``update_attempt.py`` call it after all checks. ``Backend`` (``stored/backend.py``)
+writes to the store.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Reads and sets conditions in an object's status.
 
-``binding.py``, ``eviction.py`` and the controllers call it; pure functions on plain objects.
+``subresources/binding.py``, ``subresources/eviction.py`` and the controllers call it; pure
+functions on plain objects.
 """
 
 from __future__ import annotations

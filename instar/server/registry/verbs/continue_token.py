@@ -18,7 +18,7 @@ TOKEN_VERSION = "meta.k8s.io/v1"
 
 
 class ContinueFrom(NamedTuple):
-    """Where a continued list goes on. Revision -1 means the latest state."""
+    """Where a continued list resumes. Revision -1 means the latest state."""
 
     revision: int
     suffix: str

@@ -1,9 +1,10 @@
 """Conversions of one write, cached so that the webhook converts each object once.
 
-``update_attempt.py``, ``apply.py`` and ``ownership.py`` share one per attempt. A write at another
-version needs the new object at the storage version twice (to track field ownership there, and to
-store it), and the live object, which the codec may have cached. Only content counts: metadata that
-the server itself sets comes back unchanged from every conversion, by contract.
+``update_attempt.py``, ``apply.py`` and ``ownership.py`` share one ``WriteConversions`` per attempt.
+A write at another version needs the new object at the storage version twice (to track field
+ownership there, and to store it), and the live object, which the codec may have cached. The cache
+key leaves out managedFields, resourceVersion and generation, because a conversion must return them
+unchanged.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from instar.server.registry.stored.codec import Codec
 from instar.server.registry.stored.entry import CacheEntry
 
 _Key = tuple[bytes, str]
-_OF_THE_SERVER = ("managedFields", "resourceVersion", "generation")
-_OF_THE_WEBHOOK = ("labels", "annotations")
+_SERVER_SET_METADATA = ("managedFields", "resourceVersion", "generation")
+"""Metadata that the server sets and no conversion may change."""
+_WEBHOOK_MAY_CHANGE = ("labels", "annotations")
+"""Metadata that a conversion webhook may change."""
 
 
 class WriteConversions:
@@ -82,7 +85,7 @@ class WriteConversions:
 
 def _content(obj: Object) -> bytes:
     metadata = {
-        name: value for name, value in obj["metadata"].items() if name not in _OF_THE_SERVER
+        name: value for name, value in obj["metadata"].items() if name not in _SERVER_SET_METADATA
     }
     return encode_sorted({**obj, "metadata": metadata})
 
@@ -91,8 +94,8 @@ def _with_metadata_of(original: Object, converted: Object) -> Object:
     """Return a fresh copy with the original's metadata; a conversion may change only labels and
     annotations."""
     obj: Object = copy_json(converted)
-    metadata = {k: v for k, v in original["metadata"].items() if k not in _OF_THE_WEBHOOK}
-    for name in _OF_THE_WEBHOOK:
+    metadata = {k: v for k, v in original["metadata"].items() if k not in _WEBHOOK_MAY_CHANGE}
+    for name in _WEBHOOK_MAY_CHANGE:
         if name in obj["metadata"]:
             metadata[name] = obj["metadata"][name]
     obj["metadata"] = metadata

@@ -1,13 +1,16 @@
 """Deletion of one object: preconditions, finalizers, grace period, propagation, the response.
 
-The REST handlers, ``delete_many.py``, ``eviction.py`` and the controllers call ``delete``. As
-upstream, an object is converted to the request's version first and stays if that fails; deleting
-needs only metadata, so ``--rescue-deletes`` and the server's own clean-up skip the conversion.
+The REST handlers, ``delete_many.py``, ``subresources/eviction.py`` and the controllers call
+``delete``. As upstream, an object is converted to the request's version first and is not deleted if
+the conversion fails; deleting needs only metadata, so ``--rescue-deletes`` and the server's own
+clean-up skip the conversion.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+import orjson
 
 from instar.base import errors, offload
 from instar.base.field_errors import invalid
@@ -190,9 +193,16 @@ async def _remove(
     if shown or changed:
         view, revision = await _linger(context, target, entry, stored, options, changed=changed)
     if not options.dry_run:
-        await context.backend.remove(target.resource.objects, target.suffix, revision)
+        gone = await context.backend.remove(target.resource.objects, target.suffix, revision)
+        if shown:
+            view = await offload.run(entry.size, _at_revision, view, gone)
     body = view if shown else _success(target, stored["metadata"])
     return Deleted(body, lingers=False, is_object=shown)
+
+
+def _at_revision(view: bytes, revision: int) -> bytes:
+    """Return the deleted object with the revision of its deletion, as its last event shows it."""
+    return encode_at_revision(orjson.loads(view), revision)
 
 
 async def _linger(

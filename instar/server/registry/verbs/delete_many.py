@@ -12,6 +12,7 @@ import contextlib
 import orjson
 
 from instar.base import errors
+from instar.base.supervision import note_progress
 from instar.kube.access.attributes import OURSELVES, Attributes
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
@@ -76,6 +77,7 @@ async def purge(
         await asyncio.gather(
             *(_purge_one(backend, context, target, entry, asked) for entry in chunk)
         )
+        note_progress()
 
 
 async def _purge_one(

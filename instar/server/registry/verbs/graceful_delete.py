@@ -1,7 +1,7 @@
 """Grace period of a deletion: sets deletionTimestamp and deletionGracePeriodSeconds.
 
-``delete.py`` calls ``begin`` for kinds that have a grace period, such as pods. Pure; changes
-metadata in place.
+``delete.py`` calls ``begin`` for kinds that have a grace period, such as pods. The functions do no
+I/O and change metadata in place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Past states of an object: at a revision, and the list of its writes, as far as the store keeps
 them.
 
-``server/rest`` serves them as instar's history API; authorization is the caller's. What a write
-changed is computed by ``kube/history``.
+``server/endpoints/history.py`` calls it for requests that ``server/app.py`` has authorized. What a
+write changed is computed by ``kube/history``.
 """
 
 from __future__ import annotations

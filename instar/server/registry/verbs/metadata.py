@@ -14,6 +14,7 @@ from instar.kube.api.encoding.json_text import encode_sorted
 from instar.server.registry.resources.resource import Target
 
 _MOST_DIGITS = 20
+"""Digits of a 64-bit number; a longer text is out of range."""
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner "
     "references in 1.20+, and may reject such requests as early as 1.24; please fix your "

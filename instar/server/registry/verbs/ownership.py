@@ -1,8 +1,8 @@
 """Field ownership on the write path: computes ``metadata.managedFields`` of a written object.
 
-The write verbs (``write.py``, ``update_attempt.py``, ``apply.py``, ``scaling.py``) and the CRD
-controller call it. The rules are pure functions of ``kube/apply``; this module gives them the
-object at the versions that other managers wrote, which needs conversions.
+The write verbs (``write.py``, ``update_attempt.py``, ``apply.py``, ``subresources/scaling.py``) and
+the CRD controller call it. The rules are pure functions of ``kube/apply``; this module gives them
+the object at the versions that other managers wrote, which needs conversions.
 
 Tracking never fails a write: a version that the CRD no longer has loses its entries, and while a
 version cannot be converted its entries stay as they are. An apply compares with the fields that
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from instar.base import offload
 from instar.base.errors import ApiError
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.names import parse_group_version
 from instar.kube.apply.compare import compare
 from instar.kube.apply.managed_fields import Managers, is_reset, only_times_differ
@@ -193,7 +193,7 @@ def _changes_content(new: Object, live: Object) -> bool:
 
 def _differ(one: Object, other: Object, but_for: frozenset[str]) -> bool:
     for name, value in one.items():
-        if name not in but_for and value != other.get(name, ABSENT):
+        if name not in but_for and not same_json(value, other.get(name, ABSENT)):
             return True
     return bool(other.keys() - one.keys() - but_for)
 

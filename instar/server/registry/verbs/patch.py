@@ -1,9 +1,9 @@
 """Patch (JSON, merge, strategic merge): applies the change to the current object and updates it.
 
 The PATCH handler of ``server/rest/verbs.py`` calls it. ``write.update`` repeats the change on the
-latest object when another writer was faster. Members that the patch did not touch are normal
-already and are not decoded again; the others are decoded like a request body. Server-side apply is
-``apply.py``.
+latest object when another writer was faster. Members that the patch did not change are in normal
+form already and are not decoded again; changed members are decoded like a request body. Server-side
+apply is ``apply.py``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from instar.kube.schema.json_types import ABSENT
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
+from instar.server.registry.verbs.growing_step import run_growing_step
 from instar.server.registry.verbs.metadata import check_names
-from instar.server.registry.verbs.weighing import work_on
 from instar.server.registry.verbs.write import update
-from instar.server.registry.verbs.write_request import Proposal, UpdateRules, Written
+from instar.server.registry.verbs.write_request import Proposal, UpdateRules, WriteResult
 
 Quote = Callable[[], str]
 """Returns what an error shows of the patch or its result."""
@@ -33,7 +33,7 @@ Quote = Callable[[], str]
 
 async def patch(
     context: Context, target: Target, change: Patch, options: WriteOptions, subresource: str = ""
-) -> Written:
+) -> WriteResult:
     """Patch one object."""
 
     def patched(old: Object, entry: CacheEntry) -> Object:
@@ -51,7 +51,7 @@ async def patch(
 
     async def propose(old: Object, entry: CacheEntry) -> Proposal:
         size = max(options.size, entry.size)
-        return Proposal(await work_on(target, options, size, patched, old, entry))
+        return Proposal(await run_growing_step(target, options, size, patched, old, entry))
 
     rules = UpdateRules(
         subresource,

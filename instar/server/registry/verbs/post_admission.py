@@ -1,8 +1,8 @@
 """Cleans an object that mutating admission changed: metadata, namespace, managedFields, pruning.
 
 ``write.py`` and ``update_attempt.py`` call it after admission. A webhook may have written anything,
-such as metadata of the wrong type; what upstream repairs is repaired here, what it refuses is
-refused.
+such as metadata of the wrong type; this module repairs what upstream repairs, and refuses what
+upstream refuses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Get and list: reads objects from the watch cache.
 
-The REST handlers (``server/rest``) and ``delete.py`` call ``get`` and ``list_objects``. This module
-decides what resourceVersion, match, limit, continue and selectors mean, and picks a list strategy;
-``stored/codec.py`` makes the JSON at the requested version.
+The REST handlers (``server/rest``) and ``delete_many.py`` call ``get`` and ``list_objects``. This
+module decides what resourceVersion, match, limit, continue and selectors mean, and picks a list
+strategy; ``stored/codec.py`` makes the JSON at the requested version.
 """
 
 from __future__ import annotations

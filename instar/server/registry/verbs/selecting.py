@@ -2,7 +2,7 @@
 
 ``read.py`` and ``watch.py`` call it. Most cache entries show the requested version's fields without
 a conversion (``by_entry``) and are matched directly; others must be converted first, by the caller,
-and are matched with ``matches``. Name and namespace are in the key and need neither.
+and are matched with ``matches``. Name and namespace are matched by the key of an entry.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from instar.kube.api.selectors import FieldSelector, LabelSelector
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
 
-_IN_THE_KEY = ("metadata.name", "metadata.namespace")
+_KEY_FIELDS = ("metadata.name", "metadata.namespace")
 
 
 class Selection:
@@ -64,7 +64,7 @@ class Selection:
             return True
 
         def value(field: str) -> str:
-            if field in _IN_THE_KEY:
+            if field in _KEY_FIELDS:
                 return str(metadata.get(field.partition(".")[2], ""))
             return field_value(obj, self._target.version.selectable[field])
 
@@ -94,7 +94,7 @@ def _looks_inside(
 ) -> bool:
     if labels is not None and target.serving.converts_remotely:
         return True
-    return fields is not None and any(term.field not in _IN_THE_KEY for term in fields.terms)
+    return fields is not None and any(term.field not in _KEY_FIELDS for term in fields.terms)
 
 
 def field_value(obj: dict[str, Any], field: Selectable) -> str:

@@ -23,7 +23,7 @@ from instar.server.registry.verbs.metadata import dedupe_owners, keep_server_fie
 from instar.server.registry.verbs.ownership import Ownership, PendingOwnership, keep_times
 from instar.server.registry.verbs.post_admission import prune, readmit_changed
 from instar.server.registry.verbs.write_operation import refuse_invalid, write_operation
-from instar.server.registry.verbs.write_request import Proposal, UpdateRules, Written
+from instar.server.registry.verbs.write_request import Proposal, UpdateRules, WriteResult
 from instar.wire.storage.store import Stale
 
 
@@ -68,7 +68,7 @@ class UpdateAttempt:
             context, target, options, rules.subresource, self._conversions, self._size
         )
 
-    async def store(self) -> Written:
+    async def store(self) -> WriteResult:
         """Check and commit the change. Raises ``Stale`` where the entry is not the latest."""
         pending = await offload.run(self._size, self._take_in)
         if pending is not None:
@@ -151,36 +151,36 @@ class UpdateAttempt:
             return False
         return self._target.serving.strategy.gone_when_released(self._new)
 
-    async def _finish_deletion(self) -> Written:
+    async def _finish_deletion(self) -> WriteResult:
         """Delete the object that the update released, and answer with its last state."""
         target, entry, new = self._target, self._entry, self._new
         new["metadata"]["resourceVersion"] = str(entry.revision)
         if not self._options.dry_run:
             backend = self._context.backend
             await backend.remove(target.resource.objects, target.suffix, entry.revision)
-        return Written(encode_sorted(new))
+        return WriteResult(encode_sorted(new))
 
-    async def _store(self, size: int) -> Written:
+    async def _store(self, size: int) -> WriteResult:
         """Commit the object, unless its bytes are the stored ones or the request is a dry run."""
         context, target, entry, old = self._context, self._target, self._entry, self._old
         codec, version = target.codec, target.version
         resealed = context.backend.needs_resealing(target.resource.objects, entry)
         if not resealed and self._is_as_stored():
             await self._confirm()
-            return Written(encode_at_revision(old, entry.revision))
+            return WriteResult(encode_at_revision(old, entry.revision))
         prepared = await codec.prepare(self._new, version, self._conversions.convert, size)
         if prepared.raw == entry.stored() and not resealed:
             await self._confirm()
             unchanged = codec.view_now(entry, version)
-            return Written(
+            return WriteResult(
                 unchanged if unchanged is not None else encode_at_revision(old, entry.revision)
             )
         if self._options.dry_run:
             check_size(prepared)
             await self._confirm()
             seen = await codec.preview(prepared, version)
-            return Written(await offload.run(size, encode_at_revision, seen, entry.revision))
-        return Written(await commit(context, target, prepared, expected=entry.revision))
+            return WriteResult(await offload.run(size, encode_at_revision, seen, entry.revision))
+        return WriteResult(await commit(context, target, prepared, expected=entry.revision))
 
     def _is_as_stored(self) -> bool:
         """Return whether the object is unchanged at a version that only a webhook can convert, so

@@ -1,7 +1,7 @@
 """Watch: opens a stream with its initial events and encodes later changes as watch events.
 
-The watch handler of ``server/rest`` calls ``open_watch`` and sends the stream. Fan-out to many
-watchers is ``stored/watchers.py``'s, which calls ``_Frames`` once per kind of watch.
+The watch handler of ``server/rest`` calls ``open_watch`` and sends the stream.
+``stored/watchers.py`` sends events to many watchers and calls ``_Frames`` once per kind of watch.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class WatchOptions:
 
     select: ListOptions
     bookmarks: bool = False
+    watch_list: bool = True
+    """Whether sendInitialEvents is served (the feature gate WatchList)."""
 
 
 def plain_event(type_: str, view: bytes) -> bytes:
@@ -63,8 +65,16 @@ def check_watch_options(options: WatchOptions) -> None:
         errors.append(
             forbidden(field, f"sendInitialEvents requires setting {field} to NotOlderThan")
         )
-        if select.match:
-            errors.append(not_supported(field, select.match, ("NotOlderThan",)))
+    if initial is not None and not options.watch_list:
+        errors.append(
+            forbidden(
+                "sendInitialEvents",
+                "sendInitialEvents is forbidden for watch unless the WatchList feature gate is "
+                "enabled",
+            )
+        )
+    if initial is not None and select.match not in ("", "NotOlderThan"):
+        errors.append(not_supported(field, select.match, ("NotOlderThan",)))
     if errors:
         raise invalid_options("ListOptions", errors)
 

@@ -1,10 +1,10 @@
 """Create, replace and update: the order of steps on the way to the store, for every resource.
 
-The REST handlers (``server/rest``), ``patch.py``, ``apply.py``, ``scaling.py`` and the controllers
-call it with decoded objects. The steps are synchronous segments between awaits; ``offload.run``
-decides for each segment whether it runs in the event loop or in a thread. A step changes the object
-or refuses it; nothing is stored before all have passed, and nothing can fail after the commit.
-``update`` is the retry loop behind PUT, PATCH, status and scale.
+The REST handlers (``server/rest``), ``patch.py``, ``apply.py``, ``subresources/scaling.py`` and the
+controllers call it with decoded objects. The steps are synchronous segments between awaits;
+``offload.run`` decides for each segment whether it runs in the event loop or in a thread. A step
+changes the object or refuses it; nothing is stored before all have passed, and nothing can fail
+after the commit. ``update`` is the retry loop behind PUT, PATCH, status and scale.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from instar.server.registry.verbs.ownership import Ownership
 from instar.server.registry.verbs.post_admission import prune, readmit_new
 from instar.server.registry.verbs.update_attempt import UpdateAttempt
 from instar.server.registry.verbs.write_operation import refuse_invalid, write_operation
-from instar.server.registry.verbs.write_request import Proposal, Propose, UpdateRules, Written
+from instar.server.registry.verbs.write_request import Proposal, Propose, UpdateRules, WriteResult
 from instar.wire.storage.store import Stale
 
 _GENERATE_ATTEMPTS = 8
@@ -43,7 +43,7 @@ async def create(
     obj: Object,
     options: WriteOptions,
     managed: list[Object] | None = None,
-) -> Written:
+) -> WriteResult:
     """Store a new object, which is decoded, pruned and defaulted already; it is changed in place.
     ``managed`` are its managedFields, where an apply has decided them."""
     ownership = Ownership(context, target, options)
@@ -126,7 +126,7 @@ def _refuse_while_terminating(target: Target, name: str) -> None:
 
 async def _store_new(
     context: Context, target: Target, operation: Operation, options: WriteOptions
-) -> Written:
+) -> WriteResult:
     """Commit a new object under its name. Raises ``Stale`` where the name is taken."""
     assert operation.obj is not None
     obj, size = operation.obj, operation.size
@@ -140,10 +140,10 @@ async def _store_new(
         if target.entry() is not None:
             raise Stale(target.suffix, 0, 1)
         seen = await target.codec.preview(prepared, target.version)
-        return Written(await offload.run(size, encode_sorted, seen), created=True)
+        return WriteResult(await offload.run(size, encode_sorted, seen), created=True)
     _refuse_while_terminating(target, target.name)
     view = await commit(context, target, prepared, expected=0)
-    return Written(view, created=True)
+    return WriteResult(view, created=True)
 
 
 def _pruned_copy(target: Target, obj: Object) -> Object:
@@ -155,7 +155,7 @@ def _pruned_copy(target: Target, obj: Object) -> Object:
 
 async def replace(
     context: Context, target: Target, obj: Object, options: WriteOptions, subresource: str = ""
-) -> Written:
+) -> WriteResult:
     """Handle a PUT: ``obj`` is the whole object that the client sent, decoded."""
     check_names(obj, target)
     strategy = target.serving.strategy
@@ -189,7 +189,7 @@ async def update(
     propose: Propose,
     options: WriteOptions,
     rules: UpdateRules,
-) -> Written:
+) -> WriteResult:
     """Read the object, let ``propose`` change it, check and commit it; try again when another
     writer was faster."""
     for attempt in range(_UPDATE_ATTEMPTS):

@@ -1,6 +1,7 @@
 """Values of the write path: the proposed object, the rules of an update, and the result.
 
-``patch.py``, ``apply.py``, ``scaling.py`` and the controllers make proposals for ``write.update``.
+``patch.py``, ``apply.py``, ``subresources/scaling.py`` and the controllers make proposals for
+``write.update``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.conversions import WriteConversions
 
 
-class Written(NamedTuple):
+class WriteResult(NamedTuple):
     """The result of a write."""
 
     view: bytes

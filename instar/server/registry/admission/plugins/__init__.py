@@ -1,1 +1,2 @@
-"""Built-in admission plugins, under upstream's names; ``admission_setup.py`` creates them."""
+"""Built-in admission plugins, under upstream's names; ``lifecycle/admission_setup.py`` creates
+them."""

@@ -1,20 +1,20 @@
 """AlwaysDeny plugin: rejects every write, for tests of clients and to freeze a server.
 
-Part of the admission chain that ``server/lifecycle/admission_setup.py`` composes; the write verbs
-call it.
+Off by default. If enabled, the admission chain (``server/lifecycle/admission_setup.py``) calls it
+for each write.
 """
 
 from __future__ import annotations
 
 from instar.base import errors
 from instar.kube.access.attributes import OURSELVES
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 
 
 class AlwaysDenyPlugin:
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        return Interest.ADMIT
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        return PluginPhases.ADMIT
 
     def admit(self, operation: Operation) -> None:
         if operation.asked is OURSELVES:

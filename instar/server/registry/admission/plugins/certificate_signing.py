@@ -1,6 +1,8 @@
 """CertificateSigningRequest plugins: approval and signing permissions, and forbidden subjects.
 
-Upstream's CertificateApproval, CertificateSigning and CertificateSubjectRestriction.
+The admission chain (``server/lifecycle/admission_setup.py``) calls the plugin for each write. The
+plugin implements upstream's CertificateApproval, CertificateSigning and
+CertificateSubjectRestriction.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from instar.base.field_errors import go_quote
 from instar.base.json_values import Object
 from instar.kube.access.attributes import ADMIN_GROUP, Attributes
 from instar.kube.access.authorizers import Authorizer
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 
 _GROUP, _PLURAL = "certificates.k8s.io", "certificatesigningrequests"
@@ -25,9 +27,9 @@ class CertificateAdmission:
     def __init__(self, authorizer: Authorizer, now: Callable[[], str]) -> None:
         self._authorizer, self._now = authorizer, now
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         concerned = (serving.group, serving.plural) == (_GROUP, _PLURAL)
-        return Interest.BOTH if concerned else Interest.NONE
+        return PluginPhases.BOTH if concerned else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> None:
         """Set the timestamps of new conditions that have none."""

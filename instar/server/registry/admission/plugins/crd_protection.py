@@ -1,27 +1,29 @@
 """CRD protection plugin (``--protect-crds``): rejects deleting a CRD that has objects.
 
-Not in upstream, off by default. An annotation on the CRD allows the deletion.
+The admission chain (``server/lifecycle/admission_setup.py``) calls it for each write. The plugin is
+off by default, and upstream does not have it. An annotation on the CRD allows the deletion.
 """
 
 from __future__ import annotations
 
 from instar.base.errors import forbidden
 from instar.kube.api.crd import GROUP, PLURAL, read_crd
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 from instar.wire.storage.keys import collection_prefix
 
 ALLOWS = "instar.dev/allow-deletion"
+"""Annotation of a CRD that may be deleted while it has objects."""
 
 
 class CrdProtection:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         is_crd = (serving.group, serving.plural) == (GROUP, PLURAL)
-        return Interest.ADMIT if is_crd else Interest.NONE
+        return PluginPhases.ADMIT if is_crd else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> None:
         if operation.verb is not Verb.DELETE or operation.old is None:

@@ -1,7 +1,8 @@
 """Plugins that default a field from another object or from the user.
 
-Upstream's DefaultStorageClass, DefaultIngressClass, TaintNodesByCondition, and the requesting user
-of a CertificateSigningRequest.
+The admission chain (``server/lifecycle/admission_setup.py``) calls them for each write. The plugins
+are upstream's DefaultStorageClass, DefaultIngressClass and TaintNodesByCondition, and a plugin that
+sets the requesting user of a CertificateSigningRequest.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 from instar.base.json_values import Object
 from instar.server.registry.admission.plugins.lookups import Lookup
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 
@@ -38,9 +39,9 @@ class ClassAdmission:
         }
         self._acts = {place: act for place, (name, act) in acts.items() if name not in off}
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         concerned = (serving.group, serving.plural) in self._acts
-        return Interest.ADMIT if concerned else Interest.NONE
+        return PluginPhases.ADMIT if concerned else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> None:
         serving = operation.target.serving

@@ -1,6 +1,7 @@
 """EventRateLimit plugin: limits Events per second by server, namespace, user or object.
 
-Protects the store from clients that repeat an Event endlessly. Off unless enabled with a
+The admission chain (``server/lifecycle/admission_setup.py``) calls it for each write. The plugin
+protects the store from clients that repeat an Event endlessly. It is off unless enabled with a
 configuration; configuration format and error texts are upstream's.
 """
 
@@ -11,17 +12,17 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
-from instar.base.config_shapes import Misshapen, unknown_fields
+from instar.base.config_shapes import ShapeMismatch, unknown_fields
 from instar.base.errors import TooManyRequests
 from instar.base.field_errors import FieldError, child, index, invalid, not_supported
 from instar.base.json_values import Object
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 
 NAME = "EventRateLimit"
 _TYPES = ("Namespace", "Server", "SourceAndObject", "User")
 _API, _KIND = "eventratelimit.admission.k8s.io/v1alpha1", "Configuration"
-_CACHE = 4096
+_DEFAULT_CACHE_SIZE = 4096
 _SHAPE: Any = {
     "apiVersion": str,
     "kind": str,
@@ -33,7 +34,7 @@ class EventLimit(NamedTuple):
     type: str
     qps: int
     burst: int
-    remembered: int = _CACHE
+    remembered: int = _DEFAULT_CACHE_SIZE
     """Number of keys with remembered buckets; the least recently used is dropped."""
 
 
@@ -45,7 +46,7 @@ def read_limits(document: Any) -> tuple[EventLimit, ...]:
     """Parse the plugin's configuration. Raises ``BadLimits``."""
     try:
         unknown = unknown_fields(document, _SHAPE)
-    except Misshapen as error:
+    except ShapeMismatch as error:
         raise BadLimits(str(error)) from error
     if not isinstance(document, dict):
         raise BadLimits("no EventRateLimit config specified")
@@ -60,7 +61,9 @@ def read_limits(document: Any) -> tuple[EventLimit, ...]:
     if found:
         raise BadLimits("; ".join(map(str, found)))
     return tuple(
-        EventLimit(each["type"], each["qps"], each["burst"], each.get("cacheSize") or _CACHE)
+        EventLimit(
+            each["type"], each["qps"], each["burst"], each.get("cacheSize") or _DEFAULT_CACHE_SIZE
+        )
         for each in limits
     )
 
@@ -102,9 +105,9 @@ class EventRateLimit:
     ) -> None:
         self._buckets = [_Buckets(limit, clock) for limit in limits]
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         ours = (serving.group, serving.plural) == ("", "events")
-        return Interest.VALIDATE if ours else Interest.NONE
+        return PluginPhases.VALIDATE if ours else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> None:
         return

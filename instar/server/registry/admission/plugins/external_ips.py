@@ -1,21 +1,22 @@
 """DenyServiceExternalIPs: no Service gets new external IPs; those it has may stay.
 
-The admission chain calls it on request, for Services.
+Off by default. If enabled, the admission chain (``server/lifecycle/admission_setup.py``) calls it
+for creates and updates of Services.
 """
 
 from __future__ import annotations
 
 from instar.base.errors import forbidden
 from instar.base.json_values import Object
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 
 
 class DenyServiceExternalIPs:
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         services = (serving.group, serving.plural) == ("", "services")
         concerned = services and verb in (Verb.CREATE, Verb.UPDATE)
-        return Interest.VALIDATE if concerned else Interest.NONE
+        return PluginPhases.VALIDATE if concerned else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> None:
         return

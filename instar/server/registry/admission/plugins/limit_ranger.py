@@ -14,7 +14,7 @@ from instar.base.json_values import Object
 from instar.kube.builtin_rules.pods.compute_resources import quantity_value
 from instar.kube.quantities import canonical_quantity
 from instar.server.registry.admission.plugins.lookups import Lookup
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 
@@ -22,16 +22,16 @@ _ANNOTATION = "kubernetes.io/limit-ranger"
 _CLAIM = "PersistentVolumeClaim"
 
 
-_LIMITED = ("pods", "persistentvolumeclaims")
+_LIMITED_RESOURCES = ("pods", "persistentvolumeclaims")
 
 
 class LimitRanger:
     def __init__(self, backend: Backend) -> None:
         self._ranges = Lookup(backend, "", "limitranges")
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        limited = not serving.group and serving.plural in _LIMITED
-        return Interest.BOTH if limited else Interest.NONE
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        limited = not serving.group and serving.plural in _LIMITED_RESOURCES
+        return PluginPhases.BOTH if limited else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> None:
         if operation.obj is None or _kind(operation) != "pods" or operation.verb is not Verb.CREATE:
@@ -57,7 +57,7 @@ def _kind(operation: Operation) -> str | None:
     serving = operation.target.serving
     if serving.group or operation.subresource or operation.verb is Verb.DELETE:
         return None
-    return serving.plural if serving.plural in _LIMITED else None
+    return serving.plural if serving.plural in _LIMITED_RESOURCES else None
 
 
 def _containers(obj: Object) -> Iterator[tuple[Object, str]]:

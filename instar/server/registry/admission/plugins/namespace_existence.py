@@ -1,8 +1,9 @@
 """NamespaceAutoProvision and NamespaceExists: what happens to objects of a missing namespace.
 
-The admission chain calls them on request: the first creates the namespace of a new object, the
-second refuses writes to a namespace that does not exist. ``namespace_lifecycle.py``, which is on by
-default, checks creations only.
+Both are off by default. If enabled, the admission chain (``server/lifecycle/admission_setup.py``)
+calls them for each write: the first creates the namespace of a new object, the second refuses
+writes to a namespace that does not exist. ``namespace_lifecycle.py``, which is on by default,
+checks creations only.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from instar.base import errors
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 from instar.wire.storage.keys import collection_prefix
@@ -24,9 +25,9 @@ class NamespaceAutoProvision:
         self._backend, self._create = backend, create
         self._namespaces = backend.collection(collection_prefix("", "namespaces"))
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         concerned = serving.namespaced and verb is Verb.CREATE
-        return Interest.ADMIT if concerned else Interest.NONE
+        return PluginPhases.ADMIT if concerned else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> Awaitable[None] | None:
         namespace = operation.target.namespace
@@ -56,9 +57,9 @@ class NamespaceExists:
         self._backend = backend
         self._namespaces = backend.collection(collection_prefix("", "namespaces"))
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         concerned = serving.namespaced and verb in _WRITES
-        return Interest.VALIDATE if concerned else Interest.NONE
+        return PluginPhases.VALIDATE if concerned else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> None:
         return

@@ -1,6 +1,7 @@
 """NamespaceLifecycle plugin: rejects creates in missing or terminating namespaces.
 
-It also protects the initial namespaces from deletion.
+The admission chain (``server/lifecycle/admission_setup.py``) calls it for each write. The plugin
+also protects the initial namespaces from deletion.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from instar.base import errors
 from instar.base.json_values import Object
 from instar.kube.protobuf.envelope import MAGIC, decode_object
 from instar.kube.protobuf.errors import ProtobufError
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
@@ -19,6 +20,7 @@ from instar.server.registry.stored.storage_errors import guarded
 from instar.wire.storage.keys import collection_prefix
 
 PROTECTED = ("default", "kube-system", "kube-public")
+"""Namespaces that cannot be deleted."""
 
 
 class NamespaceLifecycle:
@@ -28,11 +30,11 @@ class NamespaceLifecycle:
         self._staying: CacheEntry | None = None
         """The last namespace entry found active: a cache, because it is checked again and again."""
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         if verb is Verb.CREATE:
-            return Interest.BOTH if serving.namespaced else Interest.NONE
+            return PluginPhases.BOTH if serving.namespaced else PluginPhases.NONE
         is_namespace = not serving.group and serving.plural == "namespaces"
-        return Interest.ADMIT if verb is Verb.DELETE and is_namespace else Interest.NONE
+        return PluginPhases.ADMIT if verb is Verb.DELETE and is_namespace else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> Awaitable[None] | None:
         if operation.verb is Verb.DELETE:

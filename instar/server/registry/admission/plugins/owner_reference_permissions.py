@@ -1,6 +1,7 @@
 """OwnerReferencesPermissionEnforcement plugin: checks permissions for changing owner references.
 
-The writer needs delete on the object to change owners, and update on an owner's finalizers to set
+The admission chain (``server/lifecycle/admission_setup.py``) calls it for each write. The writer
+needs delete on the object to change owners, and update on an owner's finalizers to set
 blockOwnerDeletion. Off by default.
 """
 
@@ -13,7 +14,7 @@ from instar.base.json_values import Object
 from instar.kube.access.attributes import Attributes
 from instar.kube.access.authorizers import Authorizer
 from instar.kube.api.names import parse_group_version
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.resource import Resource
 from instar.server.registry.resources.serving import Serving
 
@@ -25,8 +26,8 @@ class OwnerPermissions:
         self._authorizer = authorizer
         self._of_kind = of_kind
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        return Interest.VALIDATE
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        return PluginPhases.VALIDATE
 
     def admit(self, operation: Operation) -> None:
         return

@@ -10,16 +10,19 @@ from instar.base.errors import Forbidden, forbidden
 from instar.base.json_values import Object
 from instar.server.registry.admission.config_cache import ConfigCache
 from instar.server.registry.admission.plugins.lookups import Lookup
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 
-_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_PLACES = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
-_PATIENCE = 300
-_SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_LOWER = "PreemptLowerPriority"
-_KINDS = (("", "pods"), ("", "bindings"), ("scheduling.k8s.io", "priorityclasses"))
+_NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+_TOLERATION_SECONDS = 300
+_SYSTEM_PRIORITIES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+_DEFAULT_PREEMPTION = "PreemptLowerPriority"
+_RESOURCES = (("", "pods"), ("", "bindings"), ("scheduling.k8s.io", "priorityclasses"))
 
 
 _PRIORITY_CLASSES = ("scheduling.k8s.io", "priorityclasses")
@@ -35,9 +38,9 @@ class PodAdmission:
         self._runtimes = Lookup(backend, "node.k8s.io", "runtimeclasses")
         self._nodes = Lookup(backend, "", "nodes")
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        concerned = (serving.group, serving.plural) in _KINDS
-        return Interest.ADMIT if concerned else Interest.NONE
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        concerned = (serving.group, serving.plural) in _RESOURCES
+        return PluginPhases.ADMIT if concerned else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> None:
         serving, obj = operation.target.serving, operation.obj
@@ -56,6 +59,8 @@ class PodAdmission:
         new = operation.verb is Verb.CREATE
         if new and priority:
             self._set_priority(operation, obj["spec"])
+        elif priority and operation.old is not None:
+            _keep_priority(obj["spec"], operation.old["spec"])
         if "DefaultTolerationSeconds" not in self._off:
             _tolerate_trouble(obj["spec"])
         if new and "RuntimeClass" not in self._off:
@@ -81,7 +86,7 @@ class PodAdmission:
         """Copy the zone and region labels of the pod's node, at binding."""
         node = self._nodes.get(name) if isinstance(name, str) else None
         labels = ((node or {}).get("metadata") or {}).get("labels") or {}
-        found = {name: labels[name] for name in _PLACES if name in labels}
+        found = {name: labels[name] for name in _TOPOLOGY_LABELS if name in labels}
         if found:
             obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), **found}
 
@@ -91,7 +96,11 @@ class PodAdmission:
         if chosen is None and name:
             raise _refused(operation, f"no PriorityClass with name {name} was found")
         value = 0 if chosen is None else chosen.get("value", 0)
-        policy = _LOWER if chosen is None else chosen.get("preemptionPolicy", _LOWER)
+        policy = (
+            _DEFAULT_PREEMPTION
+            if chosen is None
+            else chosen.get("preemptionPolicy", _DEFAULT_PREEMPTION)
+        )
         if chosen is not None and not name:
             spec["priorityClassName"] = chosen["metadata"]["name"]
         for name, told, wanted in (
@@ -110,8 +119,8 @@ class PodAdmission:
     def _named(self, name: str) -> Object | None:
         """Return a PriorityClass; the two system classes exist even when not stored."""
         found = self._priorities.get(name)
-        if found is None and name in _SYSTEM:
-            return {"metadata": {"name": name}, "value": _SYSTEM[name]}
+        if found is None and name in _SYSTEM_PRIORITIES:
+            return {"metadata": {"name": name}, "value": _SYSTEM_PRIORITIES[name]}
         return found
 
     def _default_priority(self) -> Object | None:
@@ -152,6 +161,13 @@ class PodAdmission:
             spec["tolerations"] = [*tolerations, *added]
 
 
+def _keep_priority(spec: Object, old: Object) -> None:
+    """Keep what was set at the creation: manifests leave it out, and it may not change."""
+    for name in ("priority", "preemptionPolicy"):
+        if spec.get(name) is None and old.get(name) is not None:
+            spec[name] = old[name]
+
+
 def _as_it_is(obj: Object) -> Object:
     return obj
 
@@ -161,7 +177,7 @@ def _tolerate_trouble(spec: Object) -> None:
     tolerations = spec.get("tolerations") or []
     missing = [
         key
-        for key in _TROUBLES
+        for key in _NODE_TAINTS
         if not any(
             one.get("key") in (key, "", None) and one.get("effect") in ("NoExecute", "", None)
             for one in tolerations
@@ -175,7 +191,7 @@ def _tolerate_trouble(spec: Object) -> None:
                     "key": key,
                     "operator": "Exists",
                     "effect": "NoExecute",
-                    "tolerationSeconds": _PATIENCE,
+                    "tolerationSeconds": _TOLERATION_SECONDS,
                 }
                 for key in missing
             ),

@@ -1,7 +1,8 @@
 """PodNodeSelector, ExtendedResourceToleration and LimitPodHardAntiAffinityTopology: where pods go.
 
-The admission chain calls them on request, for pods. ``lifecycle/admission_config.py`` reads the
-configuration of PodNodeSelector.
+All three are off by default. If enabled, the admission chain
+(``server/lifecycle/admission_setup.py``) calls them for pods. ``lifecycle/admission_config.py``
+reads the configuration of PodNodeSelector.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from instar.base import errors
 from instar.base.json_values import Object
 from instar.kube.builtin_rules.pods.compute_resources import is_extended
 from instar.server.registry.admission.plugins.lookups import Lookup
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 
@@ -53,8 +54,8 @@ class PodNodeSelector:
     def __init__(self, backend: Backend, selectors: Mapping[str, Mapping[str, str]]) -> None:
         self._namespaces, self._selectors = Lookup(backend, "", "namespaces"), selectors
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        return _of_pods(serving, verb, (Verb.CREATE,), Interest.BOTH)
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        return _of_pods(serving, verb, (Verb.CREATE,), PluginPhases.BOTH)
 
     def admit(self, operation: Operation) -> None:
         if operation.obj is None or operation.subresource:
@@ -96,8 +97,8 @@ def _check_agreement(
 
 
 class ExtendedResourceToleration:
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        return _of_pods(serving, verb, (Verb.CREATE, Verb.UPDATE), Interest.ADMIT)
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        return _of_pods(serving, verb, (Verb.CREATE, Verb.UPDATE), PluginPhases.ADMIT)
 
     def admit(self, operation: Operation) -> None:
         if operation.obj is None or operation.subresource:
@@ -126,8 +127,8 @@ def _extended_resources(spec: Object) -> set[str]:
 
 
 class LimitPodHardAntiAffinityTopology:
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        return _of_pods(serving, verb, (Verb.CREATE, Verb.UPDATE), Interest.VALIDATE)
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        return _of_pods(serving, verb, (Verb.CREATE, Verb.UPDATE), PluginPhases.VALIDATE)
 
     def admit(self, operation: Operation) -> None:
         return
@@ -146,6 +147,8 @@ class LimitPodHardAntiAffinityTopology:
                 raise errors.forbidden("", "pods", operation.name, text)
 
 
-def _of_pods(serving: Serving, verb: Verb, verbs: tuple[Verb, ...], part: Interest) -> Interest:
+def _of_pods(
+    serving: Serving, verb: Verb, verbs: tuple[Verb, ...], part: PluginPhases
+) -> PluginPhases:
     pods = (serving.group, serving.plural) == ("", "pods")
-    return part if pods and verb in verbs else Interest.NONE
+    return part if pods and verb in verbs else PluginPhases.NONE

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from instar.base import errors
-from instar.base.config_shapes import Misshapen, unknown_fields
+from instar.base.config_shapes import ShapeMismatch, unknown_fields
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.kube.pod_security.evaluation import violations
@@ -28,7 +28,7 @@ from instar.kube.pod_security.labels import (
 )
 from instar.kube.pod_security.pod_view import PodView
 from instar.server.registry.admission.plugins.lookups import Lookup
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 
@@ -81,7 +81,7 @@ def read_pod_security(document: Any) -> PodSecurityConfiguration:
     """Return the configuration of a ``PodSecurityConfiguration``; raises ``BadPodSecurity``."""
     try:
         unknown = unknown_fields(document, _SHAPE)
-    except Misshapen as error:
+    except ShapeMismatch as error:
         raise BadPodSecurity(str(error)) from error
     if (document.get("apiVersion"), document.get("kind")) != (_API, _KIND):
         raise BadPodSecurity(f"expected {_API}, {_KIND}")
@@ -113,11 +113,13 @@ class PodSecurity:
         self._namespaces = Lookup(backend, *_NAMESPACES)
         self._pods = Lookup(backend, *_PODS)
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         place = (serving.group, serving.plural)
         checked = place in (_PODS, _NAMESPACES) or place in _TEMPLATES
         return (
-            Interest.VALIDATE if checked and verb in (Verb.CREATE, Verb.UPDATE) else Interest.NONE
+            PluginPhases.VALIDATE
+            if checked and verb in (Verb.CREATE, Verb.UPDATE)
+            else PluginPhases.NONE
         )
 
     def admit(self, operation: Operation) -> None:
@@ -264,7 +266,7 @@ class PodSecurity:
         if wrong:
             told = str(wrong[0]) if len(wrong) == 1 else f"[{', '.join(map(str, wrong))}]"
             operation.annotate(PREFIX + "error", f"Failed to parse policy: {told}")
-        found = {mode: _told(mode, pod) for mode in set(policy)}
+        found = {mode: _violations_text(mode, pod) for mode in set(policy)}
         audited, warned = found[policy.audit], found[policy.warn]
         if enforced:
             operation.annotate(PREFIX + "enforce-policy", str(policy.enforce))
@@ -305,7 +307,7 @@ def _view(pod: Object) -> PodView:
     return PodView(pod.get("metadata") or {}, pod.get("spec") or {})
 
 
-def _told(policy: LevelVersion, pod: PodView) -> str:
+def _violations_text(policy: LevelVersion, pod: PodView) -> str:
     return ", ".join(map(str, violations(policy, pod)))
 
 

@@ -1,7 +1,8 @@
 """PodTolerationRestriction: tolerations that pods of a namespace get, and which they may have.
 
-The admission chain calls it on request, for pods. Annotations of the namespace decide, then the
-configuration, which ``lifecycle/admission_config.py`` reads.
+Off by default. If enabled, the admission chain (``server/lifecycle/admission_setup.py``) calls it
+for pods. Annotations of the namespace take precedence over the configuration, which
+``lifecycle/admission_config.py`` reads.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from typing import Any
 
 import orjson
 
-from instar.base.config_shapes import Misshapen, unknown_fields
+from instar.base.config_shapes import ShapeMismatch, unknown_fields
 from instar.base.errors import forbidden
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.server.registry.admission.plugins.lookups import Lookup
 from instar.server.registry.kinds.workloads.qos import qos_class
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 
@@ -58,7 +59,7 @@ def read_tolerations(document: Any) -> TolerationRules:
     """Raises ``BadTolerations``."""
     try:
         unknown = unknown_fields(document, _SHAPE)
-    except Misshapen as error:
+    except ShapeMismatch as error:
         raise BadTolerations(str(error)) from error
     if (document.get("apiVersion"), document.get("kind")) != (_API, "Configuration"):
         raise BadTolerations(f"expected {_API}, Configuration")
@@ -75,9 +76,11 @@ class PodTolerationRestriction:
     def __init__(self, backend: Backend, rules: TolerationRules) -> None:
         self._namespaces, self._rules = Lookup(backend, "", "namespaces"), rules
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         pods = (serving.group, serving.plural) == ("", "pods")
-        return Interest.BOTH if pods and verb in (Verb.CREATE, Verb.UPDATE) else Interest.NONE
+        return (
+            PluginPhases.BOTH if pods and verb in (Verb.CREATE, Verb.UPDATE) else PluginPhases.NONE
+        )
 
     def admit(self, operation: Operation) -> None:
         if operation.obj is None or operation.subresource:
@@ -118,7 +121,7 @@ class PodTolerationRestriction:
         try:
             found = orjson.loads(text)
             unknown_fields({"default": found}, _SHAPE)
-        except (orjson.JSONDecodeError, Misshapen) as error:
+        except (orjson.JSONDecodeError, ShapeMismatch) as error:
             raise _refused(operation, f"annotation {annotation}: {error}") from error
         return [one or {} for one in found or ()]
 

@@ -12,20 +12,24 @@ from instar.base import errors
 from instar.base.json_values import Object
 from instar.kube.builtin_rules.pods.compute_resources import quantity_value
 from instar.server.registry.admission.plugins.lookups import Lookup
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 
-_PLACE = ("", "persistentvolumeclaims")
-_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
+_CLAIMS = ("", "persistentvolumeclaims")
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 class ClaimResize:
     def __init__(self, backend: Backend) -> None:
         self._classes = Lookup(backend, "storage.k8s.io", "storageclasses")
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        return Interest.VALIDATE if (serving.group, serving.plural) == _PLACE else Interest.NONE
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        return (
+            PluginPhases.VALIDATE
+            if (serving.group, serving.plural) == _CLAIMS
+            else PluginPhases.NONE
+        )
 
     def admit(self, operation: Operation) -> None:
         return
@@ -51,7 +55,7 @@ class ClaimResize:
         return bool(found is not None and found.get("allowVolumeExpansion"))
 
     def _refused(self, operation: Operation, text: str) -> errors.Forbidden:
-        return errors.forbidden(*_PLACE, operation.target.name, text)
+        return errors.forbidden(*_CLAIMS, operation.target.name, text)
 
 
 def _storage(claim: Object) -> Fraction:
@@ -61,4 +65,4 @@ def _storage(claim: Object) -> Fraction:
 
 def _class_of(claim: Object) -> str:
     annotations = claim["metadata"].get("annotations") or {}
-    return str(annotations.get(_OLD_CLASS) or claim["spec"].get("storageClassName") or "")
+    return str(annotations.get(_CLASS_ANNOTATION) or claim["spec"].get("storageClassName") or "")

@@ -1,7 +1,8 @@
 """RBAC escalation check: a user cannot grant permissions that the user does not have.
 
-Exempt are admins and users with ``escalate`` on the role or ``bind`` for it. Runs before the object
-is validated, as upstream does.
+``server/lifecycle/composition.py`` adds it to the admission chain after all other plugins; the
+chain calls it for each write. Exempt are admins and users with ``escalate`` on the role or ``bind``
+for it. The check runs before the object is validated, as upstream's does.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from instar.kube.access.attributes import ADMIN_GROUP, Attributes, User
 from instar.kube.access.authorizers import Authorizer
 from instar.kube.access.rbac.policy import GROUP, RbacPolicy, referred
 from instar.kube.access.rbac.rules import PolicyRule, comparisons, rules_of, uncovered
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 
 _EVERYTHING = (
@@ -34,8 +35,8 @@ class EscalationCheck:
         self._authorizer = authorizer
         self._policy = policy
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        return Interest.ADMIT if serving.group == GROUP else Interest.NONE
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        return PluginPhases.ADMIT if serving.group == GROUP else PluginPhases.NONE
 
     async def admit(self, operation: Operation) -> None:
         if operation.obj is None:

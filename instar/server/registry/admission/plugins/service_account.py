@@ -1,6 +1,7 @@
 """ServiceAccount plugin: sets a pod's service account and mounts its token.
 
-Off by default, because this server runs no pods.
+The admission chain (``server/lifecycle/admission_setup.py``) calls it for each write. Off by
+default, because this server runs no pods.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Callable
 from instar.base import errors
 from instar.base.json_values import Object
 from instar.server.registry.admission.plugins.lookups import Lookup
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 
-_MIRROR = "kubernetes.io/config.mirror"
-_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
-_SECONDS = 3607
+_MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+_MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+_TOKEN_SECONDS = 3607
 """Token lifetime; upstream recognises this odd number as a default that no user chose."""
 
 
@@ -26,9 +27,9 @@ class ServiceAccountAdmission:
         self._accounts = Lookup(backend, "", "serviceaccounts")
         self._name_volume = name_volume
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         pods = (serving.group, serving.plural) == ("", "pods")
-        return Interest.BOTH if pods else Interest.NONE
+        return PluginPhases.BOTH if pods else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> None:
         obj = operation.obj
@@ -69,7 +70,7 @@ class ServiceAccountAdmission:
             return
         name = self._name_volume("kube-api-access-")
         for container in lacking:
-            mount = {"name": name, "readOnly": True, "mountPath": _MOUNT}
+            mount = {"name": name, "readOnly": True, "mountPath": _MOUNT_PATH}
             container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
         spec["volumes"] = [*(spec.get("volumes") or ()), _volume(name)]
 
@@ -79,7 +80,7 @@ def _is_new(operation: Operation) -> bool:
 
 
 def _is_mirror(obj: Object) -> bool:
-    return _MIRROR in (obj["metadata"].get("annotations") or {})
+    return _MIRROR_ANNOTATION in (obj["metadata"].get("annotations") or {})
 
 
 def _mounts(spec: Object, account: Object) -> bool:
@@ -90,7 +91,7 @@ def _mounts(spec: Object, account: Object) -> bool:
 
 
 def _has_mount(container: Object) -> bool:
-    return any(each.get("mountPath") == _MOUNT for each in container.get("volumeMounts") or ())
+    return any(each.get("mountPath") == _MOUNT_PATH for each in container.get("volumeMounts") or ())
 
 
 def _volume(name: str) -> Object:
@@ -100,7 +101,7 @@ def _volume(name: str) -> Object:
         "name": name,
         "projected": {
             "sources": [
-                {"serviceAccountToken": {"expirationSeconds": _SECONDS, "path": "token"}},
+                {"serviceAccountToken": {"expirationSeconds": _TOKEN_SECONDS, "path": "token"}},
                 {"configMap": authority},
                 {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": namespace}]}},
             ],

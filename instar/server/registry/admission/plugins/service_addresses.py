@@ -1,9 +1,10 @@
 """Allocator of cluster IPs and node ports of Services.
 
-Called when a Service is created or updated. Allocations are read from the stored Services by an
-index that follows them; a value given to a write in flight is reserved until the Service is stored,
-or for a while. Two replicas may allocate one address at the same moment, as the store does not
-guard it.
+``server/lifecycle/composition.py`` adds it to the admission chain, which calls it when a Service is
+created or updated. Allocations are read from the stored Services by an index that follows them; a
+value given to a write in flight is reserved until the Service is stored or a time limit has passed.
+Two replicas may allocate the same address at the same moment, because the store does not prevent
+it.
 """
 
 from __future__ import annotations

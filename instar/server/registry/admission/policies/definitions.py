@@ -46,6 +46,8 @@ class PolicyDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
+    """A parsed policy binding."""
+
     name: str
     policy: str
     criteria: Criteria | None

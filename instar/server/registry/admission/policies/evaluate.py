@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from instar.base import offload
-from instar.kube.admission.evaluation import ExpressionInputs, Meter, TooLongHere
+from instar.kube.admission.evaluation import ExpressionInputs, Meter, TooLongForLoop
 from instar.server.registry.admission.policies.definitions import PolicyDefinition
 
 T = TypeVar("T")
-_HEAVY_FOR = 100
-"""Requests evaluated in a thread at once after one was too slow for the loop."""
+_THREAD_EVALUATIONS = 100
+"""After one evaluation was too slow for the event loop, the next 100 go straight to a thread."""
 
 
 async def program_of(policy: PolicyDefinition, make: Callable[[dict[str, object]], T]) -> T:
@@ -25,7 +25,7 @@ async def program_of(policy: PolicyDefinition, make: Callable[[dict[str, object]
     return program
 
 
-async def ask(
+async def evaluate(
     policy: PolicyDefinition, inputs: ExpressionInputs, work: Callable[[Meter, ExpressionInputs], T]
 ) -> T:
     """Return the result of ``work``, which may run twice and must have no side effects."""
@@ -34,6 +34,6 @@ async def ask(
     else:
         try:
             return work(Meter(asks=inputs.authorizer is not None), inputs)
-        except TooLongHere:
-            policy.heavy = _HEAVY_FOR
-    return await offload.apart(lambda: work(Meter(hurried=False), inputs))
+        except TooLongForLoop:
+            policy.heavy = _THREAD_EVALUATIONS
+    return await offload.run_in_thread(lambda: work(Meter(hurried=False), inputs))

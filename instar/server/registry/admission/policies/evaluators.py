@@ -8,7 +8,7 @@ from instar.server.registry.admission.policies.mutating import MutatingPolicies
 from instar.server.registry.admission.policies.params import Params
 from instar.server.registry.admission.policies.permissions import check_permissions
 from instar.server.registry.admission.policies.validating import ValidatingPolicies
-from instar.server.registry.admission.request_view import Subjects
+from instar.server.registry.admission.request_view import RequestViews
 from instar.server.registry.resources.admission import Operation
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class PolicyEvaluators:
     def __init__(self, policies: Policies) -> None:
         params = Params(policies.backend, policies.of_kind)
-        subjects = Subjects(
+        subjects = RequestViews(
             policies.backend, policies.authorizer, strict=policies.strict_namespaces
         )
         metrics = policies.metrics

@@ -2,7 +2,8 @@
 
 Called by ``plugin.py`` through ``evaluators.py``. The chain runs a second time when any mutation
 ran; a policy with ``IfNeeded`` that ran in the first pass then runs once more. As upstream,
-policies that match at different versions work on separate copies, and the last one's is kept.
+policies that match at different versions work on separate copies, and the copy of the last policy
+is kept.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from instar.server.registry.admission.policies.definitions import (
     PolicyDefinition,
     PolicyDefinitions,
 )
-from instar.server.registry.admission.policies.evaluate import ask, program_of
+from instar.server.registry.admission.policies.evaluate import evaluate, program_of
 from instar.server.registry.admission.policies.metrics import PolicyMetrics
 from instar.server.registry.admission.policies.params import ParamKind, Params
 from instar.server.registry.admission.policies.validating import inputs_for, unknown_kind
-from instar.server.registry.admission.request_view import Subject, Subjects, refused_name
+from instar.server.registry.admission.request_view import RequestView, RequestViews, refused_name
 from instar.server.registry.resources.admission import Operation
 from instar.server.registry.resources.serving import VersionServing
 
@@ -79,7 +80,7 @@ class _Passes:
 class _Run:
     """One pass over one request."""
 
-    def __init__(self, operation: Operation, subject: Subject) -> None:
+    def __init__(self, operation: Operation, subject: RequestView) -> None:
         self.operation, self.subject = operation, subject
         self.refused: list[MutationRejected] = []
         self.copies: dict[str, Object] = {}
@@ -89,7 +90,7 @@ class _Run:
 
 class MutatingPolicies:
     def __init__(
-        self, bound: BoundPolicy, subjects: Subjects, params: Params, metrics: PolicyMetrics
+        self, bound: BoundPolicy, subjects: RequestViews, params: Params, metrics: PolicyMetrics
     ) -> None:
         self._bound, self._subjects, self._params = bound, subjects, params
         self._checks = metrics.mutating
@@ -143,7 +144,7 @@ class MutatingPolicies:
         return found
 
     async def _collect(
-        self, kind: ParamKind | None, binding: Binding, subject: Subject
+        self, kind: ParamKind | None, binding: Binding, subject: RequestView
     ) -> list[Object | None]:
         if kind is None or binding.param_ref is None:
             return [None]
@@ -164,7 +165,7 @@ class MutatingPolicies:
             return
         present = run.copies.get(endpoint.api_version, inputs.obj)
         inputs = inputs._replace(obj=present, params=params)
-        matched = await ask(policy, inputs, program.match)
+        matched = await evaluate(policy, inputs, program.match)
         if not matched.holds:
             if matched.errors:
                 self._refuse(run, policy, MutationRejected(policy.name, binding.name, matched.text))
@@ -195,7 +196,7 @@ class MutatingPolicies:
         began = perf_counter()
         try:
             work = partial(program.mutate, mutation, _schema(run.operation, endpoint))
-            obj = await ask(policy, inputs, work)
+            obj = await evaluate(policy, inputs, work)
             obj = _default_patched(run.operation, endpoint, mutation, obj, inputs.obj)
         except MutationFailed as error:
             spent = perf_counter() - began
@@ -225,7 +226,7 @@ class MutatingPolicies:
             operation.obj.clear()
             operation.obj.update(copy_json(shown))
             operation.changed = True
-        operation.notes.pop(Subject, None)
+        operation.notes.pop(RequestView, None)
 
 
 def _version(operation: Operation, endpoint: RequestEndpoint) -> VersionServing:

@@ -1,4 +1,5 @@
-"""Finds a policy's parameter objects by kind, name or selector, at the version it names.
+"""Finds a policy's parameter objects by kind, name or selector, at the version that the policy
+names.
 
 Called by the evaluators and by ``permissions.py``.
 """
@@ -13,9 +14,9 @@ from instar.base.json_values import Object
 from instar.kube.admission.policies.params import (
     NOT_FOUND,
     ParamError,
-    Wanted,
+    ParamSelection,
     refuses_none,
-    wanted_params,
+    select_params,
 )
 from instar.kube.api.names import GroupVersionKind
 from instar.server.registry.resources.resource import Resource
@@ -32,6 +33,8 @@ class ParamKind(NamedTuple):
 
 
 class Params:
+    """Reads parameter objects at the version that a policy names."""
+
     def __init__(self, backend: Backend, of_kind: Callable[[str, str], Resource | None]) -> None:
         self._backend, self._of_kind = backend, of_kind
         self._known: dict[tuple[str, str], tuple[int, VersionServing, Object]] = {}
@@ -46,7 +49,7 @@ class Params:
     async def collect(self, kind: ParamKind, ref: Object, namespace: str) -> list[Object]:
         """Return a binding's params for a request in ``namespace``; raises ``ParamError``."""
         namespaced = kind.resource.serving.namespaced
-        wanted = wanted_params(ref, namespaced=namespaced, request_namespace=namespace)
+        wanted = select_params(ref, namespaced=namespaced, request_namespace=namespace)
         entries = await self._entries(kind.resource, wanted)
         found: list[Object] = []
         breaks = offload.Breaks()
@@ -59,7 +62,7 @@ class Params:
             raise ParamError(NOT_FOUND)
         return found
 
-    async def _entries(self, resource: Resource, wanted: Wanted) -> list[CacheEntry]:
+    async def _entries(self, resource: Resource, wanted: ParamSelection) -> list[CacheEntry]:
         prefix = f"{wanted.namespace}/" if wanted.namespace else ""
         held = resource.objects.entries
         if not wanted.name:

@@ -1,6 +1,7 @@
 """Checks that the author of a policy may read the parameters it refers to.
 
-Called on writes of policies and bindings, so that a policy cannot reveal objects to its author.
+Called by ``evaluators.py`` on writes of policies and bindings, so that a policy cannot reveal
+objects to its author.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from instar.server.registry.resources.admission import Operation
 if TYPE_CHECKING:
     from instar.server.registry.admission.policies.plugin import Policies
 
-_ALL = "*"
+_WILDCARD = "*"
 
 
 async def check_permissions(
@@ -53,7 +54,7 @@ class _Checker:
         if kind is None or (old is not None and old["spec"].get("paramKind") == kind):
             return []
         gvk = GroupVersionKind(*parse_group_version(kind["apiVersion"]), kind["kind"])
-        asked = self._reading("get", gvk)._replace(name=_ALL, namespace=_ALL)
+        asked = self._reading("get", gvk)._replace(name=_WILDCARD, namespace=_WILDCARD)
         if (await self._authorizer.ask(asked)).allowed:
             return []
         told = (
@@ -90,9 +91,9 @@ class _Checker:
 
     def _reading(self, verb: str, kind: GroupVersionKind | None) -> Attributes:
         if kind is None:
-            return Attributes(self._user, verb, _ALL, _ALL, _ALL)
+            return Attributes(self._user, verb, _WILDCARD, _WILDCARD, _WILDCARD)
         found = self._params.kind(kind)
-        resource = _ALL if found is None else found.resource.serving.plural
+        resource = _WILDCARD if found is None else found.resource.serving.plural
         return Attributes(self._user, verb, kind.group, kind.version, resource)
 
     def _user_text(self) -> str:

@@ -1,6 +1,7 @@
 """Admission plugin of the two policy kinds; loads the evaluators on demand.
 
-Without a bound policy, a write costs look-ups in two empty collections.
+Part of the admission chain (``server/lifecycle/admission_setup.py``). Without a bound policy, a
+write costs look-ups in two empty collections.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from instar.server.registry.admission.policies.definitions import (
     BoundPolicy,
 )
 from instar.server.registry.admission.policies.metrics import PolicyMetrics
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.resource import Resource
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
@@ -64,10 +65,10 @@ class Policies:
     def active(self) -> bool:
         return bool(self.validating) or bool(self.mutating)
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         if serving.plural in _QUESTIONS and serving.group in _OF_ACCESS:
-            return Interest.NONE
-        return Interest.VALIDATE if _is_own(serving) else Interest.BOTH
+            return PluginPhases.NONE
+        return PluginPhases.VALIDATE if _is_own(serving) else PluginPhases.BOTH
 
     def admit(self, operation: Operation) -> Awaitable[None] | None:
         if not self.mutating or operation.verb is Verb.DELETE or operation.asked is OURSELVES:

@@ -1,7 +1,7 @@
 """Evaluates ValidatingAdmissionPolicies: every matching policy with every binding and parameter.
 
-Called by ``plugin.py`` through ``evaluators.py``. It then emits warnings and audit annotations, and
-rejects the request with the first denial.
+Called by ``plugin.py`` through ``evaluators.py``. After evaluation this module emits warnings and
+audit annotations, and rejects the request with the first denial.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from instar.base import errors, offload
 from instar.base.json_values import Object
 from instar.kube.admission.evaluation import ExpressionInputs
 from instar.kube.admission.expressions import (
-    ASKING,
-    ASKING_OF_REQUEST,
+    AUTHORIZER,
     NAMESPACE,
     REQUEST,
+    REQUEST_AUTHORIZER,
     shown_namespace,
 )
 from instar.kube.admission.match_rules import RequestEndpoint
@@ -26,16 +26,16 @@ from instar.server.registry.admission.policies.definitions import (
     PolicyDefinition,
     PolicyDefinitions,
 )
-from instar.server.registry.admission.policies.evaluate import ask, program_of
+from instar.server.registry.admission.policies.evaluate import evaluate, program_of
 from instar.server.registry.admission.policies.metrics import PolicyMetrics
 from instar.server.registry.admission.policies.params import ParamKind, Params
-from instar.server.registry.admission.request_view import Subject, Subjects, refused_name
+from instar.server.registry.admission.request_view import RequestView, RequestViews, refused_name
 from instar.server.registry.resources.admission import Operation
 
 
 class ValidatingPolicies:
     def __init__(
-        self, bound: BoundPolicy, subjects: Subjects, params: Params, metrics: PolicyMetrics
+        self, bound: BoundPolicy, subjects: RequestViews, params: Params, metrics: PolicyMetrics
     ) -> None:
         self._bound, self._subjects, self._params = bound, subjects, params
         self._checks = metrics.validating
@@ -67,7 +67,7 @@ class ValidatingPolicies:
     async def _evaluate_policy(
         self,
         hook: PolicyDefinitions,
-        subject: Subject,
+        subject: RequestView,
         endpoint: RequestEndpoint,
         verdict: PolicyVerdict,
     ) -> None:
@@ -99,7 +99,7 @@ class ValidatingPolicies:
         policy: PolicyDefinition,
         binding: Binding,
         kind: ParamKind | None,
-        subject: Subject,
+        subject: RequestView,
         endpoint: RequestEndpoint,
     ) -> list[PolicyResult]:
         """Return one result per matching parameter; raises ``ParamError``."""
@@ -115,7 +115,7 @@ class ValidatingPolicies:
         breaks = offload.Breaks()
         for each in params:
             given = inputs if each is None else inputs._replace(params=each)
-            outcome = await ask(policy, given, program.validate)
+            outcome = await evaluate(policy, given, program.validate)
             if outcome.decisions or outcome.annotations:
                 found.append(outcome)
             await breaks.between()
@@ -123,7 +123,7 @@ class ValidatingPolicies:
 
 
 async def inputs_for(
-    subject: Subject, endpoint: RequestEndpoint, reads: frozenset[str]
+    subject: RequestView, endpoint: RequestEndpoint, reads: frozenset[str]
 ) -> ExpressionInputs:
     """Return the expression inputs that ``reads`` names, without params; raises ``ParamError`` if
     the object cannot be converted to the policy's version."""
@@ -131,7 +131,7 @@ async def inputs_for(
         pair = await subject.at(endpoint)
     except errors.ApiError as error:
         raise ParamError(f"failed to convert object version: {error.message}") from error
-    if ASKING in reads or ASKING_OF_REQUEST in reads:
+    if AUTHORIZER in reads or REQUEST_AUTHORIZER in reads:
         inputs = ExpressionInputs.of(subject.values(endpoint, pair))
     else:
         inputs = ExpressionInputs(

@@ -1,1 +1,5 @@
-"""Admission webhooks: stored configurations, calls, and applying their answers."""
+"""Admission webhooks: stored configurations, calls, and applying their answers.
+
+The admission chain calls ``mutating.py`` and ``validating.py``; ``wire/webhooks`` does the HTTP
+calls.
+"""

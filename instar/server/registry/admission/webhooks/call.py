@@ -20,10 +20,14 @@ from instar.base.fast_dataclass import dataclass
 from instar.kube.admission.match_rules import RequestEndpoint
 from instar.kube.admission.webhook_configurations import WebhookConfiguration
 from instar.kube.admission.webhook_response import BadAnswer, Denied, WebhookVerdict, verdict_of
-from instar.kube.api.admission_review import NoAdmissionReview, encode_question, parse_answer
+from instar.kube.api.admission_review import (
+    InvalidAdmissionReview,
+    encode_admission_request,
+    parse_answer,
+)
 from instar.kube.api.encoding.json_text import encode_sorted
 from instar.kube.api.string_rules import qualified_name
-from instar.server.registry.admission.request_view import ObjectPair, Subject, refused_name
+from instar.server.registry.admission.request_view import ObjectPair, RequestView, refused_name
 from instar.server.registry.admission.webhooks.configured import ConfiguredWebhook
 from instar.server.registry.admission.webhooks.in_process_call import LocalFailed, LocalReviews
 from instar.server.registry.admission.webhooks.metrics import AdmissionWebhookMetrics
@@ -73,7 +77,7 @@ _NO_TIME = 0.02
 _TOO_LATE = "request did not complete within requested timeout - context deadline exceeded"
 
 
-class WebhookQuestion(NamedTuple):
+class WebhookRequest(NamedTuple):
     """The operation at a version, encoded once for all webhooks that see it there."""
 
     endpoint: RequestEndpoint
@@ -95,7 +99,7 @@ class WebhookCaller:
         self,
         phase: WebhookPhase,
         webhook: WebhookConfiguration,
-        subject: Subject,
+        subject: RequestView,
         endpoint: RequestEndpoint,
         pair: ObjectPair,
     ) -> bool:
@@ -118,8 +122,8 @@ class WebhookCaller:
         self,
         phase: WebhookPhase,
         hook: ConfiguredWebhook,
-        subject: Subject,
-        question: WebhookQuestion,
+        subject: RequestView,
+        question: WebhookRequest,
         index: int,
     ) -> WebhookVerdict | None:
         """Return the webhook's verdict; None for a failure that is ignored. Raises the error to
@@ -163,15 +167,15 @@ class WebhookCaller:
         self,
         phase: WebhookPhase,
         hook: ConfiguredWebhook,
-        subject: Subject,
-        question: WebhookQuestion,
+        subject: RequestView,
+        question: WebhookRequest,
     ) -> WebhookVerdict:
         webhook = hook.webhook
         if webhook.version is None:
             raise WebhookFailed(webhook, _NO_VERSION, _BAD_REQUEST)
         uid = self.new_uid()
         document = subject.request(question.endpoint)
-        body = encode_question(webhook.version, uid, document, question.obj, question.old)
+        body = encode_admission_request(webhook.version, uid, document, question.obj, question.old)
         # asyncio deadlines need a task of their own.
         answer = await asyncio.create_task(self._answer(hook, body, subject.operation))
         version, mutating = webhook.version, phase.mutating
@@ -180,7 +184,7 @@ class WebhookCaller:
                 len(answer),
                 lambda: verdict_of(parse_answer(answer, version), version, uid, mutating=mutating),
             )
-        except NoAdmissionReview as error:
+        except InvalidAdmissionReview as error:
             advice = "the webhook must answer with an AdmissionReview in JSON"
             why = f"failed to call webhook: {error}"
             raise WebhookFailed(webhook, why, _UNAVAILABLE, advice) from error

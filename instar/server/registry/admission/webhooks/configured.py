@@ -23,6 +23,8 @@ from instar.server.registry.stored.backend import Backend
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredWebhook:
+    """One webhook of a stored or in-process configuration."""
+
     webhook: WebhookConfiguration
     review: Review | None = None
     """The in-process function; None for a webhook behind a URL."""

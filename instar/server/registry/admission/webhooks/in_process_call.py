@@ -16,16 +16,22 @@ from instar.wire.webhooks.call_limits import Gate
 from instar.wire.webhooks.transport import go_duration
 
 CALLS_AT_ONCE = 4
+"""Calls of all in-process webhooks that run concurrently; further ones wait."""
 CALLS_WAITING = 512
+"""Calls that may wait; further ones fail at once."""
 
 
 class LocalFailed(Exception):
+    """An in-process webhook raised an error or gave no valid answer."""
+
     def __init__(self, text: str, advice: str = "") -> None:
         super().__init__(text)
         self.advice = advice
 
 
 class LocalReviews:
+    """Calls in-process webhooks in a thread pool of their own."""
+
     def __init__(self) -> None:
         self._gate = Gate("the admission of this process", CALLS_AT_ONCE, CALLS_WAITING)
         self._threads: ThreadPoolExecutor | None = None

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from instar.base.metrics import Counter, Histogram, Metric
 
-_STEP = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
-_CALL = (*_STEP, 10.0, 25.0)
-_CONDITION = (0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25)
+_STEP_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
+_CALL_BUCKETS = (*_STEP_BUCKETS, 10.0, 25.0)
+_CONDITION_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25)
 _MOST_CODE = 600
+"""A larger HTTP code is counted as this one."""
 _PREFIX = "apiserver_admission"
 
 
@@ -21,14 +22,14 @@ class AdmissionWebhookMetrics:
             "Admission controller latency histogram in seconds, identified by name and broken out "
             "for each operation and API resource and type (validate or admit).",
             ("name", "type", "operation", "rejected"),
-            _STEP,
+            _STEP_BUCKETS,
         )
         self.seconds = Histogram(
             f"{_PREFIX}_webhook_admission_duration_seconds",
             "Admission webhook latency histogram in seconds, identified by name and broken out for "
             "each operation and API resource and type (validating or admit).",
             ("name", "type", "operation", "rejected"),
-            _CALL,
+            _CALL_BUCKETS,
         )
         self.rejections = Counter(
             f"{_PREFIX}_webhook_rejection_count",
@@ -71,7 +72,7 @@ class AdmissionWebhookMetrics:
             "out for each kind containing matchConditions (webhook or policy), operation and type "
             "(validate or admit).",
             labels,
-            _CONDITION,
+            _CONDITION_BUCKETS,
         )
 
     def called(

@@ -1,8 +1,8 @@
 """Mutating webhooks: called in sequence, each with the object as the previous one left it.
 
-Part of the admission chain. Each webhook gets the object at the version it matches, and its patched
-object gets that version's defaults. A second round reinvokes webhooks with ``IfNeeded`` after
-changes by others.
+Part of the admission chain (``server/lifecycle/admission_setup.py``). Each webhook gets the object
+at the version it matches, and its patched object gets that version's defaults. A second round
+reinvokes webhooks with ``IfNeeded`` after changes by others.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from instar.kube.admission.match_rules import RequestEndpoint
 from instar.kube.admission.webhook_configurations import WebhookConfiguration
 from instar.kube.api.encoding.json_text import decode, encode, encode_sorted
 from instar.kube.patches.json_patch import PatchFailed, json_patch
-from instar.server.registry.admission.request_view import ObjectPair, Subject, Subjects
+from instar.server.registry.admission.request_view import ObjectPair, RequestView, RequestViews
 from instar.server.registry.admission.webhooks.call import (
     ADMIT,
     WebhookCaller,
-    WebhookQuestion,
+    WebhookRequest,
     as_json,
     conversion_failure,
     encoded,
 )
 from instar.server.registry.admission.webhooks.configured import ConfiguredWebhook, Hooks, is_exempt
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 
 _NAME = "MutatingAdmissionWebhook"
@@ -37,13 +37,13 @@ _WORK_OF_AN_OPERATION = 64
 
 
 class MutatingWebhooks:
-    def __init__(self, hooks: Hooks, subjects: Subjects, caller: WebhookCaller) -> None:
+    def __init__(self, hooks: Hooks, subjects: RequestViews, caller: WebhookCaller) -> None:
         self._hooks = hooks
         self._subjects = subjects
         self._caller = caller
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        return Interest.ADMIT
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        return PluginPhases.ADMIT
 
     async def admit(self, operation: Operation) -> None:
         if not self._hooks or is_exempt(operation):
@@ -99,7 +99,7 @@ class MutatingWebhooks:
             ADMIT, webhook, subject, endpoint, pair
         ):
             return False, False
-        question = WebhookQuestion(endpoint, *await encoded(pair, operation.size))
+        question = WebhookRequest(endpoint, *await encoded(pair, operation.size))
         verdict = await self._caller.ask(ADMIT, hook, subject, question, index)
         if verdict is None:
             return True, False
@@ -114,7 +114,7 @@ class MutatingWebhooks:
         journey: _Journey,
         name: str,
         endpoint: RequestEndpoint,
-        question: WebhookQuestion,
+        question: WebhookRequest,
         patch: Sequence[Object],
     ) -> bool:
         if question.obj is None:
@@ -178,7 +178,7 @@ class _Memory:
 class _Journey:
     """The object on its way from webhook to webhook."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: RequestView) -> None:
         self.subject = subject
         self._home = subject.asked.endpoint
         self._endpoint = self._home

@@ -1,6 +1,8 @@
-"""Validating webhooks: all matching ones are called concurrently; one rejection is enough.
+"""Validating webhooks: all matching webhooks are called concurrently, and one rejection rejects the
+request.
 
-Part of the admission chain, after validation of the object.
+Part of the admission chain (``server/lifecycle/admission_setup.py``), after validation of the
+object.
 """
 
 from __future__ import annotations
@@ -12,17 +14,17 @@ from typing import NamedTuple
 from instar.base import offload
 from instar.base.errors import ApiError
 from instar.kube.admission.match_rules import RequestEndpoint
-from instar.server.registry.admission.request_view import ObjectPair, Subject, Subjects
+from instar.server.registry.admission.request_view import ObjectPair, RequestView, RequestViews
 from instar.server.registry.admission.webhooks.call import (
     VALIDATE,
     WebhookCaller,
-    WebhookQuestion,
+    WebhookRequest,
     all_done,
     conversion_failure,
     encoded,
 )
 from instar.server.registry.admission.webhooks.configured import ConfiguredWebhook, Hooks, is_exempt
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 
 _NAME = "ValidatingAdmissionWebhook"
@@ -30,17 +32,17 @@ _NAME = "ValidatingAdmissionWebhook"
 
 class _Call(NamedTuple):
     hook: ConfiguredWebhook
-    question: WebhookQuestion
+    question: WebhookRequest
 
 
 class ValidatingWebhooks:
-    def __init__(self, hooks: Hooks, subjects: Subjects, caller: WebhookCaller) -> None:
+    def __init__(self, hooks: Hooks, subjects: RequestViews, caller: WebhookCaller) -> None:
         self._hooks = hooks
         self._subjects = subjects
         self._caller = caller
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
-        return Interest.VALIDATE
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
+        return PluginPhases.VALIDATE
 
     def admit(self, operation: Operation) -> None:
         return
@@ -59,10 +61,10 @@ class ValidatingWebhooks:
             seconds = self._caller.metrics.controller_seconds
             seconds.observe(labels, perf_counter() - began)
 
-    async def _calls(self, subject: Subject) -> list[_Call]:
+    async def _calls(self, subject: RequestView) -> list[_Call]:
         """Return the webhooks to call; all conversions happen before the first call."""
         calls: list[_Call] = []
-        questions: dict[str, WebhookQuestion] = {}
+        questions: dict[str, WebhookRequest] = {}
         breaks = offload.Breaks()
         for hook in self._hooks.all():
             await breaks.between()
@@ -77,12 +79,12 @@ class ValidatingWebhooks:
                 continue
             question = questions.get(endpoint.api_version)
             if question is None:
-                question = WebhookQuestion(endpoint, *await encoded(pair, subject.operation.size))
+                question = WebhookRequest(endpoint, *await encoded(pair, subject.operation.size))
                 questions[endpoint.api_version] = question
             calls.append(_Call(hook, question))
         return calls
 
-    async def _ask(self, subject: Subject, calls: list[_Call]) -> None:
+    async def _ask(self, subject: RequestView, calls: list[_Call]) -> None:
         """Wait for all calls; raise the error of the first that failed."""
         if len(calls) == 1:
             hook, question = calls[0]
@@ -104,7 +106,7 @@ class ValidatingWebhooks:
             raise refusals[0]
 
 
-async def _objects_at(subject: Subject, endpoint: RequestEndpoint) -> ObjectPair:
+async def _objects_at(subject: RequestView, endpoint: RequestEndpoint) -> ObjectPair:
     try:
         return await subject.at(endpoint)
     except ApiError as error:

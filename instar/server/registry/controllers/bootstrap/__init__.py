@@ -1,1 +1,4 @@
-"""Bootstrap objects: what every cluster and every namespace has, created at start and recreated."""
+"""Bootstrap objects: what every cluster and every namespace has, created at start and recreated.
+
+``server/lifecycle`` creates ``BootstrapController``, which writes these objects through the verbs.
+"""

@@ -1,7 +1,7 @@
 """APIService objects for the group versions that CRDs serve.
 
-Part of the bootstrap controller (``controller.py``): creates one when the first CRD serves a group
-version and deletes it after the last.
+Part of the bootstrap controller (``controller.py``): creates an APIService when the first CRD
+serves a group version, and deletes the APIService when no CRD serves that version any more.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from instar.server.registry.controllers.bootstrap.objects import AUTOMANAGED, custom_api_piece
+from instar.server.registry.controllers.bootstrap.objects import AUTOMANAGED, custom_api_object
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.resources.catalog import Catalog
@@ -17,8 +17,9 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.wire.storage.watchcache.collection import Change
 
 _DELAYS = Delays(0.5, 30.0)
-_A_MOMENT = 0.05
-_AT_ONCE = 20
+_GROUPING_SECONDS = 0.05
+"""Seconds after a change of a CRD until its APIServices are written."""
+_CONCURRENT_WRITES = 20
 
 
 class CustomApiServices:
@@ -34,7 +35,7 @@ class CustomApiServices:
             "the API service of",
             self._attend,
             _DELAYS,
-            at_once=_AT_ONCE,
+            at_once=_CONCURRENT_WRITES,
             supervision=maker.supervision,
         )
 
@@ -74,7 +75,7 @@ class CustomApiServices:
                 del self._serving[name]
             # Delayed: the writer of the CRD waits for its reconciling, but no client waits for
             # this.
-            self._names.add_later(name, _A_MOMENT)
+            self._names.add_later(name, _GROUPING_SECONDS)
 
     def _served(self, crd: str) -> frozenset[tuple[str, str]]:
         resource = self._catalog.custom(crd)
@@ -93,7 +94,7 @@ class CustomApiServices:
         if not self._leads():
             return
         wanted = self._serving[name] > 0
-        piece = custom_api_piece(*name)
+        piece = custom_api_object(*name)
         resource, _, entry = self._maker.found(piece)
         if wanted and entry is None:
             await self._maker.make(piece)

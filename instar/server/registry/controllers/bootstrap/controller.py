@@ -1,35 +1,36 @@
 """Bootstrap controller: creates the cluster's default objects, and those of each new namespace.
 
 Started by ``server/lifecycle/lifetime.py`` once the server listens; only the leader acts. Existing
-objects are left unchanged, except the ConfigMaps with the cluster's CA, which follow the server.
-Requests never wait for it.
+objects are left unchanged, except the ConfigMaps with the cluster's CA, which are updated when the
+server has another CA. Requests never wait for the controller.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.server.registry.admission.plugins.namespace_lifecycle import is_terminating
 from instar.server.registry.controllers.bootstrap.api_services import CustomApiServices
-from instar.server.registry.controllers.bootstrap.flow_schemas import flow_pieces
+from instar.server.registry.controllers.bootstrap.flow_schemas import flow_objects
 from instar.server.registry.controllers.bootstrap.ip_addresses import ServiceIpAddresses
 from instar.server.registry.controllers.bootstrap.objects import (
     ACCOUNT,
     AUTHENTICATION,
     AUTHORITY,
-    account_piece,
-    api_pieces,
-    authority_piece,
-    class_pieces,
-    service_pieces,
-    system_pieces,
+    account_object,
+    api_objects,
+    authority_object,
+    class_objects,
+    service_objects,
+    system_objects,
 )
 from instar.server.registry.controllers.bootstrap.server_lease import ServerLease
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
-from instar.server.registry.controllers.leadership import Company, Leadership
+from instar.server.registry.controllers.leadership import Leadership, StoreSharing
+from instar.server.registry.controllers.manager_lease import ManagerLease
 from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
@@ -49,6 +50,8 @@ class BootstrapFacts:
 
     authority: str
     """The CA certificate by which clients trust this server, PEM."""
+    authentication: Mapping[str, str]
+    """Data of the ConfigMap ``extension-apiserver-authentication``."""
     host: str
     port: int
     network: IPv4Network
@@ -63,14 +66,15 @@ class BootstrapController:
         context: Context,
         catalog: Catalog,
         leadership: Leadership,
+        manager: ManagerLease,
         *,
         accounts: bool = True,
         authorities: bool = True,
     ) -> None:
         """``accounts``, ``authorities``: whether each namespace gets its default ServiceAccount,
-        and the ConfigMap with the CA of the server."""
+        and the ConfigMap with the CA of the server, unless ``manager`` has them made elsewhere."""
         self._context, self._catalog, self._leadership = context, catalog, leadership
-        self._accounts, self._authorities = accounts, authorities
+        self._accounts, self._authorities, self._manager = accounts, authorities, manager
         self._house: BootstrapFacts | None = None
         self._maker = BootstrapWriter(context, catalog)
         self._apis = CustomApiServices(catalog, self._maker, lambda: leadership.leads)
@@ -89,7 +93,7 @@ class BootstrapController:
         self._house = house
         self._apis.start()
         self._addresses.start()
-        if self._leadership.company is not Company.LENDER:
+        if self._leadership.company is not StoreSharing.LENDER:
             self._identity.start()
         if self._authorities:
             self._watch("configmaps", f"/{AUTHORITY}")
@@ -100,6 +104,7 @@ class BootstrapController:
             namespaces.observers.append(lambda change: self._places.add(change.suffix))
         self._context.backend.cache.on_reset(self._look_at_all)
         self._leadership.on_elected(self._elected)
+        self._manager.on_released(self._elected)
         if self._leadership.leads:
             self._look_at_all()
 
@@ -135,23 +140,23 @@ class BootstrapController:
     def _objects_of(self, place: str, house: BootstrapFacts) -> Iterable[Object]:
         if place != _CLUSTER:
             entry = self._catalog.builtin("", "namespaces").objects.entries.get(place)
-            if entry is None or is_terminating(entry):
+            if entry is None or is_terminating(entry) or self._manager.is_held:
                 return ()
             return self._namespace_pieces(place, house)
         return self._cluster_pieces(house)
 
     def _namespace_pieces(self, namespace: str, house: BootstrapFacts) -> Iterator[Object]:
         if self._accounts:
-            yield account_piece(namespace)
+            yield account_object(namespace)
         if self._authorities:
-            yield authority_piece(namespace, house.authority)
+            yield authority_object(namespace, house.authority)
 
     def _cluster_pieces(self, house: BootstrapFacts) -> Iterator[Object]:
-        yield from class_pieces()
-        yield from system_pieces(house.authority, self._context.timestamp()[:10])
-        yield from service_pieces(house.host, house.port, house.network)
-        yield from flow_pieces()
-        yield from api_pieces(self._group_versions())
+        yield from class_objects()
+        yield from system_objects(house.authentication, self._context.timestamp()[:10])
+        yield from service_objects(house.host, house.port, house.network)
+        yield from flow_objects()
+        yield from api_objects(self._group_versions())
 
     def _group_versions(self) -> Iterator[tuple[str, str, bool]]:
         versions: dict[str, list[str]] = {}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from instar.base.json_values import Object
 
 _API = "flowcontrol.apiserver.k8s.io/v1"
-_OURS = {"apf.kubernetes.io/autoupdate-spec": "true"}
+_AUTOUPDATE_ANNOTATION = {"apf.kubernetes.io/autoupdate-spec": "true"}
 _LEVELS: tuple[tuple[str, int, int, tuple[int, int, int] | None], ...] = (
     ("catch-all", 5, 0, None),
     ("system", 30, 33, (64, 6, 50)),
@@ -67,7 +67,7 @@ _SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[str, str, str]]
 """Name, priority level, precedence, distinguisher, subjects, and (verbs, group, resources)."""
 
 
-def flow_pieces() -> Iterator[Object]:
+def flow_objects() -> Iterator[Object]:
     yield _level("exempt", {"type": "Exempt"})
     for name, shares, lent, queuing in _LEVELS:
         response: Object = {"type": "Reject"}
@@ -88,7 +88,7 @@ def _level(name: str, spec: Object) -> Object:
     return {
         "apiVersion": _API,
         "kind": "PriorityLevelConfiguration",
-        "metadata": {"name": name, "annotations": dict(_OURS)},
+        "metadata": {"name": name, "annotations": dict(_AUTOUPDATE_ANNOTATION)},
         "spec": spec,
     }
 
@@ -135,7 +135,7 @@ def _schema(
     return {
         "apiVersion": _API,
         "kind": "FlowSchema",
-        "metadata": {"name": name, "annotations": dict(_OURS)},
+        "metadata": {"name": name, "annotations": dict(_AUTOUPDATE_ANNOTATION)},
         "spec": spec,
         "status": {"conditions": [told]},
     }

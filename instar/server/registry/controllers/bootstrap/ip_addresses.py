@@ -1,6 +1,6 @@
 """IPAddress objects for the cluster IPs of Services.
 
-Part of the bootstrap controller (``controller.py``): creates and deletes them shortly after
+Part of the bootstrap controller (``controller.py``): creates and deletes IPAddresses shortly after
 Services change.
 """
 
@@ -12,7 +12,7 @@ from instar.base.json_values import Object
 from instar.server.registry.controllers.bootstrap.objects import (
     MANAGED_BY,
     OUR_ALLOCATOR,
-    address_piece,
+    address_object,
 )
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.queue import Delays, Queue
@@ -65,7 +65,7 @@ class ServiceIpAddresses:
             return
         holder = self._holders.get(address)
         namespace, _, name = (holder or "/").partition("/")
-        piece = address_piece(address, namespace, name)
+        piece = address_object(address, namespace, name)
         resource, _, entry = self._maker.found(piece)
         if entry is not None and _is_ours(entry) and not _is_for(entry, piece, holder):
             await self._maker.remove(resource, entry)

@@ -6,7 +6,7 @@ and adds the timestamps of conditions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, ip_address
 
 from instar.base.json_values import Object
@@ -35,7 +35,7 @@ _CUSTOM_PRIORITY, _CUSTOM_VERSION_PRIORITY = 1000, 100
 _OTHER_PRIORITY, _VERSION_PRIORITY, _PREFERRED_PRIORITY = 15000, 15, 30
 
 
-def account_piece(namespace: str) -> Object:
+def account_object(namespace: str) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
@@ -43,7 +43,7 @@ def account_piece(namespace: str) -> Object:
     }
 
 
-def authority_piece(namespace: str, authority: str) -> Object:
+def authority_object(namespace: str, authority: str) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -56,10 +56,11 @@ def authority_piece(namespace: str, authority: str) -> Object:
     }
 
 
-def system_pieces(authority: str, today: str) -> Iterator[Object]:
-    """Yield the ConfigMaps about this server: its client CA, and the legacy token tracking date."""
+def system_objects(authentication: Mapping[str, str], today: str) -> Iterator[Object]:
+    """Yield the ConfigMaps about this server: how aggregated servers recognise its clients and its
+    front proxies, and the legacy token tracking date."""
     for name, data in (
-        (AUTHENTICATION, {"client-ca-file": authority}),
+        (AUTHENTICATION, dict(authentication)),
         (_TRACKING, {"since": today}),
     ):
         yield {
@@ -70,7 +71,7 @@ def system_pieces(authority: str, today: str) -> Iterator[Object]:
         }
 
 
-def address_piece(address: str, namespace: str, name: str) -> Object:
+def address_object(address: str, namespace: str, name: str) -> Object:
     """Return the IPAddress of a Service."""
     family = "IPv6" if ":" in address else "IPv4"
     labels = {"ipaddress.kubernetes.io/ip-family": family, MANAGED_BY: OUR_ALLOCATOR}
@@ -83,7 +84,7 @@ def address_piece(address: str, namespace: str, name: str) -> Object:
     }
 
 
-def service_pieces(host: str, port: int, network: IPv4Network) -> Iterator[Object]:
+def service_objects(host: str, port: int, network: IPv4Network) -> Iterator[Object]:
     """Yield the ``kubernetes`` Service, with endpoints only if the host is reachable by others."""
     yield {
         "apiVersion": "v1",
@@ -154,7 +155,7 @@ def _is_reachable(host: str) -> bool:
     return not (address.is_loopback or address.is_unspecified or address.is_link_local)
 
 
-def class_pieces() -> Iterator[Object]:
+def class_objects() -> Iterator[Object]:
     pods = "Used for system critical pods that must"
     for name, value, text in (
         (
@@ -173,7 +174,7 @@ def class_pieces() -> Iterator[Object]:
         }
 
 
-def api_pieces(group_versions: Iterable[tuple[str, str, bool]]) -> Iterator[Object]:
+def api_objects(group_versions: Iterable[tuple[str, str, bool]]) -> Iterator[Object]:
     """Yield APIServices of the built-in (group, version, is preferred of several)."""
     for group, version, preferred in group_versions:
         priority = _PRIORITIES.get(group, _OTHER_PRIORITY)
@@ -181,7 +182,7 @@ def api_pieces(group_versions: Iterable[tuple[str, str, bool]]) -> Iterator[Obje
         yield _api_piece(group, version, "onstart", priority, among)
 
 
-def custom_api_piece(group: str, version: str) -> Object:
+def custom_api_object(group: str, version: str) -> Object:
     return _api_piece(group, version, "true", _CUSTOM_PRIORITY, _CUSTOM_VERSION_PRIORITY)
 
 

@@ -5,7 +5,6 @@ Started by ``controller.py``.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import logging
@@ -13,7 +12,7 @@ from socket import gethostname
 
 from instar.base.errors import ApiError
 from instar.base.json_values import Object
-from instar.base.supervision import KeptTask
+from instar.base.supervision import SupervisedTask, rest
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.leadership import micro_time
 from instar.server.registry.resources.context import Context
@@ -35,7 +34,7 @@ class ServerLease:
         digest = base64.b32encode(hashlib.sha256(self._host.encode()).digest()).decode().lower()
         self._name = f"apiserver-{digest[:_NAME_LENGTH]}"
         self._holder = f"{self._name}_{context.new_uid()}"
-        self._kept: KeptTask | None = None
+        self._kept: SupervisedTask | None = None
 
     def start(self) -> None:
         self._kept = self._context.supervision.keep("identity-lease", self._run)
@@ -49,8 +48,12 @@ class ServerLease:
             try:
                 await self._renew()
             except (ApiError, Stale) as error:
-                log.info("cannot renew the server's lease %s, will retry: %s", self._name, error)
-            await asyncio.sleep(_RENEW_SECONDS)
+                # Not a conflict of writers but a store that takes no writes, such as a full disk.
+                level = logging.WARNING if isinstance(error, Stale) else logging.ERROR
+                log.log(
+                    level, "cannot renew the server's lease %s, will retry: %s", self._name, error
+                )
+            await rest(_RENEW_SECONDS)
 
     async def _renew(self) -> None:
         piece = self._lease()

@@ -1,8 +1,9 @@
 """Garbage collector: acts on the verdicts of ``owner_graph.py`` about the objects of ``graph.py``.
 
 Created by ``server/lifecycle/controller_setup.py``. Writes are guarded by uid or revision, so a
-second collector would do no harm; on a shared store only the leader works. Follows upstream's
-controller, without its delay. Loops over many references or dependents take breaks.
+second collector would do no harm; on a shared store only the leader works. The collector works like
+upstream's controller, but without a delay. Loops over many references or dependents yield to the
+event loop.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from instar.server.registry.controllers.garbage.writer import (
     remove,
     unblock,
 )
-from instar.server.registry.controllers.leadership import Leadership
+from instar.server.registry.controllers.manager_lease import Duty
 from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
@@ -44,8 +45,8 @@ _UNKNOWN_SECONDS = 30.0
 class GarbageCollector:
     """Maintains the owner graph and deletes or releases dependents."""
 
-    def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
-        self._context, self._catalog, self._leadership = context, catalog, leadership
+    def __init__(self, context: Context, catalog: Catalog, duty: Duty) -> None:
+        self._context, self._catalog, self._duty = context, catalog, duty
         self._work: Queue[OwnerGraphNode] = Queue(
             "object", self._attend, _DELAYS, at_once=_AT_ONCE, supervision=context.supervision
         )
@@ -55,7 +56,7 @@ class GarbageCollector:
     def start(self) -> None:
         """Start before leader election begins, because being elected starts the work."""
         self._graph.start()
-        self._leadership.on_elected(self._graph.look_at_all)
+        self._duty.on_elected(self._graph.look_at_all)
 
     async def stop(self) -> None:
         await self._graph.stop()
@@ -63,7 +64,7 @@ class GarbageCollector:
 
     async def _attend(self, node: OwnerGraphNode) -> float | None:
         found = self._graph.found(node)
-        if found is None or found[0].closed or not self._leadership.leads:
+        if found is None or found[0].closed or not self._duty.leads:
             return None
         resource, entry = found
         await self._graph.read(node)

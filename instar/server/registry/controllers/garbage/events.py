@@ -1,6 +1,6 @@
 """Event that the garbage collector writes about an owner reference across namespaces.
 
-Called by ``collector.py``.
+Called by ``foreign_owners.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _COMPONENT = "garbage-collector-controller"
 _OPTIONS = WriteOptions(manager="instar-garbage-collector", field_validation="Ignore")
 
 
-async def tell_of_stray(
+async def write_cross_namespace_event(
     context: Context, events: Resource, involved: Involved, reference: OwnerReference
 ) -> None:
     """Write the Event, best effort: the object is collected even if this fails."""

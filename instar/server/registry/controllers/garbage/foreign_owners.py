@@ -1,17 +1,19 @@
-"""Searches owners in other namespaces, which cannot own the object, and writes an Event for each.
+"""Searches for owners in other namespaces, which cannot own the object, and writes an Event for
+each.
 
-``collector.py`` calls it and does not wait. There is no index of uids, so a search reads all
-objects of the owner's kind: once for all questions that wait, in slices, followed by a pause ten
-times as long. It takes a tenth of one processor at most, however many references dangle.
+``graph.py`` calls it and does not wait for the result. There is no index of uids, so a search scans
+all objects of the owner's kind. One scan, done in slices, answers all pending look-ups of that
+kind, and a pause ten times as long follows. So the search uses at most a tenth of one processor,
+however many references point to missing owners.
 """
 
 from __future__ import annotations
 
-import asyncio
 from time import monotonic
 
 from instar.base import offload
-from instar.server.registry.controllers.garbage.events import tell_of_stray
+from instar.base.supervision import rest
+from instar.server.registry.controllers.garbage.events import write_cross_namespace_event
 from instar.server.registry.controllers.garbage.object_facts import (
     Involved,
     mentioned_uids,
@@ -27,14 +29,16 @@ from instar.wire.storage.watchcache.collection import CollectionReloaded
 PART = "garbage-collector-strays"
 _ABSENT_KEPT = 10_000
 _MOST_WAITING = 10_000
-"""Questions; further ones are dropped, and no Event is written for them."""
+"""Pending look-ups; further ones are dropped, and no Event is written for them."""
 _MOST_TOLD = 25
 """Events per object, as upstream's recorder allows."""
 _REST = 10.0
 _LONGEST_REST = 60.0
 
 
-class StraySearch:
+class ForeignOwnerSearch:
+    """Finds owners in other namespaces in the background."""
+
     def __init__(self, context: Context, catalog: Catalog) -> None:
         self._context, self._catalog = context, catalog
         self._absent: dict[str, None] = {}
@@ -77,7 +81,7 @@ class StraySearch:
             question = self._questions.pop(next(iter(self._questions)))
             self._waiting -= sum(map(len, question.sought.values()))
             await self._look_through(question)
-            await asyncio.sleep(min((monotonic() - began) * _REST, _LONGEST_REST))
+            await rest(min((monotonic() - began) * _REST, _LONGEST_REST))
         self._searching = False
 
     async def _look_through(self, question: _Question) -> None:
@@ -86,17 +90,17 @@ class StraySearch:
             async for part in question.owners.objects.slices():
                 for _, entry in part:
                     for uid in _uids_in(entry, sought):
-                        await self._tell(sought.pop(uid))
+                        await self._write_events(sought.pop(uid))
                     await breaks.between()
         except CollectionReloaded:
             return  # then everything is started over
         for uid in sought:
             self.note_absent(uid)
 
-    async def _tell(self, strays: list[tuple[Involved, OwnerReference]]) -> None:
+    async def _write_events(self, strays: list[tuple[Involved, OwnerReference]]) -> None:
         events = self._catalog.builtin("", "events")
         for involved, reference in strays:
-            await tell_of_stray(self._context, events, involved, reference)
+            await write_cross_namespace_event(self._context, events, involved, reference)
 
 
 class _Question:

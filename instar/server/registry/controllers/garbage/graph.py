@@ -1,13 +1,13 @@
-"""Owner graph of all objects: kept from the changes of every collection it follows.
+"""Owner graph of all objects: kept current by the changes of every collection it follows.
 
-``collector.py`` is told by ``enqueue`` which objects to examine, and reads the facts from here. One
-step of the event loop is short however many references there are: objects are read once
-(``object_facts.py``), large ones in a thread, and long loops take breaks. Nothing is written here.
+The graph passes the objects to examine to ``collector.py`` through ``enqueue``; the collector then
+looks up their owners and dependents here. No step blocks the event loop for long, however many
+references there are: objects are read once (``object_facts.py``), large ones in a thread, and long
+loops yield to the event loop. Nothing is written here.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
@@ -15,8 +15,8 @@ from typing import Any
 
 from instar.base import offload
 from instar.base.errors import ApiError
-from instar.base.supervision import KeptTask
-from instar.server.registry.controllers.garbage.foreign_owners import StraySearch
+from instar.base.supervision import SupervisedTask, rest
+from instar.server.registry.controllers.garbage.foreign_owners import ForeignOwnerSearch
 from instar.server.registry.controllers.garbage.object_facts import (
     FactsOfObjects,
     mentioned_uids,
@@ -47,21 +47,23 @@ _PART = "garbage-collector"
 
 
 class OwnerGraph:
+    """The owner references of all stored objects, and which objects to examine."""
+
     def __init__(
         self, context: Context, catalog: Catalog, enqueue: Callable[[OwnerGraphNode], None]
     ) -> None:
         self._context, self._catalog, self._add = context, catalog, enqueue
         self.owners = OwnerIndex()
         self.facts = FactsOfObjects()
-        self.strays = StraySearch(context, catalog)
+        self.strays = ForeignOwnerSearch(context, catalog)
         self._followed: dict[str, Resource] = {}
         self._unread: dict[OwnerGraphNode, None] = {}
         """Large objects with references that are not in the index yet."""
         self._waiting: dict[OwnerGraphNode, str] = {}
         """Owners in foreground deletion that wait for dependents, and their uids."""
         self._waited_for: dict[str, OwnerGraphNode] = {}
-        self._looking: KeptTask | None = None
-        self._later_tasks: set[KeptTask] = set()
+        self._looking: SupervisedTask | None = None
+        self._later_tasks: set[SupervisedTask] = set()
 
     def start(self) -> None:
         for resource in self._catalog.resources():
@@ -185,7 +187,7 @@ class OwnerGraph:
         return self.owners.remove(node)
 
     async def _orphaned_by_large(self, data: bytes) -> None:
-        self._orphaned((await offload.apart(partial(read_object, data))).facts.uid)
+        self._orphaned((await offload.run_in_thread(partial(read_object, data))).facts.uid)
 
     def _orphaned(self, uid: str) -> None:
         if self.owners.has_dependents(uid):
@@ -236,7 +238,7 @@ class OwnerGraph:
                 return
             except (ApiError, StoreError) as error:
                 log.warning("garbage collector cannot read the objects yet, will retry: %s", error)
-                await asyncio.sleep(_AGAIN_SECONDS)
+                await rest(_AGAIN_SECONDS)
 
     async def _look_at(self, resource: Resource) -> None:
         try:

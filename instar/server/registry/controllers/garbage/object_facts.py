@@ -1,7 +1,7 @@
 """Facts of stored objects that garbage collection needs, cached while the object is unchanged.
 
 ``collector.py`` and ``graph.py`` call it. An owner is examined for each of its dependents and may
-be large: it is decoded once, in a thread if it is large.
+be large, so it is decoded once, and in a thread if it is large.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class Involved(NamedTuple):
 
 
 class ObjectFacts(NamedTuple):
+    """Name, uid, deletion and finalizers of a stored object."""
+
     involved: Involved
     deleted: bool
     finalizers: tuple[str, ...]
@@ -53,6 +55,8 @@ class ObjectFacts(NamedTuple):
 
 
 class ReadObject(NamedTuple):
+    """The facts of a decoded object and its owner references."""
+
     facts: ObjectFacts
     references: tuple[OwnerReference, ...]
 

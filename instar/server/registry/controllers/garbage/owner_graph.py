@@ -1,7 +1,7 @@
-"""Owner graph: an index of owner references and the decision about a dependent.
+"""Owner graph: indexes owner references, and decides whether a dependent is deleted or kept.
 
-Used by ``collector.py``, which keeps it current from the cache's changes, so that nothing is
-searched while nothing is deleted. Pure.
+Used by ``collector.py`` and ``graph.py``, which keeps it current by the cache's changes, so that a
+deletion finds its dependents without a search. This module does no I/O.
 """
 
 from __future__ import annotations

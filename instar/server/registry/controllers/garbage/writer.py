@@ -27,8 +27,9 @@ _RULES = UpdateRules(unconditional=True, uid_is_precondition=False)
 
 
 async def remove(context: Context, resource: Resource, suffix: str, uid: str, policy: str) -> None:
+    """Delete a dependent with this uid; one that is gone already is fine."""
     target = _target(resource, suffix)
-    asked = _asked(target, "delete")
+    asked = _attributes(target, "delete")
     try:
         await delete(
             context, target, DeleteOptions(policy=policy, uid=uid, answered=False, asked=asked)
@@ -40,6 +41,8 @@ async def remove(context: Context, resource: Resource, suffix: str, uid: str, po
 async def drop_references(
     context: Context, resource: Resource, suffix: str, uids: set[str]
 ) -> None:
+    """Remove the owner references to these uids."""
+
     def change(metadata: Object) -> None:
         found = metadata.get("ownerReferences") or ()
         _set(metadata, "ownerReferences", [one for one in found if one.get("uid") not in uids])
@@ -74,7 +77,7 @@ async def _change(
         return Proposal({**old, "metadata": metadata})
 
     target = _target(resource, suffix)
-    asked = _asked(target, "patch")
+    asked = _attributes(target, "patch")
     entry = resource.objects.entries.get(suffix)
     options = WriteOptions(
         manager=_MANAGER,
@@ -94,7 +97,7 @@ def _target(resource: Resource, suffix: str) -> Target:
     return Target(resource, serving, resource.codec, serving.storage, namespace, name)
 
 
-def _asked(target: Target, verb: str) -> Attributes:
+def _attributes(target: Target, verb: str) -> Attributes:
     serving = target.serving
     return Attributes(
         _USER,

@@ -1,1 +1,4 @@
-"""Default RBAC roles and bindings, and aggregated ClusterRoles."""
+"""Default RBAC roles and bindings, and aggregated ClusterRoles.
+
+``server/lifecycle/controller_setup.py`` creates ``RoleController``.
+"""

@@ -1,8 +1,8 @@
 """Role controller: creates and repairs the default RBAC roles and bindings, and aggregates
 ClusterRoles.
 
-Created by ``server/lifecycle/composition.py``; only the leader acts. What a user added stays, and
-an object with the autoupdate annotation set to false is left alone.
+Created by ``server/lifecycle/controller_setup.py``; only the leader acts. Rules and subjects that a
+user added are kept, and an object with the autoupdate annotation set to false is left alone.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Iterable
 
 from instar.base import errors, offload
 from instar.base.json_values import Object, copy_json
-from instar.kube.access.rbac.aggregation import gathered
+from instar.kube.access.rbac.aggregation import aggregate_all
 from instar.kube.access.rbac.policy import GROUP
-from instar.server.registry.controllers.leadership import Leadership
+from instar.server.registry.controllers.manager_lease import Duty
 from instar.server.registry.controllers.queue import Delays, Queue
 from instar.server.registry.controllers.roles.defaults import (
     AUTOUPDATE,
     brought_up_to_date,
+    component_bindings,
+    component_roles,
     default_bindings,
     default_roles,
 )
@@ -39,8 +42,8 @@ _OPTIONS = WriteOptions(manager="kube-apiserver")
 _RULES = UpdateRules(unconditional=True, uid_is_precondition=False)
 _AGGREGATING = WriteOptions(manager="clusterrole-aggregation-controller", force=True)
 _DELAYS = Delays(0.2, 30.0)
-_DEFAULTS, _AGGREGATION = "defaults", "aggregation"
-"""One queue key for all aggregated roles, because a changed role may be part of any."""
+_DEFAULTS, _COMPONENTS, _AGGREGATION = "defaults", "components", "aggregation"
+"""Queue keys. One is for all aggregated roles, because a changed role may be part of any."""
 
 
 class RoleController:
@@ -50,12 +53,12 @@ class RoleController:
         self,
         context: Context,
         catalog: Catalog,
-        leadership: Leadership,
+        duty: Duty,
         *,
         aggregates: bool = True,
     ) -> None:
         """``aggregates``: whether ClusterRoles with an aggregationRule get their rules."""
-        self._context, self._catalog, self._leadership = context, catalog, leadership
+        self._context, self._catalog, self._duty = context, catalog, duty
         self._aggregates = aggregates
         self._roles = catalog.builtin(GROUP, "clusterroles")
         self._work: Queue[str] = Queue(
@@ -63,17 +66,18 @@ class RoleController:
         )
 
     async def start(self) -> None:
-        """Start; the server waits for the default roles, because every user but admins needs
-        them."""
+        """Start; the server waits for the default roles of users, because every user but admins
+        needs them. Roles of Kubernetes' components follow while requests are served already."""
         if self._aggregates:
             self._roles.objects.observers.append(self._role_changed)
             self._context.backend.cache.on_reset(lambda: self._work.add(_AGGREGATION))
-            self._leadership.on_elected(self._elected)
+            self._duty.on_elected(self._elected)
         try:
             await self._create_defaults()
         except errors.ApiError as error:
             log.warning("cannot create all default roles, will retry: %s", error)
             self._work.add(_DEFAULTS)
+        self._work.add(_COMPONENTS)
 
     async def stop(self) -> None:
         await self._work.stop()
@@ -82,13 +86,25 @@ class RoleController:
         await self._aggregate()
 
     async def _attend(self, what: str) -> None:
-        await (self._create_defaults() if what == _DEFAULTS else self._aggregate())
+        steps = {
+            _DEFAULTS: self._create_defaults,
+            _COMPONENTS: self._create_component_roles,
+            _AGGREGATION: self._aggregate,
+        }
+        await steps[what]()
 
     # --- default roles ------------------------------------------------------------------------
 
     async def _create_defaults(self) -> None:
-        for pieces in (default_roles(), default_bindings()):
-            await asyncio.gather(*(self._ensure_object(piece) for piece in pieces))
+        await self._ensure_all(default_roles())
+        await self._ensure_all(default_bindings())
+
+    async def _create_component_roles(self) -> None:
+        await self._ensure_all(component_roles())
+        await self._ensure_all(component_bindings())
+
+    async def _ensure_all(self, pieces: Iterable[Object]) -> None:
+        await asyncio.gather(*(self._ensure_object(piece) for piece in pieces))
 
     async def _ensure_object(self, piece: Object) -> None:
         resource = self._catalog.of_kind(GROUP, piece["kind"])
@@ -125,11 +141,11 @@ class RoleController:
     # --- aggregated roles ---------------------------------------------------------------------
 
     def _role_changed(self, change: Change[CacheEntry]) -> None:
-        if self._leadership.leads:
+        if self._duty.leads:
             self._work.add(_AGGREGATION)
 
     async def _aggregate(self) -> None:
-        if not self._leadership.leads:
+        if not self._duty.leads:
             return
         entries = list(self._roles.objects.entries.values())
         size = sum(entry.size for entry in entries)
@@ -156,7 +172,7 @@ def _stale(entries: list[CacheEntry]) -> dict[str, list[Object]]:
             roles[entry.suffix] = entry.decode()
         except UnreadableEntry:
             continue
-    wanted = gathered(roles)
+    wanted = aggregate_all(roles)
     return {
         name: rules for name, rules in wanted.items() if (roles[name].get("rules") or []) != rules
     }

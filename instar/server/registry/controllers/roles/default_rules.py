@@ -1,14 +1,11 @@
-"""Rules of the default RBAC roles, as compact data; ``defaults.py`` expands them to objects.
+"""Default RBAC roles for users, as compact data; ``defaults.py`` makes objects of them.
 
-A line is ``verbs | groups | resources`` or ``verbs | paths``; words are separated by spaces, and
-``core`` stands for the group without a name.
+``rule_lines.py`` explains the lines. Roles of Kubernetes' components are in ``component_rules.py``
+and ``controller_rules.py``.
 """
 
 from __future__ import annotations
 
-_READ = "get list watch"
-_WRITE = "create delete deletecollection patch update"
-_ALL = f"{_READ} {_WRITE}"
 _HEALTH = "/healthz /livez /readyz /version /version/"
 _PROXIES = "pods/attach pods/exec pods/portforward pods/proxy"
 _SETS = "daemonsets deployments replicasets statefulsets"
@@ -16,44 +13,44 @@ _OLD_SETS = "daemonsets deployments ingresses networkpolicies replicasets"
 _CLAIMS = "resourceclaims resourceclaimtemplates"
 
 _EDIT = (
-    f"{_READ} | core | {_PROXIES} secrets services/proxy",
+    f"read | core | {_PROXIES} secrets services/proxy",
     "impersonate | core | serviceaccounts",
-    f"{_WRITE} | core | pods {_PROXIES}",
+    f"write | core | pods {_PROXIES}",
     "create | core | pods/eviction",
-    f"{_WRITE} | core | configmaps events persistentvolumeclaims replicationcontrollers "
+    "write | core | configmaps persistentvolumeclaims replicationcontrollers "
     "replicationcontrollers/scale secrets serviceaccounts services services/proxy",
     "create | core | serviceaccounts/token",
-    f"{_WRITE} | apps | {_SETS} deployments/rollback deployments/scale replicasets/scale "
+    "write | core events.k8s.io | events",
+    f"write | apps | {_SETS} deployments/rollback deployments/scale replicasets/scale "
     "statefulsets/scale",
-    f"{_WRITE} | autoscaling | horizontalpodautoscalers",
-    f"{_WRITE} | batch | cronjobs jobs",
-    f"{_WRITE} | extensions | {_OLD_SETS} deployments/rollback deployments/scale "
+    "write | autoscaling | horizontalpodautoscalers",
+    "write | batch | cronjobs jobs",
+    f"write | extensions | {_OLD_SETS} deployments/rollback deployments/scale "
     "replicasets/scale replicationcontrollers/scale",
-    f"{_WRITE} | policy | poddisruptionbudgets",
-    f"{_WRITE} | networking.k8s.io | ingresses networkpolicies",
-    f"{_ALL} | coordination.k8s.io | leases",
-    f"{_WRITE} | events.k8s.io | events",
-    f"{_WRITE} | resource.k8s.io | {_CLAIMS}",
+    "write | policy | poddisruptionbudgets",
+    "write | networking.k8s.io | ingresses networkpolicies",
+    "read write | coordination.k8s.io | leases",
+    f"write | resource.k8s.io | {_CLAIMS}",
 )
 _VIEW = (
-    f"{_READ} | core | configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status "
+    "read | core | configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status "
     "pods replicationcontrollers replicationcontrollers/scale serviceaccounts services "
     "services/status",
-    f"{_READ} | core | bindings events limitranges namespaces/status pods/log pods/status "
+    "read | core | bindings limitranges namespaces/status pods/log pods/status "
     "replicationcontrollers/status resourcequotas resourcequotas/status",
-    f"{_READ} | core | namespaces",
-    f"{_READ} | discovery.k8s.io | endpointslices",
-    f"{_READ} | apps | controllerrevisions {_SETS} daemonsets/status deployments/scale "
+    "read | core | namespaces",
+    "read | core events.k8s.io | events",
+    "read | discovery.k8s.io | endpointslices",
+    f"read | apps | controllerrevisions {_SETS} daemonsets/status deployments/scale "
     "deployments/status replicasets/scale replicasets/status statefulsets/scale "
     "statefulsets/status",
-    f"{_READ} | autoscaling | horizontalpodautoscalers horizontalpodautoscalers/status",
-    f"{_READ} | batch | cronjobs cronjobs/status jobs jobs/status",
-    f"{_READ} | extensions | {_OLD_SETS} daemonsets/status deployments/scale deployments/status "
+    "read | autoscaling | horizontalpodautoscalers horizontalpodautoscalers/status",
+    "read | batch | cronjobs cronjobs/status jobs jobs/status",
+    f"read | extensions | {_OLD_SETS} daemonsets/status deployments/scale deployments/status "
     "ingresses/status replicasets/scale replicasets/status replicationcontrollers/scale",
-    f"{_READ} | policy | poddisruptionbudgets poddisruptionbudgets/status",
-    f"{_READ} | networking.k8s.io | ingresses ingresses/status networkpolicies",
-    f"{_READ} | events.k8s.io | events",
-    f"{_READ} | resource.k8s.io | {_CLAIMS} resourceclaims/status",
+    "read | policy | poddisruptionbudgets poddisruptionbudgets/status",
+    "read | networking.k8s.io | ingresses ingresses/status networkpolicies",
+    f"read | resource.k8s.io | {_CLAIMS} resourceclaims/status",
 )
 _ISSUER = "/.well-known/openid-configuration /openid/v1/jwks"
 
@@ -81,7 +78,7 @@ CLUSTER_ROLES: dict[str, tuple[str, ...]] = {
     ),
     "system:aggregate-to-admin": (
         "create | authorization.k8s.io | localsubjectaccessreviews",
-        f"{_ALL} | rbac.authorization.k8s.io | rolebindings roles",
+        "read write | rbac.authorization.k8s.io | rolebindings roles",
     ),
     "system:aggregate-to-edit": _EDIT,
     "system:aggregate-to-view": _VIEW,
@@ -114,7 +111,7 @@ CLUSTER_BINDINGS: dict[str, tuple[str, ...]] = {
 """Bindings, each of the role with the same name."""
 ROLES: dict[tuple[str, str], tuple[str, ...]] = {
     ("kube-system", "extension-apiserver-authentication-reader"): (
-        f"{_READ} | core | configmaps | extension-apiserver-authentication",
+        "read | core | configmaps | extension-apiserver-authentication",
     ),
 }
 BINDINGS: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {

@@ -10,6 +10,13 @@ from collections.abc import Iterator
 from instar.base.json_values import Object, copy_json
 from instar.kube.access.rbac.policy import GROUP
 from instar.kube.access.rbac.rules import rules_of, uncovered
+from instar.server.registry.controllers.roles.component_rules import (
+    COMPONENT_BINDINGS,
+    COMPONENT_ROLES,
+    NAMESPACED_BINDINGS,
+    NAMESPACED_ROLES,
+)
+from instar.server.registry.controllers.roles.controller_rules import CONTROLLER_ROLES
 from instar.server.registry.controllers.roles.default_rules import (
     AGGREGATED,
     BINDINGS,
@@ -18,8 +25,10 @@ from instar.server.registry.controllers.roles.default_rules import (
     FEEDS,
     ROLES,
 )
+from instar.server.registry.controllers.roles.rule_lines import rule_from_line, rules_by_role
 
 _API = f"{GROUP}/v1"
+_CONTROLLER = "system:controller:"
 _LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
 
@@ -36,11 +45,34 @@ def default_roles() -> Iterator[Object]:
         yield _role("Role", name, lines, namespace)
 
 
+def component_roles() -> Iterator[Object]:
+    """Yield the roles of Kubernetes' components, which this server does not need itself."""
+    for name, lines in rules_by_role(CONTROLLER_ROLES).items():
+        yield _role("ClusterRole", f"{_CONTROLLER}{name}", lines)
+    for name, lines in rules_by_role(COMPONENT_ROLES).items():
+        yield _role("ClusterRole", name, lines)
+    for path, lines in rules_by_role(NAMESPACED_ROLES).items():
+        namespace, _, name = path.partition("/")
+        yield _role("Role", name, lines, namespace)
+
+
 def default_bindings() -> Iterator[Object]:
     for name, subjects in CLUSTER_BINDINGS.items():
         yield _binding("ClusterRoleBinding", name, ("ClusterRole", name), subjects)
     for (namespace, name), (role, subjects) in BINDINGS.items():
         yield _binding("RoleBinding", name, ("Role", role), subjects, namespace)
+
+
+def component_bindings() -> Iterator[Object]:
+    """Yield the bindings of ``component_roles``."""
+    for account in rules_by_role(CONTROLLER_ROLES):
+        name, subject = f"{_CONTROLLER}{account}", f"ServiceAccount kube-system/{account}"
+        yield _binding("ClusterRoleBinding", name, ("ClusterRole", name), (subject,))
+    for name, subjects in COMPONENT_BINDINGS.items():
+        yield _binding("ClusterRoleBinding", name, ("ClusterRole", name), subjects)
+    for path, subjects in NAMESPACED_BINDINGS.items():
+        namespace, _, name = path.partition("/")
+        yield _binding("RoleBinding", name, ("Role", name), subjects, namespace)
 
 
 def brought_up_to_date(obj: Object, wanted: Object) -> Object | None:
@@ -96,35 +128,22 @@ def _role(kind: str, name: str, lines: tuple[str, ...], namespace: str = "") -> 
         "apiVersion": _API,
         "kind": kind,
         "metadata": _metadata(name, namespace),
-        "rules": [_rule(line) for line in lines] or None,
+        "rules": [rule_from_line(line) for line in lines] or None,
     }
-
-
-def _rule(line: str) -> Object:
-    verbs, *rest = (part.split() for part in line.split(" | "))
-    if len(rest) == 1:
-        return {"verbs": sorted(verbs), "nonResourceURLs": sorted(rest[0])}
-    groups, resources, *names = rest
-    rule: Object = {
-        "verbs": sorted(verbs),
-        "apiGroups": sorted("" if group == "core" else group for group in groups),
-        "resources": sorted(resources),
-    }
-    if names:
-        rule["resourceNames"] = sorted(names[0])
-    return rule
 
 
 def _binding(
     kind: str, name: str, role: tuple[str, str], subjects: tuple[str, ...], namespace: str = ""
 ) -> Object:
-    return {
+    binding: Object = {
         "apiVersion": _API,
         "kind": kind,
         "metadata": _metadata(name, namespace),
-        "subjects": [_subject(text) for text in subjects],
         "roleRef": {"apiGroup": GROUP, "kind": role[0], "name": role[1]},
     }
+    if subjects:
+        binding["subjects"] = [_subject(text) for text in subjects]
+    return binding
 
 
 def _subject(text: str) -> Object:

@@ -1,4 +1,4 @@
 """Table columns of the built-in kinds (``kubectl get``), one module per API group family.
 
-Custom resources define theirs in the CRD.
+``printer.py`` calls them for Table responses. Custom resources define their columns in the CRD.
 """

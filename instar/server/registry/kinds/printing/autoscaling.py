@@ -21,7 +21,7 @@ from instar.server.registry.kinds.printing.texts import (
     part,
 )
 
-_FEW_METRICS = 2
+_SHOWN_METRICS = 2
 
 
 def _autoscaler(obj: Object, now: datetime) -> list[Any]:
@@ -31,7 +31,7 @@ def _autoscaler(obj: Object, now: datetime) -> list[Any]:
     return [
         name_of(obj),
         f"{target.get('kind', '')}/{target.get('name', '')}",
-        first_few(_targets(spec, status), NONE, _FEW_METRICS, ", "),
+        first_few(_targets(spec, status), NONE, _SHOWN_METRICS, ", "),
         UNSET if least is None else str(least),
         spec.get("maxReplicas", 0),
         status.get("currentReplicas", 0),

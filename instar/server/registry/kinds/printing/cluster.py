@@ -1,4 +1,5 @@
-"""Table cells of classes, leases, signing requests, API services and flow control.
+"""Table cells of PriorityClass, RuntimeClass, Lease, CertificateSigningRequest, APIService and the
+flow control kinds.
 
 ``printer.py`` calls them for Table responses (``kubectl get``).
 """

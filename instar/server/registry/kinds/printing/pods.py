@@ -19,17 +19,20 @@ from instar.server.registry.kinds.printing.texts import (
     since,
 )
 
-_DONE = {
+_FINISHED_PHASES = {
     "Succeeded": "The pod has completed successfully.",
     "Failed": "The pod failed.",
 }
 
 
 def done(pod: Object) -> list[Object]:
+    """Return the Completed condition for the row of a finished pod."""
     phase = part(pod, "status").get("phase")
-    if phase not in _DONE:
+    if phase not in _FINISHED_PHASES:
         return []
-    return [{"type": "Completed", "status": "True", "reason": phase, "message": _DONE[phase]}]
+    return [
+        {"type": "Completed", "status": "True", "reason": phase, "message": _FINISHED_PHASES[phase]}
+    ]
 
 
 def pod(pod: Object, now: datetime) -> list[Any]:
@@ -90,7 +93,7 @@ class _PodState:
     def _leaving(self, status: Object) -> None:
         if status.get("reason") == "NodeLost":
             self.reason = "Unknown"
-        elif status.get("phase") not in _DONE:
+        elif status.get("phase") not in _FINISHED_PHASES:
             self.reason = "Terminating"
 
     def _count(self, container: Object) -> None:

@@ -1,6 +1,7 @@
 """Table printer of built-in kinds: columns from ``facts/``, cells from the family's module.
 
-Called when a client requests a Table. A kind without a cell function shows name and creation time.
+Made by ``builtin_resources.py`` for each kind and called when a client requests a Table. A kind
+without a cell function shows name and creation time.
 """
 
 from __future__ import annotations

@@ -13,21 +13,21 @@ from instar.base.json_values import Object
 from instar.server.registry.kinds.printing.printer import Cells
 from instar.server.registry.kinds.printing.texts import UNSET, age_of, is_terminating, name_of, part
 
-_MODES = {
+_ACCESS_MODES = {
     "ReadWriteOnce": "RWO",
     "ReadOnlyMany": "ROX",
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
-_DEFAULTS = (
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT_ANNOTATIONS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
 
 
 def _modes(modes: list[str] | None) -> str:
-    return ",".join(short for mode, short in _MODES.items() if mode in (modes or ()))
+    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in (modes or ()))
 
 
 def _phase(obj: Object) -> str:
@@ -35,7 +35,7 @@ def _phase(obj: Object) -> str:
 
 
 def _class(obj: Object) -> str:
-    old = part(obj, "metadata", "annotations").get(_OLD_CLASS)
+    old = part(obj, "metadata", "annotations").get(_CLASS_ANNOTATION)
     return str(old or part(obj, "spec").get("storageClassName") or "")
 
 
@@ -75,7 +75,7 @@ def claim(obj: Object, now: datetime) -> list[Any]:
 
 def _storage_class(obj: Object, now: datetime) -> list[Any]:
     annotations = part(obj, "metadata", "annotations")
-    default = any(annotations.get(name) == "true" for name in _DEFAULTS)
+    default = any(annotations.get(name) == "true" for name in _DEFAULT_ANNOTATIONS)
     return [
         f"{name_of(obj)} (default)" if default else name_of(obj),
         obj.get("provisioner", ""),

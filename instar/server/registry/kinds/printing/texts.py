@@ -1,4 +1,4 @@
-"""Text helpers shared by the table printers."""
+"""Text helpers that all modules of table cells in this package call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from instar.kube.api.label_selector import selector_text
 from instar.server.registry.resources.columns import age
 
 NONE, UNKNOWN, UNSET = "<none>", "<unknown>", "<unset>"
-_FEW = 3
+_SHOWN_ITEMS = 3
+"""Items of a list that a cell shows; of the others it shows the number."""
 
 
 def part(obj: Any, *names: str) -> Any:
@@ -41,7 +42,9 @@ def selector_cell(selector: Object | None) -> str:
     return selector_text(selector or {}) or NONE
 
 
-def first_few(items: Sequence[str], nothing: str, most: int = _FEW, joint: str = ",") -> str:
+def first_few(
+    items: Sequence[str], nothing: str, most: int = _SHOWN_ITEMS, joint: str = ","
+) -> str:
     """Join the first items, and append the number of remaining ones."""
     shown = joint.join(items[:most])
     if len(items) > most:

@@ -1,1 +1,4 @@
-"""Strategies of Pods and of all kinds with a pod template."""
+"""Strategies of Pods and of all kinds with a pod template.
+
+The verbs find them through ``strategy_table.py``.
+"""

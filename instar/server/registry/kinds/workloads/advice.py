@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from instar.base.json_values import Object
 
-_DEPRECATED = {
+_DEPRECATED_VOLUMES = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
     "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
     "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
@@ -29,7 +29,11 @@ def pod_name_advice(texts: list[str]) -> list[str]:
 
 def source_advice(source: Object, path: str) -> list[str]:
     """Return warnings about deprecated volume sources."""
-    return [f"{path}.{name}: {_DEPRECATED[name]}" for name in _DEPRECATED if name in source]
+    return [
+        f"{path}.{name}: {_DEPRECATED_VOLUMES[name]}"
+        for name in _DEPRECATED_VOLUMES
+        if name in source
+    ]
 
 
 def volume_advice(spec: Object, path: str) -> list[str]:

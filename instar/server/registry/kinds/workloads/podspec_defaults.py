@@ -1,4 +1,4 @@
-"""Defaults of a pod spec, in Pods and in templates. Pure, in place; called by the strategies."""
+"""Defaults of a pod spec, in Pods and in templates; called by the strategies, changes the spec."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IMAGE = re.compile(
 )
 """Roughly valid image references; for others no pull policy default by tag is possible."""
 _A_CONTAINER, _A_VOLUME, _A_PORT = 400, 60, 20
-"""About the largest number of JSON bytes that defaults add to each."""
+"""Approximate maximum of JSON bytes that defaults add to a container, a volume and a port."""
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 
 

@@ -1,4 +1,4 @@
-"""Computes the quality-of-service class of a pod from its containers' resources. Pure.
+"""Computes the quality-of-service class of a pod from its containers' resources.
 
 Called by the pod strategy and the quota usage.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from instar.base.json_values import Object
 
-_COUNTED = ("cpu", "memory")
+_QOS_RESOURCES = ("cpu", "memory")
 
 
 def qos_class(spec: Object) -> str:
@@ -19,7 +19,7 @@ def qos_class(spec: Object) -> str:
     if not any(requests) and not any(limits):
         return "BestEffort"
     guaranteed = all(
-        set(limit) == set(_COUNTED) and request == limit
+        set(limit) == set(_QOS_RESOURCES) and request == limit
         for request, limit in zip(requests, limits, strict=True)
     )
     return "Guaranteed" if guaranteed else "Burstable"
@@ -27,4 +27,4 @@ def qos_class(spec: Object) -> str:
 
 def _counted(resources: Object, name: str) -> dict[str, str]:
     found = resources.get(name) or {}
-    return {key: found[key] for key in _COUNTED if key in found and found[key] != "0"}
+    return {key: found[key] for key in _QOS_RESOURCES if key in found and found[key] != "0"}

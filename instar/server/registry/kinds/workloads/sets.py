@@ -1,7 +1,7 @@
 """Strategies of Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, PodTemplate
 and ControllerRevision.
 
-The verbs call them by ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class TemplateStrategy(BuiltinStrategy):
 
     counts_generation = True
     names_pods = True
+    ready_counts: tuple[str, ...] = ()
+    """Counts of the status that may not be greater than ``replicas``."""
     """Whether the names of its pods begin with its own."""
 
     def default(self, obj: Object, version: VersionServing) -> None:
@@ -58,7 +60,9 @@ class TemplateStrategy(BuiltinStrategy):
     def check_status_change(
         self, new: Object, old: Object, version: VersionServing
     ) -> list[FieldError]:
-        return count_errors(new.get("status") or {}, "status", *_COUNTS)
+        status = new.get("status") or {}
+        found = count_errors(status, "status", *_COUNTS)
+        return found + checks.ready_errors(status, self.ready_counts)
 
 
 class SelectedStrategy(TemplateStrategy):
@@ -96,6 +100,7 @@ class DeploymentStrategy(SelectedStrategy):
 
 class StatefulSetStrategy(TemplateStrategy):
     names_pods = False
+    ready_counts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
     name_rule = staticmethod(checks.statefulset_name)
 
     def default_spec(self, obj: Object, spec: Object) -> None:
@@ -118,7 +123,10 @@ class StatefulSetStrategy(TemplateStrategy):
             claim.setdefault("status", {})["phase"] = "Pending"
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
-        return checks.statefulset_errors(obj["spec"])
+        return checks.statefulset_errors(obj["spec"], created=False)
+
+    def check_new(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return checks.statefulset_errors(obj["spec"], created=True)
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         fixed = [
@@ -155,6 +163,8 @@ class DaemonSetStrategy(SelectedStrategy):
 
 
 class ReplicaSetStrategy(SelectedStrategy):
+    ready_counts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+
     def default_spec(self, obj: Object, spec: Object) -> None:
         spec.setdefault("replicas", 1)
 
@@ -163,6 +173,8 @@ class ReplicaSetStrategy(SelectedStrategy):
 
 
 class ReplicationControllerStrategy(TemplateStrategy):
+    ready_counts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+
     def default_spec(self, obj: Object, spec: Object) -> None:
         labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
         if labels:
@@ -189,6 +201,9 @@ class PodTemplateStrategy(BuiltinStrategy):
 
 class ControllerRevisionStrategy(BuiltinStrategy):
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return count_errors(obj, "", "revision")
+
+    def check_new(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return checks.revision_errors(obj)
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:

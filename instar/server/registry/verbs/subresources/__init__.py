@@ -1,1 +1,4 @@
-"""Verbs of subresources: scale, binding, eviction, and the admission of other subresource calls."""
+"""Verbs of subresources: scale, binding, eviction, and the admission of other subresource calls.
+
+``server/rest`` calls them.
+"""

@@ -12,7 +12,7 @@ from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 
 
-async def admit_question(
+async def admit_posted_object(
     context: Context,
     target: Target,
     obj: Object,

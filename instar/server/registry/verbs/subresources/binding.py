@@ -15,20 +15,20 @@ from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.conditions import set_condition
-from instar.server.registry.verbs.subresources.admission import admit_question
+from instar.server.registry.verbs.subresources.admission import admit_posted_object
 from instar.server.registry.verbs.write import update
 from instar.server.registry.verbs.write_request import Proposal, UpdateRules
 
-_PLACE = "pods/binding"
+_RESOURCE_NAME = "pods/binding"
 _KIND = GroupVersionKind("", "v1", "Binding")
-_SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
+_SCHEDULED_CONDITION = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
 
 
 async def bind_pod(
     context: Context, target: Target, binding: Object, options: WriteOptions
 ) -> None:
     """Bind the pod to the node that ``binding`` names. ``binding`` is decoded already."""
-    await admit_question(context, target, binding, options, "binding", _KIND)
+    await admit_posted_object(context, target, binding, options, "binding", _KIND)
     wrong = target_errors(binding)
     if wrong:
         raise errors.Unclassified(messages(wrong))
@@ -41,7 +41,7 @@ async def bind_pod(
         for name in ("annotations", "labels"):
             if metadata.get(name):
                 new["metadata"][name] = {**(old["metadata"].get(name) or {}), **metadata[name]}
-        set_condition(new, _SCHEDULED, context.timestamp())
+        set_condition(new, _SCHEDULED_CONDITION, context.timestamp())
         return Proposal(new, old["metadata"].get("managedFields") or [])
 
     rules = UpdateRules("binding", unconditional=True, uid_is_precondition=False, admitted=True)
@@ -73,4 +73,4 @@ def _check_free(target: Target, pod: Object, uid: str | None) -> None:
     elif spec.get("schedulingGates"):
         why = f"pod {name} has non-empty .spec.schedulingGates"
     if why:
-        raise errors.conflict("", _PLACE, name, why)
+        raise errors.conflict("", _RESOURCE_NAME, name, why)

@@ -18,11 +18,12 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.conditions import is_true, set_condition
 from instar.server.registry.verbs.delete import delete
 from instar.server.registry.verbs.delete_options import DeleteOptions
-from instar.server.registry.verbs.subresources.admission import admit_question
+from instar.server.registry.verbs.subresources.admission import admit_posted_object
 from instar.server.registry.verbs.write import update
 from instar.server.registry.verbs.write_request import Proposal, UpdateRules
 
-_MOST_DISRUPTED = 2000
+_MOST_DISRUPTED_PODS = 2000
+"""With more unconfirmed evictions in the budget, a further one is refused."""
 _STATUS = UpdateRules("status", unconditional=True, uid_is_precondition=False, admitted=True)
 _KIND = GroupVersionKind("policy", "v1", "Eviction")
 _REASON = "EvictionByEvictionAPI"
@@ -37,7 +38,7 @@ async def evict_pod(
     options: WriteOptions,
 ) -> None:
     """Evict one pod. ``budgets`` is the collection of budgets in its namespace."""
-    await admit_question(context, target, eviction, options, "eviction", _KIND)
+    await admit_posted_object(context, target, eviction, options, "eviction", _KIND)
     pod = await _pod(context, target)
     quiet = replace(options, dry_run=options.dry_run or how.dry_run, warn=lambda text: None)
     if not _needs_no_budget(pod):
@@ -119,7 +120,7 @@ def check_budget(budget: Object) -> None:
     allowed = status.get("disruptionsAllowed", 0)
     if allowed < 0:
         raise _forbidden(name, "pdb disruptions allowed is negative")
-    if len(status.get("disruptedPods") or ()) > _MOST_DISRUPTED:
+    if len(status.get("disruptedPods") or ()) > _MOST_DISRUPTED_PODS:
         text = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise _forbidden(name, text)
     if not allowed:

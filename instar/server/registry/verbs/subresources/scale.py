@@ -14,7 +14,8 @@ from instar.kube.api.label_selector import selector_text
 from instar.kube.schema.scale import WrongType, int_at, string_at
 
 API_VERSION, KIND = "autoscaling/v1", "Scale"
-_UNSET = -2_147_483_648
+_UNSET_REPLICAS = -2_147_483_648
+"""The replicas of a Scale that sets none; storing it is refused."""
 
 
 def to_scale(obj: Object, paths: ScalePaths) -> Object:
@@ -63,7 +64,7 @@ def unset_scale(obj: Object) -> Object:
         "kind": KIND,
         "apiVersion": API_VERSION,
         "metadata": {name: metadata[name] for name in kept if name in metadata},
-        "spec": {"replicas": _UNSET},
+        "spec": {"replicas": _UNSET_REPLICAS},
         "status": {"replicas": 0},
     }
 
@@ -78,7 +79,7 @@ def has_replicas(obj: Object, paths: ScalePaths) -> bool:
 def set_replicas(obj: Object, scale: Object, paths: ScalePaths) -> None:
     """Write the Scale's replicas into the object, in place; missing ones count as 0."""
     replicas = (scale.get("spec") or {}).get("replicas") or 0
-    if replicas == _UNSET:
+    if replicas == _UNSET_REPLICAS:
         raise BadRequest(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
     value: Any = obj
     *parents, last = paths.spec_replicas.lstrip(".").split(".")

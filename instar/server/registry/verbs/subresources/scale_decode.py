@@ -1,7 +1,6 @@
 """Decodes an ``autoscaling/v1`` Scale as Go does: checks types and lists unknown fields.
 
-``scaling.py`` and ``server/rest/scaling.py`` call it. What a Scale does to an object is
-``scale.py``'s.
+``scaling.py`` and ``server/rest/scaling.py`` call it. ``scale.py`` applies a Scale to an object.
 """
 
 from __future__ import annotations

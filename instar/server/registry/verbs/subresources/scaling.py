@@ -1,7 +1,7 @@
 """Writes to the scale subresource: update, patch and apply of a Scale.
 
 ``server/rest/scaling.py`` calls it. The Scale is changed, then its replicas are written to the
-object by ``write.update``; the projection is ``scale.py``'s.
+object by ``write.update``; ``scale.py`` maps between the two.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from instar.server.registry.verbs.subresources.scale import (
 )
 from instar.server.registry.verbs.subresources.scale_decode import decode_scale
 from instar.server.registry.verbs.write import update
-from instar.server.registry.verbs.write_request import Proposal, UpdateRules, WritePart, Written
+from instar.server.registry.verbs.write_request import Proposal, UpdateRules, WritePart, WriteResult
 
 _SCHEMAS = {API_VERSION: SCALE_SCHEMA}
 
 
 async def update_scale(
     context: Context, target: Target, scale: Object, paths: ScalePaths, options: WriteOptions
-) -> Written:
+) -> WriteResult:
     """Handle a PUT; ``scale`` is decoded already."""
     return await _write(context, target, paths, lambda _: scale, options, is_patch=False)
 
 
 async def patch_scale(
     context: Context, target: Target, change: Patch, paths: ScalePaths, options: WriteOptions
-) -> Written:
+) -> WriteResult:
     """Handle a JSON or merge patch."""
 
     def patched(current: Object) -> Object:
@@ -77,7 +77,7 @@ async def _write(
     options: WriteOptions,
     *,
     is_patch: bool,
-) -> Written:
+) -> WriteResult:
     owners = _Owners(context, target, options)
 
     async def propose(old: Object, entry: CacheEntry) -> Proposal:
@@ -111,7 +111,7 @@ def _check_count(scale: Object) -> None:
 
 async def apply_scale(
     context: Context, target: Target, config: Object, paths: ScalePaths, options: WriteOptions
-) -> Written:
+) -> WriteResult:
     """Handle a server-side apply."""
     owners = _Owners(context, target, options)
 

@@ -1,8 +1,8 @@
 """Runs a step that may make its object larger than the request: decoding, with its defaults.
 
 The verbs that write (``patch.py``, ``apply.py``, ``server/rest/verbs.py``) call it. Small work runs
-in the event loop; where defaults make the object large, the step is done again in a thread, and
-``options.size`` says so to all steps that follow.
+in the event loop; where defaults make the object large, the step is repeated in a thread, and
+``options.size`` is raised, so that all later steps run in a thread, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 
-async def work_on(
+async def run_growing_step(
     target: Target,
     options: WriteOptions,
     size: int,
@@ -28,7 +28,7 @@ async def work_on(
     """Return ``work(*arguments)`` on an object of ``size`` bytes."""
     if offload.is_small(target.version.read_cost(size)):
         try:
-            return offload.briefly(work, *arguments)
-        except offload.Outgrown:
+            return offload.run_inline(work, *arguments)
+        except offload.TooLargeForLoop:
             options.size = limits.MAX_BODY
-    return await offload.apart(work, *arguments)
+    return await offload.run_in_thread(work, *arguments)

@@ -1,8 +1,8 @@
-"""ResourceQuota of a server without the quota controller: judged by the status of quotas.
+"""ResourceQuota of a server without the quota controller: checked by the status of quotas.
 
-``lifecycle/admission_setup.py`` puts it in the place of ``resource_quota.py`` where nothing counts
-what a namespace holds. A quota without status limits nothing, as with kube-apiserver alone; one
-whose status a client wrote does, and every create it allows is added to ``status.used``.
+``lifecycle/admission_setup.py`` puts it in place of ``resource_quota.py`` if the quota controller
+is off. A quota without a status limits nothing, as with kube-apiserver alone. A quota whose status
+a client wrote limits creates, and each create that it allows is added to ``status.used``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from instar.base.json_values import Object
 from instar.kube.builtin_rules.pods.compute_resources import quantity_value
 from instar.server.registry.admission.plugins.limit_ranger import amount_text
 from instar.server.registry.admission.plugins.lookups import Lookup
-from instar.server.registry.admission.plugins.quota_usage import in_scope, taken
-from instar.server.registry.admission.plugins.resource_quota import FREE
+from instar.server.registry.admission.plugins.quota.quota_usage import in_scope, object_usage
+from instar.server.registry.admission.plugins.quota.resource_quota import FREE
 from instar.server.registry.admission.policies.plugin import KindOf
-from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.make_entry import put_own
@@ -35,9 +35,9 @@ class StatusQuotaAdmission:
         self._backend, self._of_kind = backend, of_kind
         self._quotas = Lookup(backend, "", "resourcequotas")
 
-    def interest(self, serving: Serving, verb: Verb) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
         counted = serving.namespaced and (serving.group, serving.plural) not in FREE
-        return Interest.VALIDATE if counted and verb is Verb.CREATE else Interest.NONE
+        return PluginPhases.VALIDATE if counted and verb is Verb.CREATE else PluginPhases.NONE
 
     def admit(self, operation: Operation) -> None:
         return
@@ -50,7 +50,7 @@ class StatusQuotaAdmission:
     async def _count(self, operation: Operation, obj: Object) -> None:
         serving, namespace = operation.target.serving, operation.target.namespace
         place = (serving.group, serving.plural)
-        wanted = taken(*place, obj)
+        wanted = object_usage(*place, obj)
         quotas = [one for one in self._quotas.within(namespace) if in_scope(one, *place, obj)]
         for quota in quotas:
             found = exceeded_status(quota, wanted)

@@ -21,8 +21,8 @@ COUNTED = {
     ("", "replicationcontrollers"): "replicationcontrollers",
     ("", "resourcequotas"): "resourcequotas",
 }
-"""Old names of counts, besides ``count/…``."""
-_DONE = ("Succeeded", "Failed")
+"""Resources whose number has an older name, besides ``count/…``."""
+_FINISHED_PHASES = ("Succeeded", "Failed")
 Amounts = Mapping[str, Fraction]
 
 
@@ -30,7 +30,7 @@ def count_name(group: str, plural: str) -> str:
     return f"count/{plural}.{group}" if group else f"count/{plural}"
 
 
-def taken(group: str, plural: str, obj: Object) -> dict[str, Fraction]:
+def object_usage(group: str, plural: str, obj: Object) -> dict[str, Fraction]:
     """Return the object's usage by quota resource name."""
     found = {count_name(group, plural): Fraction(1)}
     place = (group, plural)
@@ -51,7 +51,7 @@ def needs_content(name: str) -> bool:
 
 
 def _of_pod(pod: Object, counts: dict[str, Fraction]) -> dict[str, Fraction]:
-    if (pod.get("status") or {}).get("phase") in _DONE:
+    if (pod.get("status") or {}).get("phase") in _FINISHED_PHASES:
         return {name: amount for name, amount in counts.items() if name != "pods"}
     spec = pod.get("spec") or {}
     for member in ("requests", "limits"):

@@ -1,0 +1,93 @@
+"""Lists a resource and then watches it, for tools that follow objects of a cluster.
+
+``tools/nodes/simulation.py`` calls it. ``follow`` yields the whole list first and every change
+after it; when the server ends the watch, it resumes from the last revision, and when that is too
+old (410) or the connection is lost, it lists again. The caller then gets a ``CollectionState`` and
+compares it with the objects that it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import orjson
+
+from instar.base.errors import ApiError, Expired, from_status
+from instar.base.json_values import Object
+from instar.wire.client.client import Client
+from instar.wire.client.transport import ConnectionLost
+
+_PAGE = 500
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 15.0
+
+
+class CollectionState(NamedTuple):
+    """All objects at one revision."""
+
+    items: list[Object]
+    revision: str
+
+
+class CollectionChange(NamedTuple):
+    """One event of the watch: ``ADDED``, ``MODIFIED`` or ``DELETED``."""
+
+    type: str
+    object: Object
+
+
+async def follow(
+    client: Client, path: str, **query: str | int | bool | None
+) -> AsyncIterator[CollectionState | CollectionChange]:
+    """Yield the list and its changes, for ever. A failed first list raises ``ApiError``; later
+    failures are retried with growing pauses."""
+    listed = await list_all(client, path, **query)
+    failures = 0
+    while True:
+        yield listed
+        revision = listed.revision
+        try:
+            while True:
+                async for event in _watch(client, path, revision, query):
+                    failures = 0
+                    revision = event.object["metadata"]["resourceVersion"]
+                    if event.type != "BOOKMARK":
+                        yield event
+        except (ApiError, ConnectionLost):
+            listed, failures = await _listed_again(client, path, query, failures)
+
+
+async def list_all(client: Client, path: str, **query: str | int | bool | None) -> CollectionState:
+    """Return every page's objects, and the revision to watch from."""
+    items: list[Object] = []
+    revision = ""
+    async for page in client.pages(path, limit=_PAGE, **query):
+        items += page.get("items") or []
+        revision = revision or (page.get("metadata") or {}).get("resourceVersion") or ""
+    return CollectionState(items, revision)
+
+
+async def _listed_again(
+    client: Client, path: str, query: dict[str, str | int | bool | None], failures: int
+) -> tuple[CollectionState, int]:
+    while True:
+        failures += 1
+        await asyncio.sleep(min(_FIRST_PAUSE * 2.0 ** (failures - 1), _LONGEST_PAUSE))
+        try:
+            return await list_all(client, path, **query), failures
+        except ApiError:
+            continue
+
+
+async def _watch(
+    client: Client, path: str, revision: str, query: dict[str, str | int | bool | None]
+) -> AsyncIterator[CollectionChange]:
+    """Yield the events of one watch. Raises ``ApiError`` for one that the server refuses or ends
+    with a Status, ``ConnectionLost`` for one that breaks off."""
+    asked = {**query, "watch": True, "allowWatchBookmarks": True, "resourceVersion": revision}
+    async for line in client.lines(path, query=asked):
+        event = orjson.loads(line)
+        if event["type"] == "ERROR":
+            raise from_status(event["object"], event["object"].get("code") or Expired.code)
+        yield CollectionChange(event["type"], event["object"])

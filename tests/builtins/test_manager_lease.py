@@ -1,0 +1,114 @@
+"""Controllers stand still while a real kube-controller-manager holds its lease."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from tests.support.server import LiveServer, live_server
+
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+_LEASE = f"{_LEASES}/kube-controller-manager"
+_MERGE = "application/merge-patch+json"
+
+
+def _soon(holds: Callable[[], bool]) -> bool:
+    """Controllers work in the background: there is no event a client could await."""
+    until = time.monotonic() + 10.0
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.02)
+    return holds()
+
+
+def _hold(server: LiveServer, seconds: int = 60) -> None:
+    spec = {"holderIdentity": "manager-1", "leaseDurationSeconds": seconds}
+    lease = {"metadata": {"name": "kube-controller-manager"}, "spec": spec}
+    assert server.request("POST", _LEASES, lease).status == 201
+
+
+def _leave(server: LiveServer, name: str) -> None:
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    server.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def _is_there(server: LiveServer, path: str) -> bool:
+    return server.request("GET", path).status == 200
+
+
+def test_a_held_lease_leaves_namespaces_and_their_objects_to_the_manager() -> None:
+    with live_server(storage="memory:", furniture=True) as server:
+        _hold(server)
+        _leave(server, "going")
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "staying"}})
+        certificate = "/api/v1/namespaces/staying/configmaps/kube-root-ca.crt"
+        server.request(
+            "PATCH", _LEASE, {"metadata": {"labels": {"seen": "x"}}}, content_type=_MERGE
+        )
+
+        assert _is_there(server, "/api/v1/namespaces/going")
+        assert not _is_there(server, certificate)
+
+        server.request("PATCH", _LEASE, {"spec": {"holderIdentity": ""}}, content_type=_MERGE)
+
+        assert _soon(lambda: not _is_there(server, "/api/v1/namespaces/going"))
+        assert _soon(lambda: _is_there(server, certificate))
+
+
+def test_controllers_go_on_when_the_lease_has_run_out() -> None:
+    with live_server(storage="memory:") as server:
+        _hold(server, seconds=1)
+        _leave(server, "going")
+
+        assert _soon(lambda: not _is_there(server, "/api/v1/namespaces/going"))
+
+
+def test_controllers_chosen_by_name_do_not_yield() -> None:
+    with live_server(storage="memory:", yields_to_manager=False) as server:
+        _hold(server)
+        _leave(server, "going")
+
+        assert _soon(lambda: not _is_there(server, "/api/v1/namespaces/going"))
+
+
+def test_a_namespace_says_what_holds_it() -> None:
+    maps = "/api/v1/namespaces/held/configmaps"
+    with live_server(storage="memory:") as server:
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "held"}})
+        server.request("POST", maps, {"metadata": {"name": "a", "finalizers": ["x.example/f"]}})
+        server.request("DELETE", "/api/v1/namespaces/held")
+
+        def conditions() -> dict[str, tuple[str, str, str]]:
+            status = server.request("GET", "/api/v1/namespaces/held").json["status"]
+            return {
+                one["type"]: (one["status"], one["reason"], one["message"])
+                for one in status.get("conditions") or ()
+            }
+
+        assert _soon(lambda: bool(conditions()))
+        assert conditions() == {
+            "NamespaceDeletionDiscoveryFailure": (
+                "False", "ResourcesDiscovered", "All resources successfully discovered",
+            ),
+            "NamespaceDeletionGroupVersionParsingFailure": (
+                "False", "ParsedGroupVersions", "All legacy kube types successfully parsed",
+            ),
+            "NamespaceDeletionContentFailure": (
+                "False", "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
+            "NamespaceContentRemaining": (
+                "True", "SomeResourcesRemain",
+                "Some resources are remaining: configmaps. has 1 resource instances",
+            ),
+            "NamespaceFinalizersRemaining": (
+                "True", "SomeFinalizersRemain",
+                "Some content in the namespace has finalizers remaining: "
+                "x.example/f in 1 resource instances",
+            ),
+        }  # fmt: skip
+
+        server.request(
+            "PATCH", f"{maps}/a", {"metadata": {"finalizers": None}}, content_type=_MERGE
+        )
+
+        assert _soon(lambda: not _is_there(server, "/api/v1/namespaces/held"))
