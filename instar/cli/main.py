@@ -10,39 +10,55 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 from instar import __version__
-from instar.cli.shared.exit_codes import told
-from instar.cli.shared.failure import CliFailure
+from instar.cli.shared.exit_codes import exit_code_help
+from instar.cli.shared.failure import WRONG_PATH, CliFailure
 from instar.cli.shared.help_format import Parser
+from instar.cli.shared.streams import prepare_streams
 
-COMMANDS = {
-    "serve": "run the API server for CRDs and custom resources",
-    "webhook": "serve a converter as a conversion webhook",
-    "validate": "validate manifests offline, exactly as the server would",
-    "test": "run unit tests of CRDs, written as YAML beside them",
-    "check": "search a converter for data loss, with objects generated from the schemas",
-    "convert": "convert manifests to another version",
-    "types": "generate Python models of custom resources from their CRDs",
-    "crd": "generate a CRD from Python models, one per version",
-    "review": "find what a CRD change breaks, for which clients, and how to do it safely",
-    "rehearse": "try an upgrade on a copy of the cluster: a verdict per step, client, object",
-    "upgrade": "review, apply and migrate new CRDs on a cluster, or roll them back",
-    "migrate": "rewrite stored objects at the storage version, verified",
-    "snapshot": "capture CRDs, their objects and their usage in one file",
-    "census": "count stored objects by version",
-    "versions": "show a CRD's versions, their clients and the possible next edits",
-    "fields": "remove a field from a CRD in stages: deprecate, warn, count users, remove",
-    "history": "show an object's past writes as diffs: manager, time, version",
-    "restore": "restore an object, or a deleted CRD with its objects",
-    "console": "open the web console for any cluster, through its public API",
-    "access": "write least-privilege roles from a user's requests; explain a permission",
-    "storage": "copy a store to another backend, or verify one",
-    "envtest": "create a KUBEBUILDER_ASSETS folder, to run Go's test suites on instar",
-    "completion": "print a shell script that completes commands, flags and CRD names",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "run": {
+        "serve": "run the API server for CRDs and custom resources",
+        "webhook": "serve a converter as a conversion webhook",
+        "console": "open the web console for any cluster, through its public API",
+        "nodes": "simulate nodes on a cluster: leases renewed, pods moved through their phases",
+        "envtest": "create a KUBEBUILDER_ASSETS folder, to run Go's test suites on instar",
+    },
+    "review": {
+        "review": "find what a CRD change breaks, for which clients, and how to do it safely",
+        "validate": "validate manifests offline, exactly as the server would",
+        "rehearse": "try an upgrade on a copy of the cluster: a verdict per step, client, object",
+    },
+    "evolve": {
+        "upgrade": "review, apply and migrate new CRDs on a cluster, or roll them back",
+        "migrate": "rewrite stored objects at the storage version, verified",
+        "versions": "show a CRD's versions, their clients and the possible next edits",
+        "fields": "remove a field from a CRD in stages: deprecate, warn, count users, remove",
+        "convert": "convert manifests to another version",
+        "restore": "restore an object, or a deleted CRD with its objects",
+    },
+    "inspect": {
+        "census": "count stored objects by version",
+        "history": "show an object's past writes as diffs: manager, time, version",
+        "access": "write least-privilege roles from a user's requests; explain a permission",
+        "snapshot": "capture CRDs, their objects and their usage in one file",
+        "storage": "copy a store to another backend, verify one, or create its tables",
+    },
+    "develop": {
+        "test": "run unit tests of CRDs, written as YAML beside them",
+        "check": "search a converter for data loss, with objects generated from the schemas",
+        "types": "generate Python models of custom resources from their CRDs",
+        "crd": "generate a CRD from Python models, one per version",
+        "completion": "print a shell script that completes commands, flags and CRD names",
+    },
 }
+"""Every command, by what it is used for."""
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 EXTRAS = {
     "serve": "server",
     "validate": "server",
@@ -64,6 +80,7 @@ EXTRAS = {
     "history": "cluster",
     "restore": "cluster",
     "access": "cluster",
+    "nodes": "cluster",
     "console": "console",
     "envtest": "server",
     "completion": "cluster",
@@ -86,27 +103,44 @@ OPTIONAL = frozenset(
 """Modules that come only with an extra."""
 
 
-def main(argv: Sequence[str] | None = None, program: str = "instar") -> int:
+def main(
+    argv: Sequence[str] | None = None, program: str = "instar", *, owns_process: bool = False
+) -> int:
+    """Run a command. Without ``argv`` this is the program itself, and ``instar serve`` ends the
+    process. ``owns_process``: the caller is a program that ends after it."""
+    prepare_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in arguments if not word.startswith("-")), "")
+    if command == "help" and "help" not in COMMANDS:
+        arguments = [word for word in arguments if word != "help"]
+        command, arguments = (arguments[0], [*arguments, "--help"]) if arguments else ("", ["-h"])
     if command not in COMMANDS:
         return _top_level(arguments, program)
     rest = arguments[arguments.index(command) + 1 :]
     try:
-        return _run(command, rest, program)
+        code = _run(command, rest, program, owns_process=owns_process or argv is None)
+        sys.stdout.flush()  # here, so that a closed pipe is not reported at exit
     except CliFailure as failure:
         print(f"{program} {command}: {failure}", file=sys.stderr)
         return failure.code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
+        # The reader of the pipe has ended, as `head` does. Nothing can be written any more.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until exit
         return 1
     except OSError as error:
         # A file that cannot be read or written. Other OS errors are explained by the command.
         if error.filename is None:
             raise
         print(f"{program} {command}: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
+        return 2 if error.errno in WRONG_PATH else 1
+    if argv is None and command == "serve":
+        # Imported here: every other command ends by itself.
+        from instar.cli.serving.process_exit import leave
+
+        leave(code)
+    return code
 
 
 def kubectl_plugin() -> int:
@@ -121,7 +155,7 @@ def kubectl_completion() -> int:
     return code
 
 
-def _run(command: str, rest: list[str], program: str) -> int:
+def _run(command: str, rest: list[str], program: str, *, owns_process: bool) -> int:
     gc.disable()  # modules are never freed, so collecting during imports only delays them
     try:
         parser = parser_of(command, program)
@@ -130,7 +164,7 @@ def _run(command: str, rest: list[str], program: str) -> int:
         module = importlib.import_module(f"instar.cli.commands.{command}")
         mixed = getattr(module, "INTERMIXED", False)
         options = parser.parse_intermixed_args(rest) if mixed else parser.parse_args(rest)
-        options.arguments = rest
+        options.arguments, options.owns_process = rest, owns_process
         code: int = module.run(options)
     except ModuleNotFoundError as error:
         raise _missing(error, command) from error
@@ -141,7 +175,7 @@ def parser_of(command: str, program: str = "instar") -> argparse.ArgumentParser:
     """Return the argument parser of a command; imports the command's module."""
     parser = Parser(prog=f"{program} {command}", description=_sentence(COMMANDS[command]))
     importlib.import_module(f"instar.cli.commands.{command}").add_arguments(parser)
-    parser.epilog = "\n\n".join(filter(None, (parser.epilog, told(command))))
+    parser.epilog = "\n\n".join(filter(None, (parser.epilog, exit_code_help(command))))
     return parser
 
 
@@ -162,23 +196,37 @@ def _sentence(text: str) -> str:
 
 
 def _top_level(arguments: list[str], program: str) -> int:
-    width = max(map(len, COMMANDS))
-    listing = "\n".join(f"  {name:{width}}  {text}" for name, text in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=program,
         usage=f"{program} COMMAND …",
         description="API evolution for Kubernetes custom resources.",
-        epilog=f"commands:\n{listing}\n\n{program} COMMAND --help shows all flags.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"{_listing()}\n\n'{program} help COMMAND' shows its flags and exit codes.",
     )
     parser.add_argument("--version", action="version", version=f"instar {__version__}")
     if not arguments:
         parser.print_help()
         return 2
-    parser.parse_known_args(arguments)
     words = [word for word in arguments if not word.startswith("-")]
-    parser.error(f"unknown command {words[0]!r}" if words else "a command is missing")
+    if words:
+        parser.error(_unknown(words[0]))
+    parser.parse_args(arguments)
+    parser.error("a command is missing")
     return 2
+
+
+def _listing() -> str:
+    width = max(map(len, COMMANDS))
+    lines: list[str] = []
+    for group, commands in GROUPS.items():
+        lines += ["", f"{group}:"]
+        lines += [f"  {name:{width}}  {text}" for name, text in commands.items()]
+    return "\n".join(lines[1:])
+
+
+def _unknown(word: str) -> str:
+    near = get_close_matches(word, COMMANDS, n=2, cutoff=0.5)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"unknown command {word!r}{meant}"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from instar.cli.serving.parent_watch import wait_for_orphaning
+from instar.base.parent_watch import wait_for_orphaning
 
 _STARTER = """
 import os, subprocess, sys

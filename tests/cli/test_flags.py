@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from instar.cli.main import COMMANDS, parser_of
-from instar.cli.shared.help_format import shows_default
+from instar.cli.shared.help_format import Parser, shows_default
 
 ALSO_CALLED = {
     "--crds": "--crd",
@@ -50,6 +50,7 @@ NOT_THE_SAME = {
     "--output": "a review has several at once; what writes code names a file",
     "-o": "the same",
     "--name": "filters ask for one, manifests get one",
+    "--wait": "a server to be ready, in any unit; a CRD to be established, in seconds",
     "--to": "manifests go to a version, a rehearsal to releases",
     "--webhook": "a rehearsal has many CRDs, so its may name one",
 }
@@ -86,6 +87,10 @@ def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParse
                 yield from _parsers(below)
 
 
+def _whole_help(parser: argparse.ArgumentParser) -> str:
+    return parser.format_all() if isinstance(parser, Parser) else parser.format_help()
+
+
 def _all() -> list[Flag]:
     return [flag for command in COMMANDS for flag in _flags(parser_of(command), command)]
 
@@ -100,7 +105,7 @@ def test_every_default_is_shown() -> None:
     hidden: list[str] = []
     for command in COMMANDS:
         for parser in _parsers(parser_of(command)):
-            shown = " ".join(parser.format_help().split())
+            shown = " ".join(_whole_help(parser).split())
             for action in parser._actions:
                 if action.help == argparse.SUPPRESS or not shows_default(action):
                     continue
@@ -115,7 +120,7 @@ def test_every_default_is_shown() -> None:
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_help_can_be_read(command: str) -> None:
     for parser in _parsers(parser_of(command)):
-        text = parser.format_help()
+        text = _whole_help(parser)
 
         assert "%(" not in text
         assert "None)" not in text

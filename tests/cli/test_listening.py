@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_host_that_nobody_knows_is_named(workers: str) -> None:
+def test_an_unknown_listen_host_is_named(workers: str) -> None:
     command = (sys.executable, "-m", "instar", "serve", "--storage", "memory:")
     wanted = ("--listen", "nowhere.invalid:1", "--workers", workers)
     ended = subprocess.run((*command, *wanted), capture_output=True, text=True, timeout=60)

@@ -40,7 +40,7 @@ def test_a_folder_becomes_a_package_and_its_models_the_crd_again(
         (["types", "nothing.yaml", "--python", "pydantic"], 2, "nothing.yaml"),
         (["types", "backups.yaml", "--python", "pydantic", "--version", "v9"], 2, "no CRD of"),
         (["types", "empty.yaml", "--python", "pydantic"], 2, "empty.yaml"),
-        (["types", "backups.yaml", "--python", "pydantic", "-o", "file/x.py"], 1, "file"),
+        (["types", "backups.yaml", "--python", "pydantic", "-o", "file/x.py"], 2, "file"),
         (["crd", "nowhere:Model"], 2, "there is no module 'nowhere'"),
         (["crd", "json:nothing"], 2, "module json has no attribute nothing"),
         (["crd", "json"], 2, "must have the form package.module:Model"),

@@ -19,11 +19,10 @@ from instar.cli.shared.cluster_flags import read_crds, with_client
 from instar.cli.shared.common_flags import (
     add_cluster_arguments,
     add_output_argument,
-    add_qps_argument,
 )
-from instar.cli.shared.encrypted_stores import PLAIN, key_of, opened, seal_name
-from instar.cli.shared.etcd_flags import add_etcd_arguments, storage_options
+from instar.cli.shared.encrypted_stores import PLAIN, decrypting_store, key_of, write_key_name
 from instar.cli.shared.failure import CliFailure
+from instar.cli.shared.storage_flags import add_storage_arguments, storage_options
 from instar.tools.migrator.census.field_census import count_fields
 from instar.tools.migrator.census.version_census import StoredVersionCensus, estimate, exact_census
 from instar.tools.migrator.live_crd import read_live_crd
@@ -43,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--storage",
         metavar="URL",
-        help="count in the store directly: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
-        "server that is not running; exact on any cluster",
+        help="count in the store directly: etcd://HOST:PORT,…/PREFIX, "
+        "postgresql://…, or the sqlite:PATH of a server that is not running; exact on any cluster",
     )
     add(
         "--encryption-provider-config",
@@ -57,20 +56,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show which fields are set, by which managers, with which values",
     )
-    add_qps_argument(parser)
     add_output_argument(parser, ("text", "json"))
-    add_etcd_arguments(parser)
+    add_storage_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.fields:
         if len(args.crd) != 1 or args.storage:
             raise CliFailure("--fields is for one CRD of a cluster", code=2)
-        return with_client(args, lambda client: _fields(args, client), qps=args.qps)
+        return with_client(args, lambda client: _fields(args, client))
     if args.storage:
         rows = _from_storage(args)
     else:
-        rows = with_client(args, lambda client: _from_cluster(args, client), qps=args.qps)
+        rows = with_client(args, lambda client: _from_cluster(args, client))
     if args.output == "json":
         print(json.dumps({name: census.to_json() for name, _, census in rows}, indent=2))
     else:
@@ -135,14 +133,14 @@ def _from_storage(args: argparse.Namespace) -> list[Row]:
 
 async def _count_stored(args: argparse.Namespace, options: StorageOptions) -> list[Row]:
     found = await open_store(args.storage, options, must_exist=True)
-    store = opened(found, args.encryption_provider_config)
+    store = decrypting_store(found, args.encryption_provider_config)
     try:
         rows: list[Row] = []
         how = f"counted in {args.storage}"
         for name, storage in (await _stored_crds(store, args.crd)).items():
             plural, _, group = name.partition(".")
             counts, keys = await _count(store, f"{group}/{plural}/")
-            key = seal_name(store, f"{group}/{plural}/")
+            key = write_key_name(store, f"{group}/{plural}/")
             rows.append((name, storage, StoredVersionCensus(counts, how=how, keys=keys, key=key)))
         return rows
     finally:

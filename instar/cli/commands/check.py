@@ -1,6 +1,7 @@
 """``instar check``: searches a converter or conversion webhook for data loss.
 
-Flags and output; ``tools/sdk/checking`` has the laws and generates the objects.
+This module has the flags and prints the report. ``tools/sdk/checking`` has the laws (what must be
+true of every conversion, such as that no field is lost) and generates the objects.
 """
 
 from __future__ import annotations
@@ -262,7 +263,7 @@ def _responder(
 
 
 async def _live_crd(args: argparse.Namespace) -> Crd:
-    async with Client(load_access(args.kubeconfig, args.context)) as client:
+    async with Client(load_access(args.kubeconfig, args.context, qps=args.qps)) as client:
         return parse_crd(await client.get(crd_path(args.crd.removeprefix(_LIVE))))
 
 
@@ -294,7 +295,7 @@ def _check(args: argparse.Namespace, case: CheckCase, built: BuiltConverter | No
 
 
 async def _live_objects(args: argparse.Namespace, crd: Crd) -> dict[str, list[dict[str, Any]]]:
-    async with Client(load_access(args.kubeconfig, args.context)) as client:
+    async with Client(load_access(args.kubeconfig, args.context, qps=args.qps)) as client:
         return await live_objects(client, crd, most=args.limit)
 
 
@@ -329,5 +330,5 @@ def _print(args: argparse.Namespace, report: CheckReport) -> None:
     if args.write_tests and report.broken:
         if not args.converter:
             raise CliFailure("--write-tests needs --converter: tests run in process", 2)
-        args.write_tests.write_text(as_pytest(report, args.crd, args.converter))
+        args.write_tests.write_text(as_pytest(report, args.crd, args.converter), encoding="utf-8")
         print(f"counterexamples written to {args.write_tests}", file=sys.stderr)

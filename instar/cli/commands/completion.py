@@ -1,4 +1,5 @@
-"""``instar completion``: prints shell completion scripts, and the words they offer.
+"""``instar completion``: prints shell completion scripts, and the candidates for the word at the
+cursor.
 
 The scripts for bash, zsh and fish call this command at every TAB, so that flags are current and CRD
 names come from the cluster.

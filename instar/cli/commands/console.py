@@ -19,11 +19,11 @@ from instar.kube.api.user_agents import CONSOLE
 from instar.tools.console.listening import serving
 from instar.wire.client.client import Client
 
-_NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
+_BIND_ERRORS = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_cluster_arguments(parser)
+    add_cluster_arguments(parser, paced=False)
     parser.add_argument(
         "--listen",
         metavar="[HOST]:PORT",
@@ -47,7 +47,7 @@ async def _serve(args: argparse.Namespace, client: Client, host: str, port: int)
         async with serving(client, host, port, _show, context=args.context):
             await ended.wait()
     except OSError as error:
-        if error.errno not in _NOT_BOUND:
+        if error.errno not in _BIND_ERRORS:
             raise
         text = f"cannot listen on {args.listen}: {os.strerror(error.errno or 0)}"
         raise CliFailure(text) from error

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     try:
-        args.output.write_text(text)
+        args.output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise CliFailure(f"{args.output}: {error.strerror or error}") from None
     return 0

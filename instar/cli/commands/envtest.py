@@ -14,8 +14,8 @@ from pathlib import Path
 from instar.cli.shared.failure import CliFailure
 from instar.tools.envtest.assets_folder import write_folder
 
-_SERVERS = "httptools"
-"""A module that only the server's extra installs."""
+_SERVER_MODULE = "httptools"
+"""A module that only the extra ``instar[server]`` installs."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kubectl", metavar="PATH", help="link this one (default: the one on the PATH, if any)"
     )
     parser.add_argument(
+        "--stay",
+        action="store_true",
+        help="leave the servers running when the process that started them ends or is killed",
+    )
+    parser.add_argument(
         "--print",
         choices=["env", "path"],
         default="env",
@@ -36,15 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if find_spec(_SERVERS) is None:
+    if find_spec(_SERVER_MODULE) is None:
         # Fail now: a suite that starts the server later would show only a timeout.
-        raise ModuleNotFoundError(name=_SERVERS)
+        raise ModuleNotFoundError(name=_SERVER_MODULE)
     kubectl = args.kubectl or shutil.which("kubectl")
     if kubectl is not None and not Path(kubectl).is_file():
         raise CliFailure(f"--kubectl {kubectl}: no such file", code=2)
     folder = args.folder.absolute()
     try:
-        write_folder(folder, kubectl)
+        write_folder(folder, kubectl, stay=args.stay)
     except OSError as error:
         raise CliFailure(f"{error.filename or folder}: {error.strerror}") from error
     shown = str(folder)

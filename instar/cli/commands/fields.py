@@ -13,6 +13,7 @@ from pathlib import Path
 import yaml
 
 from instar.base.errors import ApiError, NotFound
+from instar.base.escaping import shell_word
 from instar.base.json_values import Object
 from instar.cli.shared.cluster_flags import read_crds, with_client
 from instar.cli.shared.common_flags import add_cluster_arguments, add_output_argument
@@ -100,7 +101,10 @@ async def _show(args: argparse.Namespace, client: Client) -> int:
     for path in dict.fromkeys(item.path for item in found):
         print(f"{path}: {tally.of(path).says(tally.total)}")
         if not tally.of(path).objects:
-            print(f"  it can be removed: instar fields {args.crd} remove {path}")
+            print(
+                f"  it can be removed: instar fields {shell_word(args.crd)} remove "
+                f"{shell_word(path)}"
+            )
     return 0
 
 
@@ -113,13 +117,13 @@ async def _deprecate(args: argparse.Namespace, client: Client) -> int:
     where = f"at {', '.join(changed)}" if changed else "already"
     print(f"{args.crd}: {args.path} is deprecated {where} in its description")
     if args.policy is not None:
-        args.policy.write_text(yaml.safe_dump_all(manifests, sort_keys=False))
+        args.policy.write_text(yaml.safe_dump_all(manifests, sort_keys=False), encoding="utf-8")
         print(f"the policy is in {args.policy}; apply it with kubectl")
     elif not args.dry_run:
         await _install(args, client, manifests)
     tally = (await count_fields(client, read_live_crd(raw))).tally
     print(tally.of(args.path).says(tally.total))
-    print(f"to see which objects still set it: instar fields {args.crd}")
+    print(f"to see which objects still set it: instar fields {shell_word(args.crd)}")
     return 0
 
 

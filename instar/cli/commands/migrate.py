@@ -1,5 +1,10 @@
-"""``instar migrate``: plans, rewrites, verifies and trims, for one CRD or all; ``--undo`` puts
-objects back."""
+"""``instar migrate``: rewrites the stored objects of one CRD, or of all CRDs, at the storage
+version.
+
+A run plans, rewrites, verifies and then trims ``status.storedVersions``; ``--undo`` restores the
+objects of an earlier run. ``tools/migrator`` does the work; ``cli/shared/migrate_undo.py`` has
+``--undo``.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +22,22 @@ from instar.cli.shared.cluster_flags import read_crds, user_and_host, with_clien
 from instar.cli.shared.common_flags import (
     add_cluster_arguments,
     add_output_argument,
-    add_qps_argument,
 )
 from instar.cli.shared.failure import CliFailure
 from instar.cli.shared.migrate_undo import undo_migration
-from instar.cli.shared.progress_bar import watching
+from instar.cli.shared.progress_bar import progress_for
 from instar.tools.migrator.census.references import dependents, repoint
 from instar.tools.migrator.live_crd import USER_AGENT, LiveCrd, read_live_crd
 from instar.tools.migrator.migration import MigrationOptions, migrate
 from instar.tools.migrator.outcomes import DONE, Fate
 from instar.tools.migrator.plan import Plan
-from instar.tools.migrator.preflight import find_out
-from instar.tools.migrator.progress_file import JournalBusy, ProgressFile, default_path
+from instar.tools.migrator.preflight import run_preflight
+from instar.tools.migrator.progress_file import (
+    JournalBusy,
+    ProgressFile,
+    ProgressFileError,
+    default_path,
+)
 from instar.tools.migrator.proof.admission_rules import may_be_mutated
 from instar.tools.migrator.proof.change_scan import scan_rewrites
 from instar.tools.migrator.proof.pass_record import save_record
@@ -63,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--dry-run", action="store_true", help="try every object on the server, write none of them")
     add("--concurrency", type=int, default=16, metavar="N", help="objects at a time")
-    add_qps_argument(parser)
     add("--page", type=int, default=500, metavar="N", help="objects per list request")
     add(
         "--via-status",
@@ -140,9 +148,7 @@ def run(args: argparse.Namespace) -> int:
     if args.undo is not None:
         if args.crd or args.all:
             raise CliFailure("--undo takes the CRD from the journal; name none", code=2)
-        return with_client(
-            args, lambda client: undo_migration(args, client), qps=args.qps, user_agent=USER_AGENT
-        )
+        return with_client(args, lambda client: undo_migration(args, client), user_agent=USER_AGENT)
     if bool(args.crd) == args.all:
         raise CliFailure("name the CRDs, or pass --all", code=2)
     if args.concurrency < 1 or args.page < 1 or args.retries < 0:
@@ -151,11 +157,9 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure("--progress is for one CRD; several get a file each", code=2)
     if (args.accept or args.forget) and (args.all or len(args.crd) > 1):
         raise CliFailure("--accept and --forget are for the objects of one CRD", code=2)
-    documents = with_client(
-        args, lambda client: _migrate_all(args, client), qps=args.qps, user_agent=USER_AGENT
-    )
+    documents = with_client(args, lambda client: _migrate_all(args, client), user_agent=USER_AGENT)
     if args.report is not None:
-        args.report.write_text(json.dumps(documents, indent=2) + "\n")
+        args.report.write_text(json.dumps(documents, indent=2) + "\n", encoding="utf-8")
     if args.output == "json":
         print(json.dumps(documents, indent=2))
     return 0 if all(document["ok"] for document in documents) else 1
@@ -184,7 +188,7 @@ async def _migrate_one(
     live = read_live_crd(raw)
     if not live.crd.served():
         raise CliFailure(f"{live.name}: no version is served, so no object can be read")
-    facts = await find_out(
+    facts = await run_preflight(
         client,
         live,
         via_status=args.via_status,
@@ -205,7 +209,7 @@ async def _migrate_one(
     )
     if args.all and not plan.needed and not args.owner_references:
         return None
-    _say(args, plan.lines())
+    _print_lines(args, plan.lines())
     document = await _carried_out(args, client, plan)
     if args.owner_references and not plan.obstacles:
         await _repointed(args, client, live, document)
@@ -218,7 +222,7 @@ async def _carried_out(args: argparse.Namespace, client: Client, plan: Plan) -> 
     if args.plan:
         return await _scanned(args, client, plan)
     report = await _run(args, client, plan)
-    _say(args, report.lines())
+    _print_lines(args, report.lines())
     return report.to_json()
 
 
@@ -234,11 +238,11 @@ async def _scanned(args: argparse.Namespace, client: Client, plan: Plan) -> dict
         concurrency=args.concurrency,
         admission=await may_be_mutated(client, plan.live),
     )
-    with watching("migrate", args.output == "text") as progress:
+    with progress_for("migrate", args.output == "text") as progress:
         scan = await scan_rewrites(
             client, plan.live, prover, options.patience, progress, page=args.page
         )
-    _say(args, [f"  {line}" for line in scan.lines(plan.live.storage)])
+    _print_lines(args, [f"  {line}" for line in scan.lines(plan.live.storage)])
     ok = not (scan.changing or scan.stopped)
     return {"plan": {**plan.to_json(), "rewrites": scan.to_json()}, "ok": ok}
 
@@ -259,7 +263,7 @@ async def _repointed(
         document["ok"] = document["ok"] and not done.failed
         lines.append(f"  now naming {live.write_version}: {done.changed}")
         lines += [f"  {name}: {why}" for name, why in sorted(done.failed.items())]
-    _say(args, lines)
+    _print_lines(args, lines)
 
 
 async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> MigrationReport:
@@ -276,11 +280,13 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Migratio
     finished = False
     try:
         options = _options(args, _decide(args, journal))
-        with watching("migrate", args.output == "text") as progress:
+        with progress_for("migrate", args.output == "text") as progress:
             report = await migrate(client, plan, options, journal, progress, undo)
         finished = report.ok
         if finished and not args.dry_run:
             _keep_record(report)
+    except ProgressFileError as error:
+        raise CliFailure(str(error)) from None
     except asyncio.CancelledError:
         print(f"instar migrate: {_interrupted(journal)}", file=sys.stderr, flush=True)
         raise
@@ -340,6 +346,6 @@ def _options(args: argparse.Namespace, accepted_keys: tuple[str, ...]) -> Migrat
     )
 
 
-def _say(args: argparse.Namespace, lines: list[str]) -> None:
+def _print_lines(args: argparse.Namespace, lines: list[str]) -> None:
     if args.output == "text":
         print("\n".join(lines), flush=True)

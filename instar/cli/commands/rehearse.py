@@ -39,7 +39,7 @@ from instar.tools.reviewer.render.outputs import ReportOutput
 from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.sources import ReviewedCluster, load_crds
 from instar.tools.snapshots.errors import SnapshotError
-from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.sources import open_captured_cluster
 
 _START_SECONDS = 30.0
 _EXAMPLES = """\
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     outputs = read_outputs(args.output, FORMS)
     if min(args.sample, args.jobs, args.batch) < 1:
         raise CliFailure("--sample, --jobs and --batch must be at least 1", EXIT_UNUSABLE)
-    cluster = ReviewedCluster(args.kubeconfig, args.context)
+    cluster = ReviewedCluster(args.kubeconfig, args.context, args.qps)
     converting = _converting(args)
     releases = asyncio.run(_releases(args.to, cluster))
     options = RehearsalOptions(
@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with (
             _started(args.webhook_command, list(converting.urls.values())),
-            open_world(args.source, cluster) as world,
+            open_captured_cluster(args.source, cluster) as world,
         ):
             report = rehearse(world, releases, options, _progress())
     except SnapshotError as error:

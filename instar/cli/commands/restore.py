@@ -1,6 +1,6 @@
 """``instar restore``: restores an object, or a deleted CRD with its objects.
 
-``tools/restorer`` does it, from the server's history or a snapshot.
+``tools/restorer`` does the work, from the server's history or a snapshot.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.cli.shared.cluster_flags import with_client
-from instar.cli.shared.common_flags import add_cluster_arguments, add_qps_argument
+from instar.cli.shared.common_flags import add_cluster_arguments
 from instar.cli.shared.diffs import add_colour_argument, diff, wants_colour
 from instar.cli.shared.failure import CliFailure
 from instar.kube.history.writes import plain
@@ -20,9 +20,9 @@ from instar.tools.restorer import restore_crd
 from instar.tools.restorer.errors import RestoreError
 from instar.tools.restorer.object_history import NamedObject, find, last_alive, state
 from instar.tools.restorer.restore_object import Restored, Restorer
-from instar.tools.snapshots.captured_cluster import World
+from instar.tools.snapshots.captured_cluster import CapturedCluster
 from instar.tools.snapshots.errors import SnapshotError
-from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.sources import open_captured_cluster
 from instar.wire.client.client import Client
 
 _CRD_WORDS = ("crd", "crds", "customresourcedefinition", "customresourcedefinitions")
@@ -56,18 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_colour_argument(parser)
     add_cluster_arguments(parser)
-    add_qps_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.at is not None and args.at < 1:
         raise CliFailure("--at must be a revision: a number above 0", code=2)
     try:
-        world = open_world(args.source) if args.source else None
+        world = open_captured_cluster(args.source) if args.source else None
     except SnapshotError as error:
         raise CliFailure(str(error), code=2) from None
     try:
-        return with_client(args, lambda client: _restore(args, client, world), qps=args.qps)
+        return with_client(args, lambda client: _restore(args, client, world))
     except RestoreError as error:
         raise CliFailure(str(error)) from None
     finally:
@@ -75,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
             world.close()
 
 
-async def _restore(args: argparse.Namespace, client: Client, world: World | None) -> int:
+async def _restore(args: argparse.Namespace, client: Client, world: CapturedCluster | None) -> int:
     restorer = Restorer(client, dry_run=args.dry_run)
     if args.kind.lower().partition(".")[0] in _CRD_WORDS:
         return await _restore_crd(args, client, restorer, world)
@@ -91,7 +90,7 @@ async def _restore(args: argparse.Namespace, client: Client, world: World | None
 
 
 async def _restore_crd(
-    args: argparse.Namespace, client: Client, restorer: Restorer, world: World | None
+    args: argparse.Namespace, client: Client, restorer: Restorer, world: CapturedCluster | None
 ) -> int:
     named = restore_crd.named_crd(args.name)
     revision = args.at or 0
@@ -127,12 +126,12 @@ async def _restore_crd(
     return _print_crd_result(restored, () if world is None else world.problems)
 
 
-async def _captured_objects(world: World, crd: str) -> AsyncIterator[Object]:
+async def _captured_objects(world: CapturedCluster, crd: str) -> AsyncIterator[Object]:
     for obj in world.objects(crd):
         yield obj
 
 
-def _captured(world: World, named: NamedObject) -> Object:
+def _captured(world: CapturedCluster, named: NamedObject) -> Object:
     wanted = (named.namespace, named.name)
     for obj in _of_kind(world, named):
         metadata = obj.get("metadata") or {}
@@ -141,7 +140,7 @@ def _captured(world: World, named: NamedObject) -> Object:
     raise RestoreError(f"{world.origin} has no {named}")
 
 
-def _of_kind(world: World, named: NamedObject) -> Iterator[Object]:
+def _of_kind(world: CapturedCluster, named: NamedObject) -> Iterator[Object]:
     if named.type.name in world.crd_names():
         yield from world.objects(named.type.name)
         return

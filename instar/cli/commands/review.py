@@ -12,7 +12,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
@@ -29,14 +29,17 @@ from instar.cli.shared.output_flags import (
     write_outputs,
 )
 from instar.kube.api.encoding.manifests import Document
-from instar.tools.reviewer.added_removed import with_presence
+from instar.tools.reviewer.added_removed import with_presence, without_unread
 from instar.tools.reviewer.admission.findings import with_admission
 from instar.tools.reviewer.advice import advice
 from instar.tools.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
 from instar.tools.reviewer.engine import ReviewOptions
 from instar.tools.reviewer.render import MACHINE
+from instar.tools.reviewer.render.comment_budget import COMMENT, SUMMARY
 from instar.tools.reviewer.render.json import json_schema
+from instar.tools.reviewer.render.markdown import to_markdown
 from instar.tools.reviewer.render.outputs import FORMS, ReportOutput, from_top, in_repository
+from instar.tools.reviewer.render.pull_request_comment import CommentFailed, post, pull_request
 from instar.tools.reviewer.render.shared import slug
 from instar.tools.reviewer.render.text import to_text
 from instar.tools.reviewer.report import CrdReview, Problem, Report
@@ -123,6 +126,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     output = parser.add_argument_group("output")
     add_output_arguments(output, FORMS, details="witnesses, plan, notes")
+    output.add_argument(
+        "--comment",
+        action="store_true",
+        help="in a GitHub Actions job: post the report on the pull request, or update the comment "
+        "of the last run (needs GITHUB_TOKEN with pull-requests: write)",
+    )
     output.add_argument("--rules", action="store_true", help="list the rules and exit")
     output.add_argument("--explain", metavar="RULE", help="explain a rule and exit")
     output.add_argument(
@@ -178,11 +187,13 @@ def _review(args: argparse.Namespace, outputs: list[ReportOutput]) -> int:
     with _convert(args) as convert:
         report = _history(args, options) if args.history else _pair(args, options, convert)
     if args.write_baseline:
-        Path(args.write_baseline).write_text(write_baseline(report))
+        Path(args.write_baseline).write_text(write_baseline(report), encoding="utf-8")
     baseline = _baseline(args, config)
     known = load_baseline(baseline) if baseline else frozenset[str]()
     report = decide(report, config, known, date.today())
     _print(args, report, outputs)
+    if args.comment:
+        _comment(args, report)
     return report.exit_code(fail_on(args.fail_on) if args.fail_on else config.fail_on)
 
 
@@ -212,6 +223,7 @@ def _pair(args: argparse.Namespace, options: ReviewOptions, convert: Convert | N
     )
     before = None if old is None else old.crds
     report = with_admission(report, before, new.crds, admission, options)
+    report = without_unread(report, old=bool(old and old.problems), new=bool(new.problems))
     return with_presence(
         replace(report, problems=tuple(dict.fromkeys([*problems, *report.problems]))),
         {} if old is None else old.crds,
@@ -267,7 +279,7 @@ def _history(args: argparse.Namespace, options: ReviewOptions) -> Report:
 
 
 def _cluster(args: argparse.Namespace) -> ReviewedCluster:
-    return ReviewedCluster(args.kubeconfig, args.context)
+    return ReviewedCluster(args.kubeconfig, args.context, args.qps)
 
 
 @contextlib.contextmanager
@@ -302,12 +314,37 @@ def _print(args: argparse.Namespace, report: Report, outputs: list[ReportOutput]
     def rendered(output: ReportOutput) -> str:
         if output.form == "text":
             return to_text(report, colour=_colour(args, output.file), details=args.details)
+        if output.form == "markdown":
+            summary = output.file and str(output.file) == os.environ.get("GITHUB_STEP_SUMMARY")
+            most = SUMMARY if summary else COMMENT
+            return to_markdown(placed, most=most, whole=_whole(outputs))
         return MACHINE[output.form](placed)
 
     write_outputs(outputs, rendered)
     if all(form != "text" for form, _ in outputs):
         for problem in report.problems:
             print(f"instar review: {problem}", file=sys.stderr)
+
+
+def _whole(outputs: Sequence[ReportOutput], run: str = "") -> str:
+    """Return the sentence that says where a shortened report is complete."""
+    if run:
+        return f"The whole report is in the [job's summary]({run})."
+    files = [f"`{each.file}`" for each in outputs if each.form in ("html", "json") and each.file]
+    return f"The whole report is in {files[0]}." if files else ""
+
+
+def _comment(args: argparse.Namespace, report: Report) -> None:
+    """Post the report; a comment that GitHub refuses does not change the verdict."""
+    quiet = not report.findings and not report.problems
+    try:
+        request = pull_request()
+        text = to_markdown(in_repository(report, from_top), whole=_whole((), request.run))
+        done = post(request, " ".join(args.sources[-1:]), text, quiet=quiet)
+    except CommentFailed as error:
+        print(f"instar review: the comment was not posted: {error}", file=sys.stderr)
+    else:
+        print(f"instar review: pull request comment: {done}", file=sys.stderr)
 
 
 def _colour(args: argparse.Namespace, file: Path | None) -> bool:

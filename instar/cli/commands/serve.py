@@ -22,166 +22,61 @@ from typing import Any
 
 import uvloop
 
-from instar.base import limits
-from instar.cli.serving import admission_flags, snapshot_store
-from instar.cli.serving.authentication_flags import add_identity_arguments, identity_settings
-from instar.cli.serving.controller_flags import add_controller_arguments, controllers
-from instar.cli.serving.converter_flags import add_conversion_arguments, load_converters, unused
-from instar.cli.serving.log_format import FORMS, set_up_logging
-from instar.cli.serving.parent_watch import wait_for_orphaning
-from instar.cli.serving.process_memory import freeze_startup_objects, keep_pages
-from instar.cli.serving.runtime_config import add_runtime_arguments, switched_off
-from instar.cli.serving.security_flags import add_guard_arguments, guard_settings
-from instar.cli.serving.workers import take_orders, with_workers
-from instar.cli.shared.common_flags import seconds, size
-from instar.cli.shared.etcd_flags import add_etcd_arguments, storage_options
-from instar.cli.shared.failure import CliFailure
+from instar.base.escaping import shell_word
+from instar.base.parent_watch import wait_for_orphaning
+from instar.cli.serving import admission_flags, background, snapshot_store
+from instar.cli.serving.authentication_flags import identity_settings
+from instar.cli.serving.controller_flags import controllers
+from instar.cli.serving.converter_flags import load_converters, unused
+from instar.cli.serving.feature_gate_flags import WATCH_LIST, gates_of, plugins_off
+from instar.cli.serving.log_format import set_up_logging
+from instar.cli.serving.process_memory import freeze_startup_objects, keep_freed_pages
+from instar.cli.serving.runtime_config import switched_off
+from instar.cli.serving.security_flags import guard_settings
+from instar.cli.serving.serve_flags import add_arguments as add_arguments
+from instar.cli.serving.workers import receive_settings, with_workers
+from instar.cli.shared.failure import WRONG_PATH, CliFailure
+from instar.cli.shared.storage_flags import storage_options
 from instar.kube.api.crd import Crd
 from instar.server.lifecycle.lifetime import RunningServer, running
 from instar.server.lifecycle.metrics_merge import share_worker_metrics
 from instar.server.settings import Settings
 from instar.tools.console.settings import OidcSettings
-from instar.tools.console.setup import before
-from instar.wire.storage.store import RemotelyOwnedStore, Store, StoreError, bare
+from instar.tools.console.setup import console_front
+from instar.wire.storage.open import is_shared
+from instar.wire.storage.store import RemotelyOwnedStore, Store, StoreError, UnusableStore, bare
 
 _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 """Errors of an address that cannot be bound; errors of files carry a file name."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "--listen",
-        metavar="[HOST]:PORT",
-        default="127.0.0.1:6443",
-        help="without a host every interface; port 0 is a free port",
-    )
-    add(
-        "--storage",
-        metavar="URL",
-        help="sqlite:PATH, memory: or etcd://HOST:PORT,…/PREFIX (default: sqlite:instar.db, "
-        "memory: with --from)",
-    )
-    snapshot_store.add_arguments(parser)
-    add("--kubeconfig", metavar="FILE", type=Path, help="write a kubeconfig here when ready")
-    add(
-        "--workers",
-        metavar="N",
-        type=int,
-        default=1,
-        help="number of server processes on the port; they share objects in memory",
-    )
-    add(
-        "--values",
-        choices=["memory", "disk"],
-        default="memory",
-        help="where objects are kept: in memory, or on disk with nothing but keys, revisions and "
-        "labels in memory (for very many of them; needs a SQLite file, one process)",
-    )
-    add("--worker-of", metavar="FOLDER", type=Path, help=argparse.SUPPRESS)
-    add(
-        "--exit-with-parent",
-        action="store_true",
-        help="stop when the process that started this one is gone, also if it was killed",
-    )
-    add("--cert-dir", metavar="DIR", type=Path, help="keep CA, certificates and token here")
-    add(
-        "--namespaces",
-        choices=["strict", "open"],
-        default="strict",
-        help="strict: an object needs an existing namespace; open: any namespace name is accepted",
-    )
-    add_conversion_arguments(parser)
-    admission_flags.add_arguments(parser)
-    add_etcd_arguments(parser)
-    add(
-        "--history",
-        metavar="DURATION",
-        type=seconds,
-        default=300.0,
-        help="how long overwritten and deleted objects stay readable: 300, 90m, 24h, 7d "
-        "(default: 5m)",
-    )
-    add(
-        "--history-size",
-        metavar="SIZE",
-        type=size,
-        default=limits.HISTORY_BYTES,
-        help="size limit of that history, whatever its age: 64Mi, 2Gi (default: 1Gi)",
-    )
-    add("--tls-name", metavar="NAME", action="append", default=[], help="further certificate names")
-    add(
-        "--review",
-        choices=["off", "warn", "deny"],
-        default="off",
-        help="review CRD updates: warn about breaking changes, or refuse them",
-    )
-    add(
-        "--console",
-        choices=["on", "off"],
-        default="on",
-        help="the web console at /console (off: nothing is served there)",
-    )
-    add(
-        "--console-oidc-secret-file",
-        metavar="FILE",
-        type=Path,
-        help="secret of the client --oidc-client-id, if it has one",
-    )
-    add(
-        "--console-oidc-scopes",
-        metavar="NAMES",
-        default="openid profile email",
-        help="scopes that the console requests from --oidc-issuer-url, separated by spaces",
-    )
-    add(
-        "--rescue-deletes",
-        action="store_true",
-        help="allow deleting objects that cannot be converted (upstream keeps them)",
-    )
-    add(
-        "--service-cluster-ip-range",
-        metavar="CIDR",
-        default="10.0.0.0/24",
-        help="network of the cluster IPs of Services",
-    )
-    add_controller_arguments(parser)
-    add_runtime_arguments(parser)
-    add(
-        "--gc",
-        choices=["on", "off"],
-        help="delete objects that have lost all their owners (off: like an API server without "
-        "controllers; default: on, off with --from)",
-    )
-    add(
-        "--furniture",
-        choices=["on", "off"],
-        help="create what every cluster has: accounts, services, classes (off: an empty store; "
-        "default: on, off with --from)",
-    )
-    add_identity_arguments(parser)
-    add_guard_arguments(parser)
-    add("--log", choices=FORMS, default="text", help="form of log lines")
-    add("--verbose", "-v", action="store_true", help="log every request")
-
-
 def run(args: argparse.Namespace) -> int:
     args.parent = os.getppid()
+    background.settle(args)
+    if args.stop:
+        return background.stop(args.pid_file, args.wait)
+    if args.background and args.ready_fd is None:
+        return background.start(args)
     if args.worker_of is not None:
         if not _has_owner():
             raise CliFailure("--worker-of is what --workers starts its workers with", code=2)
-        if not take_orders(args, sys.stdin.fileno()):
+        if not receive_settings(args, sys.stdin.fileno()):
             return 1
-    snapshot_store.choose(args)
+    snapshot_store.set_copy_defaults(args)
+    set_up_logging(args.log, args.verbose)  # first, so that warnings about flags have its form
     settings = _settings(args)
     gc.disable()  # until the server is ready, because starting creates much and drops little
-    keep_pages()
-    set_up_logging(args.log, args.verbose)
+    keep_freed_pages()
+    pid_file = None if args.worker_of is not None else args.pid_file
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with background.claim(pid_file):
             return runner.run(_serve(settings, args))
     except KeyboardInterrupt:
         return 0
+    finally:
+        if not args.owns_process:  # else the process ends here: nothing is waited for
+            runner.close()
 
 
 def _settings(args: argparse.Namespace) -> Settings:
@@ -195,7 +90,8 @@ def _settings(args: argparse.Namespace) -> Settings:
             "--values disk: only with --storage sqlite:PATH and without --workers", code=2
         )
     worker = args.worker_of is not None
-    local = not args.storage.startswith("etcd:")
+    local = not is_shared(args.storage)
+    gates = gates_of(args)
     return Settings(
         host=host.strip("[]") or "0.0.0.0",
         port=int(port),
@@ -210,6 +106,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         cert_dir=args.cert_dir or _default_cert_dir(args.storage),
         strict_namespaces=args.namespaces == "strict",
         controllers=controllers(args),
+        yields_to_manager=args.controllers is None,
         versions_off=switched_off(args.runtime_config),
         collect_garbage=args.gc == "on",
         service_cluster_ip_range=_network(args.service_cluster_ip_range),
@@ -220,7 +117,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         services=tuple(args.service),
         converters=load_converters(args.converter),
         admissions=admission_flags.modules(args.admission_module),
-        admission_plugins=admission_flags.plugins(args),
+        admission_plugins=admission_flags.plugins(args) - plugins_off(gates),
+        watch_list=gates.get(WATCH_LIST, True),
         review=_review(args.review),
         deny_breaking=args.review == "deny",
         webhook_client_cert=args.webhook_client_cert,
@@ -228,7 +126,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeout=args.webhook_timeout,
         webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
-        front=before(_oidc(args)) if args.console == "on" else None,
+        front=console_front(_oidc(args)) if args.console == "on" else None,
         convert_ahead=args.convert_ahead == "on",
         extra_names=tuple(args.tls_name),
         **identity_settings(args),
@@ -292,7 +190,11 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
             if problem is not None:
                 raise CliFailure(problem)
             freeze_startup_objects()
-            print(f"instar is ready: kubectl --kubeconfig {server.kubeconfig} get crds", flush=True)
+            ready = (
+                "instar is ready: kubectl --kubeconfig "
+                f"{shell_word(str(server.kubeconfig))} get crds"
+            )
+            background.announce(ready, None if args.worker_of else args.ready_fd)
             if args.worker_of:
                 await _until_its_store_is_lost(server.machinery.backend.store)
             await asyncio.Event().wait()
@@ -313,7 +215,7 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
     except asyncio.CancelledError:
         return 0
     except (StoreError, OSError, ValueError) as error:
-        raise CliFailure(_failure_text(error, settings)) from error
+        raise CliFailure(_failure_text(error, settings), _failure_code(error)) from error
     return 0
 
 
@@ -336,6 +238,13 @@ async def _until_its_store_is_lost(store: Store) -> None:
     owner = bare(store)
     if isinstance(owner, RemotelyOwnedStore):
         await owner.lost()
+
+
+def _failure_code(error: Exception) -> int:
+    """Return 2 for a file or URL that a flag names wrongly, 1 for anything else."""
+    if isinstance(error, OSError):
+        return 2 if error.filename is not None and error.errno in WRONG_PATH else 1
+    return 2 if isinstance(error, UnusableStore | ValueError) else 1
 
 
 def _failure_text(error: Exception, settings: Settings) -> str:

@@ -14,16 +14,16 @@ from pathlib import Path
 from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.cli.shared.cluster_flags import with_client
-from instar.cli.shared.common_flags import add_cluster_arguments, add_qps_argument
-from instar.cli.shared.encrypted_stores import opened
-from instar.cli.shared.etcd_flags import add_etcd_arguments, storage_options
+from instar.cli.shared.common_flags import add_cluster_arguments
+from instar.cli.shared.encrypted_stores import decrypting_store
 from instar.cli.shared.failure import CliFailure
-from instar.cli.shared.progress_bar import watching
+from instar.cli.shared.progress_bar import progress_for
+from instar.cli.shared.storage_flags import add_storage_arguments, storage_options
 from instar.kube.api.user_agents import SNAPSHOT
 from instar.tools.migrator.census.usage import audit_events
 from instar.tools.reviewer.sources import ReviewedCluster
 from instar.tools.snapshots.capture.cluster import ClusterSource
-from instar.tools.snapshots.capture.recapture import WorldSource
+from instar.tools.snapshots.capture.recapture import CapturedClusterSource
 from instar.tools.snapshots.capture.redacting import RedactedField, read_field
 from instar.tools.snapshots.capture.scope import CaptureScope, NoSuchResource, others
 from instar.tools.snapshots.capture.source import Source
@@ -31,8 +31,8 @@ from instar.tools.snapshots.capture.stored import StoreSource
 from instar.tools.snapshots.capture.taking import take
 from instar.tools.snapshots.errors import Interrupted, SnapshotError
 from instar.tools.snapshots.manifest import CRDS, OBJECTS, OTHERS, Manifest
-from instar.tools.snapshots.snapshot_writer import Packing
-from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.snapshot_writer import SnapshotWriter
+from instar.tools.snapshots.sources import open_captured_cluster
 from instar.wire.client.client import Client
 from instar.wire.storage.open import open_store
 from instar.wire.storage.store import StoreError
@@ -57,8 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--storage",
         metavar="URL",
-        help="read the store directly: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
-        "server that is not running",
+        help="read the store directly: etcd://HOST:PORT,…/PREFIX, "
+        "postgresql://…, or the sqlite:PATH of a server that is not running",
     )
     add(
         "--encryption-provider-config",
@@ -103,9 +103,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--secret-data", action="store_true", help="keep the values of Secrets")
     add("--page", type=int, default=500, metavar="N", help="objects per list request")
-    add_qps_argument(parser)
     add("--json", action="store_true", help="print the manifest")
-    add_etcd_arguments(parser)
+    add_storage_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -118,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
         more = f"; go on with --resume ({packing.folder})" if packing.folder.exists() else ""
         raise CliFailure(f"{error}{more}") from error
     except SnapshotError as error:
-        raise CliFailure(str(error)) from error
+        raise CliFailure(str(error), code=2) from error
     except OSError as error:
         raise CliFailure(f"{error.filename or packing.target}: {error.strerror}") from error
     except KeyboardInterrupt:
@@ -131,10 +130,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _take_snapshot(
-    args: argparse.Namespace, asked: CaptureScope, key: bytes | None, packing: Packing
+    args: argparse.Namespace, asked: CaptureScope, key: bytes | None, packing: SnapshotWriter
 ) -> Manifest:
     audit = audit_events(args.audit_log)
-    with watching("snapshot", not args.json) as progress:
+    with progress_for("snapshot", not args.json) as progress:
 
         def taking(
             source: Source, events: Iterable[Object] = audit, lacking: Sequence[str] = ()
@@ -145,10 +144,12 @@ def _take_snapshot(
             )  # fmt: skip
 
         if args.source is not None:
-            cluster = ReviewedCluster(args.kubeconfig and str(args.kubeconfig), args.context)
-            with open_world(args.source, cluster) as world:
+            cluster = ReviewedCluster(args.kubeconfig, args.context, args.qps)
+            with open_captured_cluster(args.source, cluster) as world:
                 events = audit if args.audit_log else world.audit()
-                return asyncio.run(_waited(taking(WorldSource(world), events, world.problems)))
+                return asyncio.run(
+                    _waited(taking(CapturedClusterSource(world), events, world.problems))
+                )
         if args.storage is not None:
             return asyncio.run(_of_store(args, taking))
 
@@ -156,7 +157,7 @@ def _take_snapshot(
             origin = f"kube:{client.access.server}"
             return taking(ClusterSource(client, origin, page=args.page))
 
-        return with_client(args, of_cluster, qps=args.qps, user_agent=SNAPSHOT)
+        return with_client(args, of_cluster, user_agent=SNAPSHOT)
 
 
 async def _waited(work: Awaitable[Manifest]) -> Manifest:
@@ -168,7 +169,7 @@ async def _of_store(
 ) -> Manifest:
     try:
         found = await open_store(args.storage, storage_options(args), must_exist=True)
-        store = opened(found, args.encryption_provider_config)
+        store = decrypting_store(found, args.encryption_provider_config)
         try:
             return await taking(StoreSource(store, args.storage))
         finally:
@@ -216,8 +217,8 @@ def _key(path: Path | None) -> bytes | None:
     return key
 
 
-def _packing(args: argparse.Namespace) -> Packing:
-    packing = Packing(args.output)
+def _packing(args: argparse.Namespace) -> SnapshotWriter:
+    packing = SnapshotWriter(args.output)
     if args.force:
         return packing
     if args.output.exists():

@@ -1,6 +1,6 @@
-"""``instar storage``: copies a store to another backend, or verifies a SQLite store.
+"""``instar storage``: copies a store to another backend, verifies one, or creates its tables.
 
-``wire/storage/copy.py`` and ``verify.py`` do the work.
+``wire/storage/copy.py`` and ``wire/storage/verify.py`` do the work.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ import asyncio
 from pathlib import Path
 
 import orjson
-from rich.console import Console
-from rich.progress import Progress
 
 from instar.base.plurals import counted
 from instar.cli.shared.encrypted_stores import Inspector
-from instar.cli.shared.etcd_flags import add_etcd_arguments, storage_options
 from instar.cli.shared.failure import CliFailure
+from instar.cli.shared.storage_flags import add_storage_arguments, storage_options
 from instar.wire.storage.copy import copy_store
-from instar.wire.storage.open import open_store
-from instar.wire.storage.store import StoreError
-from instar.wire.storage.verify import verify_file
+from instar.wire.storage.open import create_tables, creation_sql, is_shared, open_store
+from instar.wire.storage.store import StoreError, UnusableStore
+from instar.wire.storage.verify import verify_file, verify_store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,27 +26,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="action", required=True, metavar="ACTION", help="what to do"
     )
     copy = actions.add_parser("copy", help="copy SOURCE to an empty TARGET, verifying every byte")
-    copy.add_argument("source", metavar="SOURCE", help="sqlite:PATH or etcd://HOST:PORT,…/PREFIX")
+    copy.add_argument("source", metavar="SOURCE", help="sqlite:PATH, etcd://… or postgresql://…")
     copy.add_argument("target", metavar="TARGET", help="like SOURCE; must be empty")
-    add_etcd_arguments(copy)
-    verify = actions.add_parser("verify", help="read every page and every value of a SQLite store")
+    add_storage_arguments(copy)
+    verify = actions.add_parser(
+        "verify", help="read every value of a store, and check its structure"
+    )
     verify.add_argument(
         "--encryption-provider-config",
         metavar="YAML",
         type=Path,
         help="also decrypt every encrypted value",
     )
-    verify.add_argument("path", metavar="PATH", help="the file, with or without the prefix sqlite:")
+    verify.add_argument("path", metavar="STORE", help="a SQLite file, etcd://… or postgresql://…")
+    add_storage_arguments(verify)
+    init = actions.add_parser("init", help="create instar's tables in a PostgreSQL database")
+    init.add_argument("url", metavar="URL", help="postgresql://…, as a role that may create")
+    init.add_argument("--grant", metavar="ROLE", default="", help="role that servers connect as")
+    init.add_argument("--show-sql", action="store_true", help="print the SQL instead of running it")
+    add_storage_arguments(init)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.action == "verify":
-        path = args.path.removeprefix("sqlite:")
-        return asyncio.run(_verify(path, args.encryption_provider_config))
-    return asyncio.run(_copy(args))
+        return asyncio.run(_verify(args))
+    return asyncio.run(_init(args) if args.action == "init" else _copy(args))
+
+
+async def _init(args: argparse.Namespace) -> int:
+    options = storage_options(args)
+    try:
+        if args.show_sql:
+            print(creation_sql(args.url, options, args.grant), end="")
+            return 0
+        version = await create_tables(args.url, options, args.grant)
+    except StoreError as error:
+        raise CliFailure(str(error)) from error
+    granted = f"; {args.grant} may use them" if args.grant else ""
+    print(f"instar's tables are there, version {version}{granted}")
+    return 0
 
 
 async def _copy(args: argparse.Namespace) -> int:
+    # Imported here: verifying a server's own file needs nothing but the server.
+    from rich.console import Console
+    from rich.progress import Progress
+
     options = storage_options(args)
     try:
         source = await open_store(args.source, options, must_exist=True)
@@ -67,18 +90,31 @@ async def _copy(args: argparse.Namespace) -> int:
         finally:
             await source.close()
     except StoreError as error:
-        raise CliFailure(str(error)) from error
+        raise CliFailure(str(error), 2 if isinstance(error, UnusableStore) else 1) from error
     print(f"copied and verified {_size_text(copied.records, copied.bytes)}")
     return 0
 
 
-async def _verify(path: str, config: Path | None) -> int:
-    """Verify a file; encrypted values are decrypted and checked if a configuration is given."""
-    inspector = await Inspector.of(config)
+async def _verify(args: argparse.Namespace) -> int:
+    """Verify a store; encrypted values are decrypted and checked if a configuration is given."""
+    path = args.path.removeprefix("sqlite:")
+    inspector = await Inspector.of(args.encryption_provider_config)
+
+    def is_sound(key: str, value: bytes) -> bool:
+        return _is_object(inspector.plain(key, value))
+
     try:
-        found = verify_file(path, lambda key, value: _is_object(inspector.plain(key, value)))
+        if is_shared(path):
+            store = await open_store(path, storage_options(args), must_exist=True)
+            try:
+                found = await verify_store(store, is_sound)
+            finally:
+                await store.close()
+            path = path.partition(":")[0]  # the URL may hold a password
+        else:
+            found = verify_file(path, is_sound)
     except StoreError as error:
-        raise CliFailure(str(error)) from error
+        raise CliFailure(str(error), 2 if isinstance(error, UnusableStore) else 1) from error
     finally:
         await inspector.close()
     for problem in found.problems:

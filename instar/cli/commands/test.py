@@ -85,13 +85,17 @@ def run(args: argparse.Namespace) -> int:
     found.problems[:0] = problems
     sys.stdout.write(FORMS[args.output](found))
     low = [each for each in found.coverage.values() if each.percent < (args.fail_under or 0)]
-    return int(bool(found.failed or found.problems or low))
+    if found.problems:
+        return 2
+    return int(bool(found.failed or low))
 
 
 def _write(args: argparse.Namespace) -> int:
     target = Path(args.paths[0])
     if target.exists():
         raise CliFailure(f"{target} exists already and is not overwritten", 2)
+    if not target.parent.is_dir():
+        raise CliFailure(f"{target}: the folder {target.parent} does not exist", 2)
     try:
         crds = crds_of([args.write])
     except Unfindable as error:
@@ -107,6 +111,6 @@ def _write(args: argparse.Namespace) -> int:
         text = asyncio.run(recorded(next(iter(crds.values())), samples))
     except ValueError as error:
         raise CliFailure(f"{args.write}: a server would reject this CRD: {error}") from None
-    target.write_text(text)
+    target.write_text(text, encoding="utf-8")
     print(f"wrote {target}: the server's current answers; review them before you rely on them")
     return 0

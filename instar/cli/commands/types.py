@@ -19,6 +19,7 @@ from instar.kube.models.modules import STYLES, module_of, package_of
 from instar.tools.reviewer.sources import ReviewedCluster, load_crds
 
 INTERMIXED = True
+"""Options may appear between positional arguments."""
 _SOURCES = """\
 A CRD is a file, a folder, - (stdin), git:REF:PATH, kube:NAME or kube: (every CRD of the cluster).
 
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _roots(args: argparse.Namespace) -> list[Root]:
-    cluster = ReviewedCluster(args.kubeconfig, args.context)
+    cluster = ReviewedCluster(args.kubeconfig, args.context, args.qps)
     found: list[Root] = []
     for source in args.sources:
         loaded = await load_crds(source, cluster)
@@ -94,6 +95,6 @@ async def _roots(args: argparse.Namespace) -> list[Root]:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CliFailure(f"{error.filename or path}: {error.strerror or error}") from None
+        raise CliFailure(f"{error.filename or path}: {error.strerror or error}", 2) from None

@@ -18,7 +18,6 @@ from instar.cli.shared.cluster_flags import with_client
 from instar.cli.shared.common_flags import (
     add_cluster_arguments,
     add_output_argument,
-    add_qps_argument,
     add_workload_arguments,
 )
 from instar.cli.shared.failure import CliFailure
@@ -33,7 +32,7 @@ from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.sources import load_config, load_crds
 from instar.tools.upgrader.job_manifest import UpgradeJob, smallest_rules
 from instar.tools.upgrader.report import UpgradeReport
-from instar.tools.upgrader.review_gate import judged, sample
+from instar.tools.upgrader.review_gate import review_release, sample
 from instar.tools.upgrader.upgrade import UpgradeOptions, upgrade
 from instar.wire.client.client import Client
 
@@ -73,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--no-rollback", action="store_true", help="leave a CRD as it is when a step fails")
     add("--wait", type=float, default=60.0, metavar="SECONDS", help="for a CRD to be established")
     add("--concurrency", type=int, default=16, metavar="N", help="objects at a time")
-    add_qps_argument(parser)
     add("--retries", type=int, default=5, metavar="N", help="per request, with back-off")
     add("--settle", type=float, default=10.0, metavar="SECONDS", help="as in instar migrate")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
@@ -116,12 +114,11 @@ def run(args: argparse.Namespace) -> int:
     report = with_client(
         args,
         lambda client: _upgrade(args, client, crds, config),
-        qps=args.qps,
         user_agent=MIGRATE,
     )
     document = json.dumps(report.to_json(), indent=2)
     if args.report is not None:
-        args.report.write_text(document + "\n")
+        args.report.write_text(document + "\n", encoding="utf-8")
     print(document if args.output == "json" else "\n".join(report.lines()))
     return 0 if report.ok else 1
 
@@ -169,7 +166,7 @@ async def _review_change(
     args: argparse.Namespace, client: Client, config: Config, old: Object | None, new: Object
 ) -> tuple[bool, tuple[str, ...]]:
     objects = [] if old is None else await sample(client, old, args.sample)
-    report = decide(judged(old, new, objects, config), config, (), date.today())
+    report = decide(review_release(old, new, objects, config), config, (), date.today())
     threshold = fail_on(args.fail_on) if args.fail_on else config.fail_on
     lines = tuple(
         f"{item.severity}: {item.rule}: {' '.join(filter(None, (item.version, item.path)))}: "

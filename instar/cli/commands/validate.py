@@ -20,7 +20,8 @@ from instar.tools.validator.render import FORMS
 from instar.tools.validator.run import Task, validate
 
 INTERMIXED = True
-"""Options may appear among the sources, and between those and the ``--``."""
+"""Options may appear between positional arguments, and before the ``--`` that separates CRDs from
+objects."""
 _EXAMPLES = """\
 CRDs are files, folders, git:REF:PATH, kube:NAME or kube: (every CRD of the cluster); objects are
 files, folders or - (standard input). Without -- there are only objects, and CRDs found among them
@@ -70,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     crds, objects = _split(args)
-    cluster = ReviewedCluster(args.kubeconfig, args.context)
+    cluster = ReviewedCluster(args.kubeconfig, args.context, args.qps)
     loaded = asyncio.run(_crds([*crds, *args.crds], cluster))
     task = Task(
         tuple(loaded),
@@ -81,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure(f"no manifests in {', '.join(objects)}", 2)
     verdicts = validate(task, args.jobs)
     sys.stdout.write(FORMS[args.output](verdicts))
-    return int(verdicts.fails(strict=args.strict, unknown_is_fine=args.ignore_unknown))
+    if not verdicts.judged and not verdicts.problems:
+        print(f"instar validate: no objects in {', '.join(objects)}", file=sys.stderr)
+    return verdicts.exit_code(strict=args.strict, unknown_is_fine=args.ignore_unknown)
 
 
 def _split(args: argparse.Namespace) -> tuple[list[str], list[str]]:
@@ -99,7 +102,7 @@ async def _crds(sources: list[str], cluster: ReviewedCluster) -> list[Document]:
         loaded = await load_crds(source, cluster)
         if loaded.problems:
             raise CliFailure(str(loaded.problems[0]), 2)
-        found += [Document(each.value, each.file) for each in loaded.crds.values()]
+        found += loaded.crds.values()
     return found
 
 

@@ -1,6 +1,8 @@
-"""``instar versions``: shows a CRD's versions and clients, and makes the next edit of them.
+"""``instar versions``: shows a CRD's versions and the clients that use them, and edits the versions
+(add, deprecate, change the storage version, stop serving, remove).
 
-``cli/shared/version_edits.py`` makes edits; ``tools/migrator/version_state.py`` has the rules.
+``cli/shared/version_edits.py`` makes edits; ``tools/migrator/versions/version_state.py`` finds out
+the state of each version.
 """
 
 from __future__ import annotations
@@ -11,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from instar.base.errors import Conflict
+from instar.base.escaping import shell_word
 from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.cli.shared.cluster_flags import read_crds, with_client
 from instar.cli.shared.common_flags import (
     add_cluster_arguments,
     add_output_argument,
-    add_qps_argument,
 )
 from instar.cli.shared.failure import CliFailure
 from instar.cli.shared.version_edits import DONE, edit_cluster, edit_file
@@ -69,22 +71,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="remove: wait so long before the objects are listed again (not on instar)",
     )
-    add_qps_argument(parser)
     add_output_argument(parser, ("text", "json"))
 
 
 def run(args: argparse.Namespace) -> int:
     if not args.crd:
-        return with_client(args, lambda client: _overview(args, client), qps=args.qps)
+        return with_client(args, lambda client: _overview(args, client))
     if args.action and not args.version:
         raise CliFailure(f"{args.action} needs a version", code=2)
     if args.offline and not args.file:
         raise CliFailure("--offline needs --file", code=2)
     if args.offline:
         return edit_file(args, None)
-    return with_client(
-        args, lambda client: _with_cluster(args, client), qps=args.qps, user_agent=VERSIONS
-    )
+    return with_client(args, lambda client: _with_cluster(args, client), user_agent=VERSIONS)
 
 
 async def _overview(args: argparse.Namespace, client: Client) -> int:
@@ -208,7 +207,7 @@ def _show_next(situation: Situation, steps: dict[str, list[tuple[str, list[str]]
     others = [name for name in crd.stored_versions if name != situation.storage]
     if others:
         number = f"up to {counted(stale, 'object')}" if stale else "storedVersions"
-        print(f"\n{number} at {', '.join(others)}: run instar migrate {crd.name}")
+        print(f"\n{number} at {', '.join(others)}: run instar migrate {shell_word(crd.name)}")
     print()
     for version, found in steps.items():
         for step, blocks in found:
@@ -218,4 +217,6 @@ def _show_next(situation: Situation, steps: dict[str, list[tuple[str, list[str]]
                 continue
             reason = why_safe(situation, step, version)
             print(f"{version} can be {verb}{': ' if reason else ''}{reason}")
-            print(f"  instar versions {crd.name} {step} {version}")
+            print(
+                f"  instar versions {shell_word(crd.name)} {shell_word(step)} {shell_word(version)}"
+            )

@@ -18,7 +18,7 @@ import uvloop
 
 from instar.base.errors import ApiError
 from instar.base.json_values import Object
-from instar.cli.serving.process_memory import freeze_startup_objects, keep_pages
+from instar.cli.serving.process_memory import freeze_startup_objects, keep_freed_pages
 from instar.cli.serving.webhook_reload import run_reloading
 from instar.cli.shared.common_flags import add_cluster_arguments, add_workload_arguments
 from instar.cli.shared.failure import CliFailure
@@ -130,7 +130,9 @@ def run(args: argparse.Namespace) -> int:
             return runner.run(_main(args))
     except (ConverterDefinitionError, ValueError) as error:
         raise CliFailure(str(error), EXIT_USAGE) from error
-    except (KubeconfigError, ApiError, OSError) as error:
+    except KubeconfigError as error:
+        raise CliFailure(str(error), EXIT_USAGE) from error
+    except (ApiError, OSError) as error:
         raise CliFailure(str(error), EXIT_FAILED) from error
 
 
@@ -211,7 +213,7 @@ async def _patch_crds(args: argparse.Namespace, issued: Issued, listening: int) 
     usual = 443 if args.self_signed.endswith(".svc") else listening
     port = args.service_port or usual
     stanza = conversion_stanza(args.self_signed, issued.bundle, path=args.path, port=port)
-    async with Client(load_access(args.kubeconfig, args.context)) as client:
+    async with Client(load_access(args.kubeconfig, args.context, qps=args.qps)) as client:
         for name in args.patch_crd:
             try:
                 done = await patch_crd(client, name, stanza, repoint=args.repoint)
@@ -238,7 +240,7 @@ async def _serve(
     if issued is not None:
         await _patch_crds(args, issued, sock.getsockname()[1])
 
-    keep_pages()
+    keep_freed_pages()
 
     def started() -> None:
         freeze_startup_objects()
@@ -279,7 +281,7 @@ async def _configure(
     def where(path: str) -> Object:
         return client_config(args.self_signed, issued.bundle, path=path, port=port)
 
-    async with Client(load_access(args.kubeconfig, args.context)) as client:
+    async with Client(load_access(args.kubeconfig, args.context, qps=args.qps)) as client:
         for each in served:
             documents = each.configurations(where) if isinstance(each, Admission) else []
             for document in documents:

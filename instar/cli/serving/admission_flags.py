@@ -1,4 +1,5 @@
-"""Admission flags of ``instar serve``: kube-apiserver's plugin flags and in-process modules.
+"""Admission flags of ``instar serve``: kube-apiserver's plugin flags, and ``--admission-module``
+for handlers in the server's process.
 
 Called by ``cli/commands/serve.py``.
 """
@@ -15,14 +16,14 @@ from instar.server.registry.admission.webhooks.in_process import LocalConfigurat
 log = logging.getLogger(__name__)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse._ActionsContainer) -> None:
     add = parser.add_argument
     add(
         "--enable-admission-plugins",
         metavar="NAMES",
         action="append",
         default=[],
-        help="besides those that are on, in kube-apiserver's words",
+        help="besides those that are on, with kube-apiserver's names",
     )
     add(
         "--disable-admission-plugins",

@@ -1,6 +1,7 @@
-"""Audit flags of ``instar serve`` → ``AuditSettings``.
+"""Audit flags of ``instar serve``: defines them and turns their values into ``AuditSettings``.
 
-Named like kube-apiserver's, so that its command lines can be reused.
+Called by ``cli/serving/security_flags.py``. The flags are named like kube-apiserver's, so that its
+command lines can be reused.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _MODES = (
     "batch: events are dropped, and counted, where {it} cannot keep up; blocking: requests wait; "
     "blocking-strict: they are refused if they cannot be recorded"
 )
-_WITHOUT_EFFECT = "taken and without effect: the log is written as events come"
+_NO_EFFECT_HELP = "taken and without effect: the log is written as events come"
 
 
 def add_audit_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,8 +89,8 @@ def _add_batch_arguments(group: argparse._ActionsContainer, name: str) -> None:
     lead, sent = f"--audit-{name}-batch-", name == "webhook"
     add = group.add_argument
 
-    def told(text: str) -> str:
-        return text if sent else _WITHOUT_EFFECT
+    def help_text(text: str) -> str:
+        return text if sent else _NO_EFFECT_HELP
 
     add(
         f"{lead}buffer-size",
@@ -103,29 +104,29 @@ def _add_batch_arguments(group: argparse._ActionsContainer, name: str) -> None:
         metavar="N",
         type=natural,
         default=400 if sent else 1,
-        help=told("events in one call"),
+        help=help_text("events in one call"),
     )
     add(
         f"{lead}max-wait",
         metavar="DURATION",
         type=seconds,
         default=30.0 if sent else 0.0,
-        help=told("seconds until a call is made with fewer"),
+        help=help_text("seconds until a call is made with fewer"),
     )
-    _switch(group, f"{lead}throttle-enable", told("limit calls a second"), default=sent)
+    _switch(group, f"{lead}throttle-enable", help_text("limit calls a second"), default=sent)
     add(
         f"{lead}throttle-qps",
         metavar="N",
         type=float,
         default=10.0,
-        help=told("calls a second, on average"),
+        help=help_text("calls a second, on average"),
     )
     add(
         f"{lead}throttle-burst",
         metavar="N",
         type=natural,
         default=15,
-        help=told("calls at once, after a pause"),
+        help=help_text("calls at once, after a pause"),
     )
 
 

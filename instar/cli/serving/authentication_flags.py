@@ -1,6 +1,8 @@
-"""Authentication and authorization flags of ``instar serve`` → settings.
+"""Authentication and authorization flags of ``instar serve``: defines them and turns their values
+into settings.
 
-Named like kube-apiserver's wherever it has the flag.
+Called by ``cli/commands/serve.py``. A flag that kube-apiserver has too is named like
+kube-apiserver's.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:GROUP,…]=KUBECONFIG",
         action="append",
         default=[],
-        help="write a kubeconfig for this user, with a client certificate of the server's CA",
+        help="write a kubeconfig for this user, with a client certificate of the server's CA; a "
+        "name may be one of Kubernetes' own, such as system:kube-scheduler",
     )
     add(
         "--anonymous-auth",
@@ -205,7 +208,7 @@ def identity_settings(args: argparse.Namespace) -> dict[str, Any]:
         "accounts": _accounts(args),
         "tokens_of_others": _jwt(args),
         "front_proxy": _front_proxy(args),
-        "users": () if args.worker_of is not None else tuple(map(_user, args.user)),
+        "users": () if args.worker_of is not None else tuple(map(new_user, args.user)),
     }
 
 
@@ -249,12 +252,22 @@ def _front_proxy(args: argparse.Namespace) -> FrontProxySettings | None:
     )
 
 
-def _user(text: str) -> NewUser:
+def new_user(text: str) -> NewUser:
     subject, equals, path = text.partition("=")
-    name, _, groups = subject.partition(":")
+    parts = subject.split(":")
+    taken = _name_parts(parts)
+    name, groups = ":".join(parts[:taken]), ":".join(parts[taken:])
     if not name or not equals or not path:
         raise CliFailure(f"--user {text}: expected NAME[:GROUP,…]=KUBECONFIG", code=2)
     return NewUser(name, _listed(groups), Path(path))
+
+
+def _name_parts(parts: list[str]) -> int:
+    """How many of the parts between colons are the user's name: Kubernetes' own users, such as
+    ``system:kube-scheduler`` and ``system:node:worker-1``, have colons in theirs."""
+    if parts[0] != "system" or len(parts) == 1:
+        return 1
+    return {"serviceaccount": 4, "node": 3}.get(parts[1], 2)
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Flag ``--controllers`` of ``instar serve``, in kube-controller-manager's words.
+"""Flag ``--controllers`` of ``instar serve``, with kube-controller-manager's syntax.
 
 ``cli/commands/serve.py`` adds and reads it. The names are in
 ``server/registry/controllers/controller_names.py``.
@@ -20,13 +20,14 @@ from instar.server.registry.controllers.controller_names import (
 log = logging.getLogger(__name__)
 
 
-def add_controller_arguments(parser: argparse.ArgumentParser) -> None:
+def add_controller_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--controllers",
         metavar="NAMES",
         action="append",
         help="which controllers of kube-controller-manager run: * (default) is all, NAME one, "
-        "-NAME all but one, nothing none. Known: " + ", ".join(sorted(CONTROLLERS_HERE)),
+        "-NAME all but one, nothing none. Without this flag they stand still while a real "
+        "kube-controller-manager holds its lease. Known: " + ", ".join(sorted(CONTROLLERS_HERE)),
     )
 
 

@@ -1,7 +1,7 @@
 """Conversion flags of ``instar serve``, and loading of in-process converters (``--converter``).
 
-A converter that is never called would lose data silently, so a wrong name, or a CRD without webhook
-conversion, is an error at start.
+Called by ``cli/commands/serve.py``. A converter that is never called would lose data silently, so a
+wrong name, or a CRD without webhook conversion, is an error at start.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Stand-in for the kube-apiserver binary in envtest: translates its command line to ``instar
-serve``.
+"""Stand-in for the kube-apiserver binary in envtest: translates kube-apiserver's flags to those of
+``instar serve``.
 
-Started through the folder that ``instar envtest`` writes.
+An envtest suite starts it through the folder that ``instar envtest`` writes.
 """
 
 from __future__ import annotations
 
+import ssl
 import sys
 import urllib.request
 from collections.abc import Sequence
@@ -16,14 +17,22 @@ from tempfile import TemporaryDirectory
 from instar.base.field_errors import go_quote
 from instar.cli.main import main as instar
 from instar.cli.main import parser_of
+from instar.cli.serving.process_exit import leave
 from instar.tools.envtest.etcd_stub import ANSWER
-from instar.tools.envtest.feature_gates import BadFeatureGate, check_feature_gates
-from instar.tools.envtest.flag_translation import translate
-from instar.tools.envtest.flags import APISERVER, Flags, UnknownFlag, help_text, parse_flags
+from instar.tools.envtest.feature_gates import BadFeatureGate, changed_gates
+from instar.tools.envtest.flag_translation import MEMORY, translate
+from instar.tools.envtest.flags import (
+    APISERVER,
+    EXIT_WITH_PARENT,
+    Flags,
+    UnknownFlag,
+    help_text,
+    parse_flags,
+)
 
 VERSION = "v1.36.4"
 """The Kubernetes version that this server reproduces."""
-_GONE = ("insecure-port", "insecure-bind-address")
+_GONE = ("insecure-port", "insecure-bind-address", EXIT_WITH_PARENT)
 """Accepted but not shown in the help, because suites that find them there would use them."""
 _ASK_SECONDS = 5.0
 _WEEK = timedelta(days=7)
@@ -45,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print('"command failed" err="--etcd-servers must be specified"', file=sys.stderr)
         return 1
     try:
-        check_feature_gates(flags.get("feature-gates", []))
+        changed_gates(flags.get("feature-gates", []))
     except BadFeatureGate as error:
         print(f'"command failed" err={go_quote(str(error))}', file=sys.stderr)
         return 1
@@ -55,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if ignored:
             told = " ".join(f"--{name}" for name in ignored)
             print(f"instar: accepted without effect: {told}", file=sys.stderr)
-        return instar(["serve", *words])
+        return instar(["serve", *words], owns_process=argv is None)
 
 
 def _flags_of_ours() -> set[str]:
@@ -65,16 +74,25 @@ def _flags_of_ours() -> set[str]:
 def _storage(flags: Flags) -> str:
     """Return memory storage if the etcd is our stand-in as well; a real etcd is used."""
     servers = [part for value in flags["etcd-servers"] for part in value.split(",")]
-    if servers[0].startswith("http://"):
-        try:
-            with urllib.request.urlopen(f"{servers[0]}/health", timeout=_ASK_SECONDS) as answer:
-                if answer.read() == ANSWER:
-                    return "memory:"
-        except OSError:
-            pass  # a real cluster may come up later; our stand-in would be up
+    try:
+        asking = urllib.request.urlopen(
+            f"{servers[0]}/health", timeout=_ASK_SECONDS, context=_etcd_tls(flags)
+        )
+        with asking as answer:
+            if answer.read() == ANSWER:
+                return MEMORY
+    except (OSError, ValueError):
+        pass  # a real cluster may come up later; our stand-in would be up
     hosts = ",".join(server.partition("://")[2].rstrip("/") for server in servers)
     prefix = flags.get("etcd-prefix", ["/registry"])[-1]
     return f"etcd://{hosts}/{prefix.strip('/')}"
+
+
+def _etcd_tls(flags: Flags) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=flags.get("etcd-cafile", [None])[-1])
+    if flags.get("etcd-certfile") and flags.get("etcd-keyfile"):
+        context.load_cert_chain(flags["etcd-certfile"][-1], flags["etcd-keyfile"][-1])
+    return context
 
 
 def _certificate(flags: Flags, folder: str) -> tuple[str, str]:
@@ -98,4 +116,4 @@ def _certificate(flags: Flags, folder: str) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

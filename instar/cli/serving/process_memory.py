@@ -10,7 +10,7 @@ import gc
 _LARGEST_BLOCK = 4 << 20
 
 
-def keep_pages() -> None:
+def keep_freed_pages() -> None:
     """Make glibc keep freed pages. Each response needs buffers for a moment, and returning their
     pages costs as much as filling them; after a larger block was freed, glibc keeps up to twice its
     size."""

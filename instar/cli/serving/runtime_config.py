@@ -13,7 +13,7 @@ from instar.cli.shared.failure import CliFailure
 from instar.server.registry.kinds.builtin_resources import GroupVersionName, builtin_versions
 
 log = logging.getLogger(__name__)
-_NEEDED = frozenset(
+_NEEDED_GROUPS = frozenset(
     {
         *("", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"),
         *("authentication.k8s.io", "authorization.k8s.io", "coordination.k8s.io"),
@@ -28,7 +28,7 @@ _LEVELS = frozenset({"api/alpha", "api/beta"})
 _WHOLE = frozenset({"api/all", "api/ga"})
 
 
-def add_runtime_arguments(parser: argparse.ArgumentParser) -> None:
+def add_runtime_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--runtime-config",
         metavar="GROUP/VERSION=false",
@@ -63,7 +63,7 @@ def switched_off(values: list[str]) -> frozenset[GroupVersionName]:
         elif group not in {each.group for each in known}:
             raise CliFailure(f"unknown api groups {name}", code=2)
         elif value in _FALSE and GroupVersionName(group, version) in known:
-            if group in _NEEDED:
+            if group in _NEEDED_GROUPS:
                 raise _impossible(name)
             found.add(GroupVersionName(group, version))
     return frozenset(found)

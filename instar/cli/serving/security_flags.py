@@ -1,6 +1,7 @@
-"""Encryption, TLS and request limit flags of ``instar serve``.
+"""Encryption, TLS, audit and request limit flags of ``instar serve``.
 
-Named like kube-apiserver's, so that its command lines can be reused.
+Called by ``cli/commands/serve.py``; ``audit_flags.py`` has the audit flags. The flags are named
+like kube-apiserver's, so that its command lines can be reused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """``instar webhook --reload``: restarts the webhook process when a source file changes.
 
-For developing a converter, not for production.
+Called by ``cli/commands/webhook.py``. The flag is meant for the development of a converter, not for
+production.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def snapshot(folder: Path) -> Snapshot:
 
 
 def changed(before: Snapshot, after: Snapshot) -> list[Path]:
+    """Return the files that were added, removed or changed between two snapshots."""
     return sorted(path for path in before.keys() | after if before.get(path) != after.get(path))
 
 

@@ -1,9 +1,10 @@
 """``instar serve --workers N``: several server processes behind one port, sharing one store.
 
-The first process owns the store and shares it (``wire/storage/workers``); each worker is a whole
-server. Workers import their code while the first process reads its store, then receive their
-settings through standard input. The first process accepts all connections and distributes them to
-the workers that are ready. A worker that dies is replaced; when the first process ends, all end.
+Called by ``cli/commands/serve.py``. The first process owns the store and shares it
+(``wire/storage/workers``); each worker is a whole server. Workers import their code while the first
+process reads its store, then receive their settings through standard input. The first process
+accepts all connections and distributes them to the workers that are ready. A worker that dies is
+replaced; when the first process ends, all workers end.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from instar.base.supervision import KeptTask, Supervision
+from instar.base.supervision import SupervisedTask, Supervision, rest, resting
 from instar.server.files.temp_folder import temporary_folder
 from instar.server.lifecycle.lifetime import RunningServer, running
-from instar.server.lifecycle.metrics_merge import gathered
+from instar.server.lifecycle.metrics_merge import merge_worker_metrics
 from instar.server.settings import Settings
 from instar.wire.storage.store import Local, bare
 from instar.wire.storage.workers.arena import Arena, make_file
-from instar.wire.storage.workers.arena_reclaim import Loans
-from instar.wire.storage.workers.store_server import LentStore, StoreServer
+from instar.wire.storage.workers.arena_reclaim import Reclaimer
+from instar.wire.storage.workers.store_server import SharedMemoryStore, StoreServer
 
 log = logging.getLogger(__name__)
 _RESTART_SECONDS = 1.0
@@ -57,7 +58,9 @@ async def with_workers(
             async with (
                 running(alone) as server,
                 _shared_store(server, folder, loans),
-                gathered(server.machinery.metrics, folder, server.machinery.supervision),
+                merge_worker_metrics(
+                    server.machinery.metrics, folder, server.machinery.supervision
+                ),
             ):
                 orders, supervision = _worker_settings(alone, server), server.machinery.supervision
                 try:
@@ -72,7 +75,7 @@ async def with_workers(
 
 @contextlib.asynccontextmanager
 async def _shared_store(
-    server: RunningServer, folder: Path, loans: Loans | None
+    server: RunningServer, folder: Path, loans: Reclaimer | None
 ) -> AsyncIterator[None]:
     backend = server.machinery.backend
     store = bare(backend.store)  # each worker has the encryption keys itself
@@ -80,7 +83,7 @@ async def _shared_store(
     if books is None and not isinstance(store, Local):
         yield  # workers connect to a cluster by themselves
         return
-    lent = None if loans is None or books is None else LentStore(loans, books)
+    lent = None if loans is None or books is None else SharedMemoryStore(loans, books)
     lender = StoreServer(store, folder, lent, server.machinery.supervision)
     await lender.start()
     try:
@@ -89,11 +92,11 @@ async def _shared_store(
         await lender.close()
 
 
-def _loans(settings: Settings) -> Loans | None:
+def _loans(settings: Settings) -> Reclaimer | None:
     """Return the shared-memory arena; none with encryption, where each worker decrypts itself."""
     if settings.encryption is not None or settings.values != "memory":
         return None
-    return Loans(Arena(make_file()))
+    return Reclaimer(Arena(make_file()))
 
 
 def _command(args: argparse.Namespace, folder: Path) -> list[str]:
@@ -109,7 +112,7 @@ def _worker_settings(settings: Settings, server: RunningServer) -> bytes:
     return orjson.dumps([f"{host}:{port}", str(settings.cert_dir)]) + b"\n"
 
 
-def take_orders(args: argparse.Namespace, file: int) -> bool:
+def receive_settings(args: argparse.Namespace, file: int) -> bool:
     """In a worker: wait for its settings; False if the first process ends before."""
     line = b""
     while not line.endswith(b"\n"):
@@ -131,7 +134,7 @@ class Worker:
         self._files = tuple(files)
         self._worker_settings = b""
         self._process: asyncio.subprocess.Process | None = None
-        self._keeper: KeptTask | None = None
+        self._keeper: SupervisedTask | None = None
 
     async def start(self, orders: bytes = b"", supervision: Supervision | None = None) -> None:
         """Start the process; it serves when it is ready."""
@@ -172,7 +175,8 @@ class Worker:
             process = self._process or await self._another()
             reading = asyncio.get_running_loop().create_task(_pass_on(process))
             try:
-                code = await process.wait()
+                with resting():
+                    code = await process.wait()
             finally:
                 reading.cancel()
             log.warning("worker %d ended with %d; starting another", process.pid, code)
@@ -180,7 +184,7 @@ class Worker:
 
     async def _another(self) -> asyncio.subprocess.Process:
         while True:
-            await asyncio.sleep(_RESTART_SECONDS)
+            await rest(_RESTART_SECONDS)
             try:
                 process = await self.spawn()
                 self._send_settings(process)

@@ -1,6 +1,8 @@
-"""Runs a command's work with a client of the chosen cluster; API errors become one line.
+"""Runs a command's coroutine with a client of the cluster that its flags choose, and turns API
+errors into failures of one line.
 
-The flags themselves are in ``common_flags.py``.
+Called by the commands that send requests to a cluster. The flags themselves are in
+``common_flags.py``.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def with_client(
     """Run ``work`` against the chosen cluster; its ``ApiError`` becomes one line."""
 
     async def connected() -> T:
-        access = load_access(args.kubeconfig, args.context)
+        access = load_access(args.kubeconfig, args.context, qps=getattr(args, "qps", 0))
         try:
             async with Client(access, **options) as client:
                 return await work(client)
@@ -41,7 +43,9 @@ def with_client(
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(connected())
-    except (KubeconfigError, ApiError) as error:
+    except KubeconfigError as error:
+        raise CliFailure(str(error), code=2) from error
+    except ApiError as error:
         raise CliFailure(str(error)) from error
 
 

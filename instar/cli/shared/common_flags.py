@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def add_cluster_arguments(parser: argparse._ActionsContainer) -> None:
-    """Add the flags that choose a cluster."""
+def add_cluster_arguments(parser: argparse._ActionsContainer, *, paced: bool = True) -> None:
+    """Add the flags that choose a cluster and, if ``paced``, those that limit the rate of
+    requests. Commands with few requests, for which a person waits, are not paced."""
     parser.add_argument(
         "--kubeconfig",
         type=Path,
@@ -20,17 +21,14 @@ def add_cluster_arguments(parser: argparse._ActionsContainer) -> None:
         "ServiceAccount)",
     )
     parser.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
-
-
-def add_qps_argument(parser: argparse._ActionsContainer) -> None:
-    """How fast the command may ask the cluster."""
-    parser.add_argument(
-        "--qps",
-        type=float,
-        default=0,
-        metavar="N",
-        help="requests a second at most; 0: no limit",
-    )
+    if paced:
+        parser.add_argument(
+            "--qps",
+            type=_rate,
+            default=0,
+            metavar="N",
+            help="requests a second at most; 0: no limit",
+        )
 
 
 def add_output_argument(parser: argparse._ActionsContainer, forms: Iterable[str]) -> None:
@@ -66,11 +64,23 @@ def size(text: str) -> int:
     return int(_positive(text.removesuffix(unit), text) * _SIZES[unit])
 
 
+def _rate(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of requests a second")
+    return number
+
+
 def _positive(digits: str, text: str) -> float:
     try:
         number = float(digits)
     except ValueError:
         number = 0.0
     if not 0 < number < 1e15:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0 with its unit")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number above 0, with its unit if it has one"
+        )
     return number

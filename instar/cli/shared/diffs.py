@@ -15,7 +15,7 @@ from instar.base.json_values import Object
 from instar.kube.api.encoding.yaml_text import write_yaml
 
 _CODES = {"bold": "1", "red": "31", "green": "32", "cyan": "36"}
-_BY_SIGN = {"-": "red", "+": "green", "@": "cyan"}
+_COLOUR_BY_SIGN = {"-": "red", "+": "green", "@": "cyan"}
 
 
 def add_colour_argument(parser: argparse.ArgumentParser) -> None:
@@ -38,5 +38,5 @@ def diff(old: Object, new: Object, colour: bool) -> Iterator[str]:
     """Yield the changed lines with context."""
     left, right = (write_yaml(each).decode().splitlines() if each else [] for each in (old, new))
     for line in list(difflib.unified_diff(left, right, lineterm="", n=2))[2:]:
-        style = _BY_SIGN.get(line[:1])
+        style = _COLOUR_BY_SIGN.get(line[:1])
         yield coloured(line, style, colour) if style else line

@@ -12,15 +12,16 @@ from instar.cli.shared.failure import CliFailure
 from instar.wire.storage.store import Record, Sealing, Store
 
 if TYPE_CHECKING:
-    from instar.wire.storage.encryption.providers import Vault
+    from instar.wire.storage.encryption.providers import EncryptionProviders
 
 PLAIN = "identity"
-_ENCRYPTED = b"k8s:enc:"
-_PARTS = 5
+"""Name of the provider that stores values without encryption."""
+_ENCRYPTED_PREFIX = b"k8s:enc:"
+_PREFIX_PARTS = 5
 """Parts of an encrypted value's prefix: k8s, enc, provider, version, key."""
 
 
-def opened(store: Store, config: Path | None) -> Store:
+def decrypting_store(store: Store, config: Path | None) -> Store:
     """Wrap the store to decrypt its values by a configuration."""
     if config is None:
         return store
@@ -30,7 +31,7 @@ def opened(store: Store, config: Path | None) -> Store:
     return sealed(store, _vault(config))
 
 
-def seal_name(store: Store, collection: str) -> str:
+def write_key_name(store: Store, collection: str) -> str:
     """Return the key name that new values would use; empty if unknown."""
     if not isinstance(store, Sealing):
         return ""
@@ -42,19 +43,21 @@ def key_of(record: Record) -> str:
     """Return the name of the key that a value is encrypted with, decrypted or not."""
     if record.seal is not None:
         return record.seal.name
-    return lies_under(record.value) or PLAIN
+    return is_encrypted_with(record.value) or PLAIN
 
 
-def lies_under(value: bytes) -> str:
-    if not value.startswith(_ENCRYPTED):
+def is_encrypted_with(value: bytes) -> str:
+    if not value.startswith(_ENCRYPTED_PREFIX):
         return ""
-    return b":".join(value[:300].split(b":", _PARTS)[:_PARTS]).decode(errors="replace")
+    return b":".join(value[:300].split(b":", _PREFIX_PARTS)[:_PREFIX_PARTS]).decode(
+        errors="replace"
+    )
 
 
 class Inspector:
     """Decrypts single values for verification."""
 
-    def __init__(self, vault: Vault | None) -> None:
+    def __init__(self, vault: EncryptionProviders | None) -> None:
         self._vault = vault
         self.shut = 0
         """Number of encrypted values that were not decrypted, for lack of a configuration."""
@@ -71,7 +74,7 @@ class Inspector:
     def plain(self, key: str, value: bytes) -> bytes | None:
         """Return the plaintext; None without a configuration, the ciphertext if decryption
         fails."""
-        if not value.startswith(_ENCRYPTED):
+        if not value.startswith(_ENCRYPTED_PREFIX):
             return value
         if self._vault is None:
             self.shut += 1
@@ -86,11 +89,11 @@ class Inspector:
             await self._vault.close()
 
 
-def _vault(config: Path) -> Vault:
+def _vault(config: Path) -> EncryptionProviders:
     # Imported here, because most stores are not encrypted.
-    from instar.server.lifecycle.encryption_setup import load_vault
+    from instar.server.lifecycle.encryption_setup import load_providers
 
     try:
-        return load_vault(config)[0]
+        return load_providers(config)[0]
     except ValueError as error:
         raise CliFailure(f"--encryption-provider-config: {error}") from error

@@ -7,11 +7,22 @@ from collections.abc import Mapping
 EVERYWHERE: Mapping[int, str] = {
     0: "success",
     1: "failure; one line on standard error says why",
-    2: "usage error: a flag, a file or an address that cannot be used",
+    2: "wrong call: an unknown flag, a file that cannot be read or written, a bad kubeconfig",
     130: "interrupted",
 }
+"""Meanings of the codes that every command has."""
 
-_MEANT: Mapping[str, Mapping[int, str]] = {
+MISTAKES: Mapping[str, int] = {
+    "flag": 2,
+    "file": 2,
+    "kubeconfig": 2,
+    "unreachable": 1,
+}
+"""Exit code by kind of mistake, the same in every command: an unknown flag; a file that is missing,
+is a folder, or is not text or YAML; a kubeconfig without the context; a cluster that does not
+answer."""
+
+_MEANINGS: Mapping[str, Mapping[int, str]] = {
     "check": {
         0: "no counterexample found",
         1: "at least one counterexample",
@@ -57,10 +68,11 @@ _MEANT: Mapping[str, Mapping[int, str]] = {
 
 
 def exits(command: str) -> dict[int, str]:
-    return {**EVERYWHERE, **_MEANT.get(command, {})}
+    """Return the exit codes of a command with their meanings."""
+    return {**EVERYWHERE, **_MEANINGS.get(command, {})}
 
 
-def told(command: str) -> str:
+def exit_code_help(command: str) -> str:
     """Return the text for the end of a command's help."""
     lines = [f"  {code:<3}  {meaning}" for code, meaning in exits(command).items()]
     return "\n".join(("exit codes:", *lines))

@@ -13,7 +13,7 @@ from instar.server.rest.deadlines import duration
 
 def natural(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 12:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return int(text)
 
 
@@ -21,7 +21,7 @@ def seconds(text: str) -> float:
     try:
         return duration(text)
     except ApiError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 30s") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 30s") from error
 
 
 def boolean(text: str) -> bool:

@@ -1,4 +1,7 @@
-"""``instar migrate --undo JOURNAL``: puts the objects of a migration back."""
+"""``instar migrate --undo JOURNAL``: restores the objects of a migration from its undo journal.
+
+Called by ``cli/commands/migrate.py``; ``tools/migrator/undo`` does the work.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 
 from instar.base.errors import NotFound
 from instar.cli.shared.failure import CliFailure
-from instar.cli.shared.progress_bar import watching
+from instar.cli.shared.progress_bar import progress_for
 from instar.tools.migrator.preflight import fetch_crd
 from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.migrator.undo.journal import UndoJournal, UndoJournalError
@@ -16,7 +19,7 @@ from instar.wire.client.client import Client
 
 
 async def undo_migration(args: argparse.Namespace, client: Client) -> int:
-    """Exit code 0 when every object of the journal is as it was."""
+    """Restore the objects. Return exit code 0 if every object of the journal is as it was."""
     try:
         journal = UndoJournal(args.undo)
     except UndoJournalError as error:
@@ -34,7 +37,7 @@ async def undo_migration(args: argparse.Namespace, client: Client) -> int:
                 f"since, or it is one of {subject.server}"
             )
         restorer = ObjectRestorer(client, live, RetryPolicy(attempts=args.retries + 1), journal)
-        with watching("migrate", args.output == "text") as progress:
+        with progress_for("migrate", args.output == "text") as progress:
             report = await restorer.put_all_back(progress, concurrency=args.concurrency)
     except UndoJournalError as error:
         raise CliFailure(str(error)) from None
@@ -42,6 +45,6 @@ async def undo_migration(args: argparse.Namespace, client: Client) -> int:
         journal.close()
     document = json.dumps(report.to_json(), indent=2)
     if args.report is not None:
-        args.report.write_text(document + "\n")
+        args.report.write_text(document + "\n", encoding="utf-8")
     print(document if args.output == "json" else "\n".join(report.lines()))
     return 0 if report.ok else 1

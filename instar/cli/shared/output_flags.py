@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from instar.cli.shared.failure import CliFailure
-from instar.tools.reviewer.render.outputs import ReportOutput, read_output, told_twice
+from instar.tools.reviewer.render.outputs import ReportOutput, mixes_formats, read_output
 
 EXIT_UNUSABLE = 2
 
@@ -38,7 +38,7 @@ def read_outputs(texts: Sequence[str], forms: Sequence[str]) -> list[ReportOutpu
         outputs = [read_output(text, forms) for text in texts or ["text"]]
     except ValueError as error:
         raise CliFailure(f"--output: {error}", EXIT_UNUSABLE) from None
-    if told_twice(outputs):
+    if mixes_formats(outputs):
         raise CliFailure(
             "--output: two forms on standard output; give one a file: markdown=FILE", EXIT_UNUSABLE
         )
@@ -52,6 +52,6 @@ def write_outputs(outputs: Sequence[ReportOutput], rendered: Callable[[ReportOut
             sys.stdout.write(text)
             continue
         try:
-            output.file.write_text(text)
+            output.file.write_text(text, encoding="utf-8")
         except OSError as error:
             raise CliFailure(f"{output.file}: {error.strerror}", EXIT_UNUSABLE) from error

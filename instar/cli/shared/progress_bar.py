@@ -17,7 +17,7 @@ from instar.tools.migrator.progress import Progress
 
 
 @contextmanager
-def watching(command: str, people: bool = True) -> Iterator[Progress]:
+def progress_for(command: str, people: bool = True) -> Iterator[Progress]:
     """``people``: whether a person reads the output, not a program."""
     if people and sys.stderr.isatty():
         with _bar() as bar:

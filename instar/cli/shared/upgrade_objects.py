@@ -1,4 +1,8 @@
-"""The objects of an upgrade: compares them with the release, migrates them, puts them back."""
+"""Stored objects in ``instar upgrade``: compares each with how it would read under the new CRDs,
+migrates them, and restores them when the upgrade is rolled back.
+
+Called by ``cli/commands/upgrade.py``; ``tools/migrator`` does the work.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from instar.cli.shared.cluster_flags import user_and_host
 from instar.tools.migrator.live_crd import read_live_crd
 from instar.tools.migrator.migration import MigrationOptions, migrate
 from instar.tools.migrator.plan import Plan
-from instar.tools.migrator.preflight import find_out
+from instar.tools.migrator.preflight import run_preflight
 from instar.tools.migrator.progress_file import ProgressFile, default_path
 from instar.tools.migrator.proof.change_scan import scan_release
 from instar.tools.migrator.propagation_delay import seconds_to_settle
@@ -65,7 +69,7 @@ class UpgradedObjects:
     async def migrate(self, live: Object, leaving: Sequence[str]) -> MigrationReport | str | None:
         """Migrate the objects of a CRD before ``leaving`` versions go."""
         args, client, crd = self._args, self._client, read_live_crd(live)
-        facts = await find_out(client, crd, via_status=False, concurrency=args.concurrency)
+        facts = await run_preflight(client, crd, via_status=False, concurrency=args.concurrency)
         self._settle = 0.0 if facts.is_instar else args.settle
         plan = Plan(
             crd,
@@ -108,7 +112,9 @@ class UpgradedObjects:
             return None
         await asyncio.sleep(self._settle)
         patience = RetryPolicy(attempts=self._args.retries + 1)
-        restorer = ObjectRestorer(self._client, read_live_crd(live), patience, journal)
+        restorer = ObjectRestorer(
+            self._client, read_live_crd(live), patience, journal, served_only=True
+        )
         return await restorer.put_all_back(UpgradeNotes(), concurrency=self._args.concurrency)
 
 

@@ -1,4 +1,5 @@
-"""Edits of ``instar versions``: checks the edit, then changes the file or the cluster.
+"""Runs the edits of ``instar versions``: checks that the edit is safe, then changes the manifest
+file or the CRD on the cluster.
 
 Called by ``cli/commands/versions.py``.
 """
@@ -17,7 +18,9 @@ from typing import Any
 from ruamel.yaml.error import YAMLError
 
 from instar.base.errors import Conflict
+from instar.base.escaping import shell_word
 from instar.base.json_values import Object, copy_json
+from instar.base.text_files import read_text
 from instar.cli.shared.failure import CliFailure
 from instar.kube.api.crd import GROUP, KIND, is_crd
 from instar.kube.api.encoding.manifests import UnreadableManifest, only_document
@@ -98,7 +101,8 @@ async def _confirm_removal(
         except Conflict:
             continue
         raise CliFailure(
-            f"{args.version} was put back at once, because {why}; run instar migrate {args.crd}"
+            f"{args.version} was put back at once, because {why}; run instar migrate "
+            f"{shell_word(args.crd)}"
         )
     raise CliFailure(f"{why}; put {args.version} back into the CRD: other clients change it")
 
@@ -157,9 +161,11 @@ def _requested_edit(args: argparse.Namespace) -> VersionEdit:
     schema: Object | None = None
     if args.schema is not None:
         try:
-            schema = only_document(args.schema.read_text(), str(args.schema))
-        except (OSError, UnicodeDecodeError, UnreadableManifest) as error:
-            raise CliFailure(f"--schema: {error}") from error
+            schema = only_document(read_text(args.schema), str(args.schema))
+        except OSError as error:
+            raise CliFailure(f"--schema {args.schema}: {error.strerror}", code=2) from error
+        except UnreadableManifest as error:
+            raise CliFailure(f"--schema: {error}", code=2) from error
         if isinstance(schema, dict) and "openAPIV3Schema" in schema:
             schema = schema["openAPIV3Schema"]
     return VersionEdit(args.version, args.source, schema, args.warning)
@@ -182,16 +188,18 @@ def _warn(args: argparse.Namespace, situation: Situation) -> None:
 def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:
     """Return the YAML writer, every document of the file, and the CRD among them."""
     try:
-        text = path.read_text()
+        text = read_text(path)
         editor = editor_for(text)
         documents = list(editor.load_all(text))
-    except (OSError, UnicodeDecodeError, YAMLError) as error:
-        raise CliFailure(f"{path}: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise CliFailure(f"{path}: {error.strerror}", code=2) from error
+    except YAMLError as error:
+        raise CliFailure(f"{path}: {' '.join(str(error).split())}", code=2) from error
     for document in documents:
         wanted = is_crd(document) and document["apiVersion"] == f"{GROUP}/v1"
         if wanted and (document.get("metadata") or {}).get("name") == name:
             return editor, documents, document
-    raise CliFailure(f"{path}: contains no {GROUP}/v1 {KIND} {name}")
+    raise CliFailure(f"{path}: contains no {GROUP}/v1 {KIND} {name}", code=2)
 
 
 def _print_result(args: argparse.Namespace, where: str) -> None:
