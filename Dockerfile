@@ -21,4 +21,4 @@ WORKDIR /data
 VOLUME /data
 EXPOSE 6443
 ENTRYPOINT ["instar"]
-CMD ["serve", "--listen", ":6443", "--storage", "sqlite:/data/instar.db"]
+CMD ["serve", "--listen", ":6443", "--storage", "sqlite:/data/instar.db", "--kubeconfig", "/data/kubeconfig"]

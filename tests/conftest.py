@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.storage.postgres_server import PostgresNode, postgres_node
 from tests.support.server import LiveServer, live_server
 from tests.support.shared import demand_shared
 from tests.support.storages import ENGINES, Storages, chosen_engine
@@ -21,6 +22,14 @@ settings.register_profile(
     "ci", derandomize=True, deadline=None, suppress_health_check=_SLOW_IS_FINE
 )
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresNode]:
+    """One PostgreSQL server for all tests of this process; each takes a schema of its own."""
+    with postgres_node() as node:
+        yield node
+
 
 ON_EVERY_STORAGE = (
     "tests.server.test_smoke",

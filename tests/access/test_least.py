@@ -75,7 +75,7 @@ def test_resources_that_need_the_same_share_a_rule() -> None:
     ]
 
 
-def test_what_everybody_may_do_needs_no_role() -> None:
+def test_permissions_of_default_roles_need_no_role() -> None:
     everybody = [PolicyRule(("get",), urls=("/api", "/apis/*"))]
     done = [RequestUse("get", path="/apis/ex.io/v1"), RequestUse("get", path="/metrics")]
     assert not_covered(done, everybody) == [done[1]]

@@ -15,8 +15,8 @@ from instar.server.audit.event_text import event_list, json_line, legacy_line
 from instar.server.audit.policy import AuditDecision, AuditLevel, AuditStage
 from instar.server.audit.request_record import (
     AuditEvent,
-    Sent,
-    Trail,
+    RecordedBody,
+    RequestRecord,
     go_duration,
     shown_agent,
     source_addresses,
@@ -33,9 +33,9 @@ def wrapped_kind(api_version: str, kind: str) -> bytes:
     return wrapped(api_version, kind, b"")[4:]
 
 
-def trail(level: AuditLevel, asked: Attributes, **more: Any) -> Trail:
+def trail(level: AuditLevel, asked: Attributes, **more: Any) -> RequestRecord:
     given: dict[str, Any] = {"id": "T", "uri": "/x", "bare": False, **more}
-    return Trail(
+    return RequestRecord(
         AuditDecision(level, frozenset(), given["bare"]),
         given["id"],
         given["uri"],
@@ -47,7 +47,7 @@ def trail(level: AuditLevel, asked: Attributes, **more: Any) -> Trail:
 
 
 def at(
-    found: Trail, stage: AuditStage = AuditStage.COMPLETE, *, code: int = 200, **more: Any
+    found: RequestRecord, stage: AuditStage = AuditStage.COMPLETE, *, code: int = 200, **more: Any
 ) -> AuditEvent:
     event = found.at(stage, STAGED, ALLOWED, {"code": code}, **more)
     assert event is not None
@@ -96,7 +96,7 @@ def test_the_older_line_reads_as_upstream_wrote_it() -> None:
 def test_levels_say_how_much_is_told() -> None:
     asked = Attributes(BOB, "update", "ex.io", "v1", "foos", "", "d", "f")
     body = {"metadata": {"name": "f", "uid": "u", "resourceVersion": "7"}, "spec": {"a": "<&>"}}
-    sent = Sent("application/json", (b'{"spec":', b'{"a":"<&>"}}\n'))
+    sent = RecordedBody("application/json", (b'{"spec":', b'{"a":"<&>"}}\n'))
     told = {}
     for level in (AuditLevel.METADATA, AuditLevel.REQUEST, AuditLevel.REQUEST_RESPONSE):
         found = trail(level, asked)
@@ -155,7 +155,7 @@ def test_managed_fields_are_left_out_of_objects_and_items() -> None:
     data = json.dumps({"metadata": metadata, "items": [{"metadata": metadata}]}).encode()
     found = trail(AuditLevel.REQUEST_RESPONSE, asked, bare=True)
 
-    told = parsed(at(found, response=Sent("application/json", (data,))))
+    told = parsed(at(found, response=RecordedBody("application/json", (data,))))
 
     bare = {"metadata": {"name": "a"}}
     assert told["responseObject"] == {**bare, "items": [bare]}
@@ -187,7 +187,8 @@ def test_a_watch_never_tells_what_was_sent() -> None:
     asked = Attributes(BOB, "watch", "", "v1", "pods", "", "d")
 
     event = at(
-        trail(AuditLevel.REQUEST_RESPONSE, asked), response=Sent("application/json", (b"{}",))
+        trail(AuditLevel.REQUEST_RESPONSE, asked),
+        response=RecordedBody("application/json", (b"{}",)),
     )
 
     assert "responseObject" not in parsed(event)
@@ -254,7 +255,7 @@ def test_whatever_a_body_is_the_line_is_one_line_of_json(body: bytes, media: str
     found = trail(AuditLevel.REQUEST_RESPONSE, asked)
     found.came(f"application/{media}", body)
 
-    line = json_line(at(found, response=Sent(f"application/{media}", (body,))))
+    line = json_line(at(found, response=RecordedBody(f"application/{media}", (body,))))
 
     assert line is not None
     assert b"\n" not in line
@@ -298,7 +299,7 @@ def test_whatever_was_sent_and_answered_an_event_is_written(
 ) -> None:
     found = trail(AuditLevel.REQUEST_RESPONSE, Attributes(BOB, verb), bare=bare)
     found.came(asked_media, asked)
-    event = at(found, response=Sent(told_media, (told,)))
+    event = at(found, response=RecordedBody(told_media, (told,)))
 
     line = shown_line(event, "audit-log", typed=True, most=0)
 

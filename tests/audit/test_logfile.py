@@ -100,7 +100,7 @@ def test_a_folder_is_made_and_an_existing_file_is_gone_on_with(tmp_path: Path) -
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_a_file_moved_away_by_somebody_is_made_anew(tmp_path: Path) -> None:
+def test_a_log_file_that_was_moved_away_is_created_again(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     log = LogFile(path, Rotation(), Clock())
     log.write([b"one\n"])

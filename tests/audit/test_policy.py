@@ -144,7 +144,7 @@ def test_another_kind_of_document_is_no_policy() -> None:
         read({"apiVersion": "audit.k8s.io/v1beta1", "kind": "Policy", "rules": [{}]})
 
 
-def test_fields_nobody_knows_are_told_and_change_nothing() -> None:
+def test_unknown_fields_are_reported_and_ignored() -> None:
     found = read(policy({"level": "Metadata", "user": ["x"]}, colour="red"))
 
     assert found.unknown == ("rules[0].user", "colour")

@@ -28,7 +28,7 @@ from instar.base.errors import (
 from instar.wire.client.client import Client
 from instar.wire.client.kubeconfig import Access
 from instar.wire.client.paths import crd_path, resource_path
-from instar.wire.client.rate_limit import Pace
+from instar.wire.client.rate_limit import TokenBucket
 
 pytestmark = pytest.mark.anyio
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -81,6 +81,22 @@ async def test_pages_follow_the_continue_token() -> None:
         items = [page["items"][0] async for page in client.pages("/x", limit=1)]
 
     assert items == ["", "a", "b"]
+
+
+@pytest.mark.parametrize("listing", ["pages", "metadata_pages"])
+async def test_pages_go_on_where_the_position_in_the_list_expires(listing: str) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        token = request.query.get("continue", "")
+        if token == "old":
+            status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+            return web.json_response({**status, "metadata": {"continue": "new"}}, status=410)
+        meta = {} if token == "new" else {"continue": "old"}
+        return web.json_response({"items": [token], "metadata": meta})
+
+    async with _client(handler) as client:
+        items = [page["items"][0] async for page in getattr(client, listing)("/x", limit=1)]
+
+    assert items == ["", "new"]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +194,7 @@ def test_from_status_inverts_to_status() -> None:
 
 def test_pace_spends_the_burst_then_spreads() -> None:
     now = [0.0]
-    pace = Pace(qps=2, burst=2, clock=lambda: now[0])
+    pace = TokenBucket(qps=2, burst=2, clock=lambda: now[0])
     now[0] = 10.0
 
     waits = [pace.reserve() for _ in range(4)]
@@ -187,7 +203,7 @@ def test_pace_spends_the_burst_then_spreads() -> None:
 
 
 def test_no_qps_means_no_waiting() -> None:
-    pace = Pace(qps=0)
+    pace = TokenBucket(qps=0)
 
     assert {pace.reserve() for _ in range(100)} == {0.0}
 

@@ -134,7 +134,9 @@ def test_a_program_that_fails_is_told_with_its_user(
     assert str(tmp_path / "config") in str(refused.value)
 
 
-def test_who_acts_as_somebody_is_that_somebody(kubeconfig: dict[str, Any], tmp_path: Path) -> None:
+def test_a_client_that_impersonates_has_the_identity_of_that_user(
+    kubeconfig: dict[str, Any], tmp_path: Path
+) -> None:
     kubeconfig["users"][0]["user"] |= {
         "as": "jane",
         "as-groups": ["a", "b"],

@@ -141,9 +141,7 @@ def test_an_authority_and_no_verification_exclude_each_other(tmp_path: Path) -> 
         load_access(_write(tmp_path / "config", config))
 
 
-def test_a_field_that_nobody_knows_is_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unknown_field_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     config = _config(token="t", tokenfile="mistyped")
     config["users"].append({"name": "unused", "user": {"whatever": 1}})
 

@@ -57,7 +57,7 @@ def test_answers_are_read_as_they_were_written(version: str) -> None:
     ],
 )
 def test_what_is_no_request_is_said_to_be_none(body: bytes, text: str) -> None:
-    with pytest.raises(wire.NoConversionReview, match=text):
+    with pytest.raises(wire.InvalidConversionReview, match=text):
         wire.parse_request(body)
 
 

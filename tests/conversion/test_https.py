@@ -79,7 +79,7 @@ def test_the_most_recently_used_connection_is_used_first(run: Run) -> None:
     run(scenario())
 
 
-def test_a_connection_nobody_uses_is_dropped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_connection_is_closed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(https, "IDLE_SECONDS", 0.01)
 
     async def behaviour(caller: Caller) -> None:
@@ -170,7 +170,7 @@ def test_a_call_whose_answer_had_begun_is_not_repeated(run: Run) -> None:
     run(scenario())
 
 
-def test_bytes_nobody_asked_for_end_a_kept_connection(run: Run) -> None:
+def test_unexpected_bytes_close_a_kept_connection(run: Run) -> None:
     async def behaviour(caller: Caller) -> None:
         await caller.request()
         caller.send(OK)
@@ -282,7 +282,7 @@ def test_a_call_given_up_during_the_handshake_hangs_up_at_once(run: Run) -> None
     run(scenario())
 
 
-def test_closing_hangs_up_on_everybody(run: Run) -> None:
+def test_closing_ends_all_connections_and_calls(run: Run) -> None:
     async def behaviour(caller: Caller) -> None:
         await caller.request()
         caller.send(OK)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from instar.wire.conversion.lru_cache import Memo
+from instar.wire.conversion.lru_cache import ConversionCache
 
 
 def test_the_memo_drops_the_least_recently_used_beyond_its_bytes() -> None:
-    memo = Memo(max_bytes=3 * 500)
+    memo = ConversionCache(max_bytes=3 * 500)
     for key in "abc":
         memo.put("s", key, b"x" * 100)
     memo.get("s", "a")
@@ -18,7 +18,7 @@ def test_the_memo_drops_the_least_recently_used_beyond_its_bytes() -> None:
 
 
 def test_the_memo_does_not_keep_what_is_larger_than_itself() -> None:
-    memo = Memo(max_bytes=1000)
+    memo = ConversionCache(max_bytes=1000)
     memo.put("s", "small", b"x")
 
     memo.put("s", "huge", b"x" * 1001)
@@ -29,7 +29,7 @@ def test_the_memo_does_not_keep_what_is_larger_than_itself() -> None:
 
 def test_the_memo_keeps_nothing_beyond_its_age() -> None:
     now = 0.0
-    memo = Memo(max_age=10, clock=lambda: now)
+    memo = ConversionCache(max_age=10, clock=lambda: now)
     memo.put("s", "a", b"x")
 
     now = 10.5
@@ -39,7 +39,7 @@ def test_the_memo_keeps_nothing_beyond_its_age() -> None:
 
 
 def test_the_memo_replaces_an_entry_without_counting_it_twice() -> None:
-    memo = Memo()
+    memo = ConversionCache()
     memo.put("s", "a", b"x" * 100)
     before = memo.bytes
 
@@ -49,7 +49,7 @@ def test_the_memo_replaces_an_entry_without_counting_it_twice() -> None:
 
 
 def test_dropping_a_scope_leaves_the_others() -> None:
-    memo = Memo()
+    memo = ConversionCache()
     memo.put("s", "a", b"x")
     memo.put("t", "a", b"y")
 
@@ -58,8 +58,8 @@ def test_dropping_a_scope_leaves_the_others() -> None:
     assert (memo.get("s", "a"), memo.get("t", "a")) == (None, b"y")
 
 
-def test_what_nobody_asked_for_yet_is_the_first_to_go() -> None:
-    memo = Memo(max_bytes=3 * 500)
+def test_prefetched_entries_are_evicted_first() -> None:
+    memo = ConversionCache(max_bytes=3 * 500)
     memo.put("s", "asked", b"x" * 100)
     memo.put("s", "ahead", b"x" * 100, first_to_go=True)
     memo.put("s", "more", b"x" * 100)
@@ -70,8 +70,8 @@ def test_what_nobody_asked_for_yet_is_the_first_to_go() -> None:
     assert memo.get("s", "asked") is not None
 
 
-def test_of_what_nobody_asked_for_the_oldest_goes_first() -> None:
-    memo = Memo(max_bytes=3 * 500)
+def test_the_oldest_prefetched_entry_is_evicted_first() -> None:
+    memo = ConversionCache(max_bytes=3 * 500)
     for key in "abcd":
         memo.put("s", key, b"x" * 100, first_to_go=True)
 
@@ -79,7 +79,7 @@ def test_of_what_nobody_asked_for_the_oldest_goes_first() -> None:
 
 
 def test_what_was_asked_for_is_as_good_as_any_other() -> None:
-    memo = Memo(max_bytes=3 * 500)
+    memo = ConversionCache(max_bytes=3 * 500)
     memo.put("s", "ahead", b"x" * 100, first_to_go=True)
     memo.put("s", "idle", b"x" * 100)
     memo.get("s", "ahead")
@@ -91,7 +91,7 @@ def test_what_was_asked_for_is_as_good_as_any_other() -> None:
 
 
 def test_what_is_out_of_date_goes_before_anything_else_and_can_be_asked_for_until_then() -> None:
-    memo = Memo(max_bytes=3 * 500)
+    memo = ConversionCache(max_bytes=3 * 500)
     memo.put("s", "old", b"o" * 100)
     memo.put("s", "ahead", b"x" * 100, first_to_go=True)
     memo.put("s", "new", b"x" * 100)
@@ -106,7 +106,7 @@ def test_what_is_out_of_date_goes_before_anything_else_and_can_be_asked_for_unti
 
 def test_only_what_is_in_use_takes_the_room_of_what_comes_ahead() -> None:
     """Or a server that writes a lot would be full of the past, and convert nothing ahead."""
-    memo = Memo(max_bytes=4 * 500)
+    memo = ConversionCache(max_bytes=4 * 500)
     for key in "abcd":
         memo.put("s", key, b"x" * 100)
     assert memo.crowded
@@ -119,7 +119,7 @@ def test_only_what_is_in_use_takes_the_room_of_what_comes_ahead() -> None:
 
 
 def test_the_weight_of_the_memo_is_that_of_its_entries() -> None:
-    memo = Memo(max_bytes=10 * 500)
+    memo = ConversionCache(max_bytes=10 * 500)
     for key in "abcdef":
         memo.put("s", key, b"x" * 100, first_to_go=key in "abc")
     memo.get_many("s", "ae")

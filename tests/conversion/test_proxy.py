@@ -56,7 +56,7 @@ def test_a_webhook_is_reached_through_a_tunnel_which_is_kept(run: Run, scheme: s
     run(scenario())
 
 
-def test_a_proxy_is_told_who_is_calling_and_the_webhook_is_not(run: Run) -> None:
+def test_proxy_credentials_are_sent_to_the_proxy_only(run: Run) -> None:
     async def scenario() -> None:
         heads: list[bytes] = []
         async with (

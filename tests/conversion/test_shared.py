@@ -13,7 +13,7 @@ from instar.wire.conversion.caching import SharedConverter
 from instar.wire.conversion.factory import shared_converter_for
 from instar.wire.conversion.failure import ConversionFailed, FailureType
 from instar.wire.conversion.instrumented import request_clock
-from instar.wire.conversion.lru_cache import Memo
+from instar.wire.conversion.lru_cache import ConversionCache
 from instar.wire.conversion.metrics import PrometheusConversionMetrics
 from tests.conversion.helpers import V1, V2, crd_with, run, services, widget, widgets
 from tests.support.webhook import Webhook
@@ -73,11 +73,13 @@ async def settled() -> None:
 
 
 def with_shared(
-    scenario: Callable[[Held, SharedConverter], object], memo: Memo | None = None
+    scenario: Callable[[Held, SharedConverter], object], memo: ConversionCache | None = None
 ) -> Held:
     async def body() -> Held:
         held = Held()
-        result = scenario(held, SharedConverter(held, memo if memo is not None else Memo()))
+        result = scenario(
+            held, SharedConverter(held, memo if memo is not None else ConversionCache())
+        )
         assert asyncio.iscoroutine(result)
         await result
         return held
@@ -119,7 +121,7 @@ def test_a_new_resource_version_or_target_is_another_conversion() -> None:
 
 
 def test_objects_without_a_key_are_never_remembered() -> None:
-    memo = Memo()
+    memo = ConversionCache()
 
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.release.set()
@@ -131,7 +133,7 @@ def test_objects_without_a_key_are_never_remembered() -> None:
 
 
 def test_plain_convert_is_for_writes_and_leaves_no_trace() -> None:
-    memo = Memo()
+    memo = ConversionCache()
 
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.release.set()
@@ -144,7 +146,7 @@ def test_plain_convert_is_for_writes_and_leaves_no_trace() -> None:
 
 
 def test_bypass_converts_afresh_and_leaves_no_trace() -> None:
-    memo = Memo()
+    memo = ConversionCache()
 
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.release.set()
@@ -164,7 +166,7 @@ def test_the_same_object_twice_in_a_batch_is_sent_once() -> None:
 
 
 def test_closing_forgets_and_remembers_nothing_more() -> None:
-    memo = Memo()
+    memo = ConversionCache()
 
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.release.set()
@@ -219,7 +221,7 @@ def test_a_reader_that_leaves_does_not_take_the_call_with_it() -> None:
     assert (held.cancelled, len(held.batches)) == (0, 1)
 
 
-def test_a_call_nobody_waits_for_is_cancelled_and_can_be_made_again() -> None:
+def test_a_shared_call_without_callers_is_cancelled_and_can_be_repeated() -> None:
     async def scenario(held: Held, shared: SharedConverter) -> None:
         readers = [asyncio.create_task(Reader(shared, "a").read()) for _ in range(3)]
         await settled()
@@ -236,7 +238,7 @@ def test_a_call_nobody_waits_for_is_cancelled_and_can_be_made_again() -> None:
     assert (held.cancelled, len(held.batches)) == (1, 2)
 
 
-def test_everybody_gets_the_failure_of_a_shared_call_and_it_is_not_remembered() -> None:
+def test_all_callers_get_the_failure_of_a_shared_call_and_it_is_not_cached() -> None:
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.refuse = "a"
         readers = [asyncio.create_task(Reader(shared, "a").read()) for _ in range(5)]
@@ -251,7 +253,7 @@ def test_everybody_gets_the_failure_of_a_shared_call_and_it_is_not_remembered() 
     assert len(with_shared(scenario).batches) == 2
 
 
-def test_a_reader_does_not_fail_for_an_object_only_somebody_else_asked_for() -> None:
+def test_a_reader_does_not_fail_for_an_object_of_another_reader() -> None:
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.refuse = "bad"
         lister = asyncio.create_task(Reader(shared, ["good", "bad"]).read())
@@ -266,7 +268,7 @@ def test_a_reader_does_not_fail_for_an_object_only_somebody_else_asked_for() -> 
     assert with_shared(scenario).batches == [["good", "bad"], ["good"]]
 
 
-def test_readers_who_ask_again_after_a_strangers_failure_share_that_call_too() -> None:
+def test_readers_that_retry_after_a_failed_shared_call_share_the_retry() -> None:
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.refuse = "bad"
         lister = asyncio.create_task(Reader(shared, ["good", "bad"]).read())

@@ -9,7 +9,7 @@ import orjson
 
 from instar.base.json_values import Object
 from instar.wire.conversion.caching import SharedConverter
-from instar.wire.conversion.lru_cache import Memo
+from instar.wire.conversion.lru_cache import ConversionCache
 from tests.conversion.helpers import V2
 from tests.conversion.test_shared import Held, Reader, settled, with_shared
 
@@ -56,7 +56,7 @@ def test_what_is_being_converted_is_not_converted_ahead_and_readers_share_what_i
 
 
 def test_what_readers_use_is_never_pushed_out_by_what_comes_ahead() -> None:
-    memo = Memo(max_bytes=6000)
+    memo = ConversionCache(max_bytes=6000)
 
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.release.set()
@@ -70,7 +70,7 @@ def test_what_readers_use_is_never_pushed_out_by_what_comes_ahead() -> None:
 
 
 def test_there_is_no_room_ahead_when_what_is_in_use_fills_three_quarters() -> None:
-    memo = Memo(max_bytes=2000)
+    memo = ConversionCache(max_bytes=2000)
 
     async def scenario(held: Held, shared: SharedConverter) -> None:
         assert shared.has_room

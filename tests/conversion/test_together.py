@@ -72,7 +72,7 @@ def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(test())
 
 
-def test_who_comes_meanwhile_shares_the_next_review() -> None:
+def test_callers_during_a_review_share_the_next_one() -> None:
     async def scenario() -> None:
         scene = Scene()
         first = await scene.first_is_under_way()
@@ -87,7 +87,7 @@ def test_who_comes_meanwhile_shares_the_next_review() -> None:
     run(scenario)
 
 
-def test_nobody_waits_long_for_a_webhook_that_hangs() -> None:
+def test_a_hanging_review_does_not_delay_the_next_one() -> None:
     async def scenario() -> None:
         scene = Scene()
         first = await scene.first_is_under_way()
@@ -117,7 +117,7 @@ def test_a_whole_page_goes_alone_and_at_once() -> None:
 
 
 @pytest.mark.parametrize("kind", [FailureType.MALFORMED, FailureType.CALL])
-def test_one_object_the_webhook_refuses_or_crashes_on_harms_nobody_else(kind: FailureType) -> None:
+def test_an_object_that_fails_a_shared_review_fails_only_its_own_caller(kind: FailureType) -> None:
     async def scenario() -> None:
         scene = Scene()
         scene.slow.refuse = lambda sent: kind if "bad" in sent else None
@@ -133,7 +133,7 @@ def test_one_object_the_webhook_refuses_or_crashes_on_harms_nobody_else(kind: Fa
     run(scenario)
 
 
-def test_an_outage_is_everybodys_and_is_tried_once() -> None:
+def test_an_outage_fails_all_callers_of_a_review_after_one_try() -> None:
     async def scenario() -> None:
         scene = Scene()
         scene.slow.refuse = lambda sent: FailureType.CALL if "first" not in sent else None
@@ -156,7 +156,7 @@ def test_an_outage_is_everybodys_and_is_tried_once() -> None:
     run(scenario)
 
 
-def test_a_review_nobody_waits_for_any_more_is_called_off() -> None:
+def test_a_review_without_waiting_callers_is_cancelled() -> None:
     async def scenario() -> None:
         scene = Scene()
         first = await scene.first_is_under_way()
@@ -177,7 +177,7 @@ def test_a_review_nobody_waits_for_any_more_is_called_off() -> None:
     run(scenario)
 
 
-def test_who_leaves_before_the_review_is_sent_is_not_in_it() -> None:
+def test_objects_of_a_caller_that_left_are_not_sent() -> None:
     async def scenario() -> None:
         scene = Scene()
         first = await scene.first_is_under_way()
@@ -210,7 +210,7 @@ def test_there_is_room_for_so_many_and_then_no_more() -> None:
     run(scenario)
 
 
-def test_what_needs_no_conversion_asks_nobody() -> None:
+def test_objects_at_the_right_version_are_not_sent() -> None:
     async def scenario() -> None:
         scene = Scene(room=0)
         already = {**widget("a"), "apiVersion": V2}
@@ -225,7 +225,7 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-def test_a_lonely_caller_waits_for_nobody() -> None:
+def test_a_single_caller_does_not_wait_for_others() -> None:
     async def scenario() -> None:
         scene = Scene()
         first = scene.ask("first")
@@ -238,7 +238,7 @@ def test_a_lonely_caller_waits_for_nobody() -> None:
     run(scenario)
 
 
-def test_callers_who_come_one_a_turn_share_one_review() -> None:
+def test_callers_of_consecutive_turns_share_one_review() -> None:
     async def scenario() -> None:
         scene = Scene()
         callers = [scene.ask("a"), scene.ask("b")]
@@ -253,7 +253,7 @@ def test_callers_who_come_one_a_turn_share_one_review() -> None:
     run(scenario)
 
 
-def test_a_review_that_waits_for_company_departs_when_nobody_comes() -> None:
+def test_a_review_that_waits_for_more_callers_is_sent_when_none_comes() -> None:
     async def scenario() -> None:
         scene = Scene()
         callers = [scene.ask("a"), scene.ask("b")]

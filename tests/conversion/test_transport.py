@@ -107,7 +107,7 @@ def test_a_refused_service_is_told_with_the_address_dialled(hook: Webhook) -> No
     )
 
 
-def test_a_service_nobody_knows_is_not_found(hook: Webhook) -> None:
+def test_an_unknown_service_is_not_found(hook: Webhook) -> None:
     with pytest.raises(Exception, match="nosvc") as caught:
         convert(service_conversion(hook, "nosvc"), [widget()])
 
@@ -116,7 +116,7 @@ def test_a_service_nobody_knows_is_not_found(hook: Webhook) -> None:
     )
 
 
-def test_a_host_nobody_knows_is_told(hook: Webhook) -> None:
+def test_an_unknown_host_is_named_in_the_error(hook: Webhook) -> None:
     conversion = hook.conversion()
     conversion["webhook"]["clientConfig"]["url"] = "https://nohost.invalid/x"
 

@@ -125,7 +125,7 @@ def test_containers_run_command_lines_that_we_have(base: str) -> None:
     parser_of(words[0]).parse_args(words[1:])  # leaves the process at what it does not know
 
 
-def test_nobody_has_rights_who_needs_none() -> None:
+def test_workloads_without_api_access_have_no_roles() -> None:
     with_roles = {base for base in BASES if any("Role" in each["kind"] for each in rendered(base))}
 
     assert with_roles == {"migrate", "upgrade"}

@@ -93,7 +93,7 @@ def test_an_upgrade_works_with_exactly_its_role(
     assert versions.json["status"]["storedVersions"] == ["v1"]
 
 
-def test_a_version_that_goes_is_dropped_and_what_nobody_may_see_is_told(
+def test_a_removed_version_is_dropped_and_unreadable_kinds_are_reported(
     cluster: LiveServer, tmp_path: Path
 ) -> None:
     cluster.install(_versions("v1beta1", "v1", storage="v1"), _cron("v1"))

@@ -1,4 +1,4 @@
-"""The way ``docs/sdk.md`` describes: conversions served by a kopf operator, in its own loop."""
+"""Conversions served by a kopf operator in its loop: docs/how-to/conversion-webhook.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from instar.tools.sdk.certificates import self_signed
 from tests.e2e.test_examples import EXAMPLES, _instar, _sample
 
 pytestmark = pytest.mark.anyio
-DOCS = Path(__file__).parents[2] / "docs" / "sdk.md"
+DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "conversion-webhook.md"
 
 
 @pytest.fixture

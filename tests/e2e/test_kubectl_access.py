@@ -44,7 +44,7 @@ def instar(config: Path, *arguments: str) -> tuple[int, str]:
     return run(*command)
 
 
-def test_a_plain_user_is_who_his_certificate_says_and_may_do_what_is_bound(
+def test_a_user_comes_from_its_certificate_and_has_the_rights_of_its_bindings(
     house: tuple[LiveServer, Path],
 ) -> None:
     server, folder = house
@@ -95,7 +95,7 @@ def test_an_accounts_token_is_the_accounts(house: tuple[LiveServer, Path]) -> No
     assert info["username"] == "system:serviceaccount:default:default"
 
 
-def test_the_roles_that_were_recorded_are_enough_for_somebody_else(
+def test_recorded_roles_suffice_for_another_user(
     house: tuple[LiveServer, Path],
 ) -> None:
     server, folder = house

@@ -337,6 +337,6 @@ def test_a_broken_file_is_one_line_at_start(text: str | None, told: str, tmp_pat
         check=False,
     )
 
-    assert ran.returncode == 1
+    assert ran.returncode == 2
     assert told in ran.stderr
     assert len(ran.stderr.strip().splitlines()) == 1

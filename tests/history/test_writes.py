@@ -20,7 +20,7 @@ def _obj(*managed: Object, **spec: Any) -> Object:
     return {"apiVersion": "example.com/v1", "kind": "X", "metadata": metadata, "spec": spec}
 
 
-def test_who_wrote_is_whose_entry_has_a_new_time() -> None:
+def test_the_writer_is_the_manager_whose_entry_has_a_new_time() -> None:
     old = _obj(_entry("one", "T1", "a"), a=1)
     new = _obj(_entry("one", "T1", "b"), _entry("two", "T2", "a"), a=2)
 
@@ -30,7 +30,7 @@ def test_who_wrote_is_whose_entry_has_a_new_time() -> None:
     assert (row["operation"], row["time"], row["changes"]) == ("update", "T2", ["spec.a"])
 
 
-def test_who_writes_twice_within_a_second_is_known_by_the_fields() -> None:
+def test_two_writes_within_a_second_are_told_apart_by_their_fields() -> None:
     old, new = _obj(_entry("one", "T1", "a"), a=1), _obj(_entry("one", "T1", "b"), a=1, b=1)
 
     [row] = rows([ObjectState(7, "v1", new)], ObjectState(6, "v1", old))

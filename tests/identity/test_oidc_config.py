@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from instar.server.identity.oidc.config import ConfigTrouble, read_config
+from instar.server.identity.oidc.config import InvalidAuthentication, read_config
 from instar.server.identity.oidc.flags import issuer_of_flags
 from instar.server.identity.oidc.trusted_issuers import TrustedIssuers
 
@@ -32,7 +32,7 @@ def jwt(issuer: Any = None, mappings: Any = None, **more: Any) -> Any:
 
 
 def trouble(config: Any) -> str:
-    with pytest.raises(ConfigTrouble) as refused:
+    with pytest.raises(InvalidAuthentication) as refused:
         TrustedIssuers(read_config(config, OWN), OWN)
     return str(refused.value)
 
@@ -188,5 +188,5 @@ def test_flags_come_together_or_not_at_all() -> None:
         {"signing_algs": "HS256"},
         {"required_claim": ["x"]},
     ):
-        with pytest.raises(ConfigTrouble):
+        with pytest.raises(InvalidAuthentication):
             issuer_of_flags({**FLAGS, **wrong}, OWN)

@@ -19,12 +19,12 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.base.certificates import Authority, KeyPair, made_key
+from instar.base.certificates import Authority, KeyPair, new_private_key
 from instar.kube.access.attributes import User
 from instar.server.identity import jwt
 from instar.server.identity.issuer import Issuer, KeyFiles
 from instar.server.identity.keys import (
-    KeyTrouble,
+    InvalidKey,
     SigningKey,
     keys_of_jwks,
     signing_key,
@@ -80,7 +80,7 @@ def test_what_is_signed_verifies_by_pem_and_by_jwk_and_nothing_else_does(
         if forged != algorithm:
             header = {**token.header, "alg": forged}
             assert not by_pem.verifies(token._replace(header=header))
-    assert not signing_key(made_key()).public.verifies(token)
+    assert not signing_key(new_private_key()).public.verifies(token)
 
 
 def test_a_certificate_is_a_key_file_and_a_file_may_hold_several_keys() -> None:
@@ -104,20 +104,20 @@ def test_a_certificate_is_a_key_file_and_a_file_may_hold_several_keys() -> None:
     ],
 )
 def test_an_unreadable_key_is_told(pem: bytes) -> None:
-    with pytest.raises(KeyTrouble):
+    with pytest.raises(InvalidKey):
         verifying_keys(pem)
-    with pytest.raises(KeyTrouble):
+    with pytest.raises(InvalidKey):
         signing_key(pem)
 
 
 @pytest.mark.parametrize("document", [None, [], {}, {"keys": {}}, "x", {"keys": None}])
 def test_what_is_no_jwks_is_told(document: Any) -> None:
-    with pytest.raises(KeyTrouble):
+    with pytest.raises(InvalidKey):
         keys_of_jwks(document)
 
 
 def test_keys_of_a_jwks_that_are_not_understood_are_left_out() -> None:
-    good = signing_key(made_key()).public
+    good = signing_key(new_private_key()).public
     strange: list[Any] = [
         5,
         {},
@@ -140,7 +140,7 @@ def issuer(tmp_path: Path, now: float = NOW, stored: Any = None) -> Issuer:
     stored = {"serviceaccounts": ACCOUNT} | (stored or {})
     path = tmp_path / "sa.key"
     if not path.exists():
-        path.write_bytes(made_key())
+        path.write_bytes(new_private_key())
     return Issuer(
         names=(AUDIENCE, "https://former"),
         audiences=(AUDIENCE,),
@@ -250,7 +250,7 @@ def test_a_former_key_still_verifies(tmp_path: Path) -> None:
     before = issuer(tmp_path)
     token = before.issue(WISH)
     (tmp_path / "sa.key").rename(tmp_path / "sa.key.1")
-    (tmp_path / "sa.key").write_bytes(made_key())
+    (tmp_path / "sa.key").write_bytes(new_private_key())
     after = issuer(tmp_path)
     with pytest.raises(TokenRejected):
         identify(after, token)

@@ -50,6 +50,9 @@ LISTED = {
         1,
         "any failure ends the relay; the cache reads again",
     ),
+    "instar/wire/storage/postgres/commit.py": (3, "its writers get the failure, which is settled"),
+    "instar/wire/storage/postgres/link.py": (1, "each caller gets the failure to connect"),
+    "instar/wire/storage/postgres/feed.py": (1, "any failure is counted, and the feed begun again"),
     "instar/wire/storage/etcd/watch.py": (2, "any failure is counted, and the watch begun again"),
     "instar/wire/storage/group_commit.py": (1, "one commit; any failure fails its writers"),
     "instar/wire/storage/workers/store_server.py": (
@@ -79,13 +82,14 @@ LISTED = {
         1,
         "who lists waits for it; the next begins anew",
     ),
+    "instar/tools/envtest/etcd_stub.py": (1, "its end, however it comes, ends the process"),
     "instar/tools/rehearsal/migrating.py": (2, "the rehearsal waits for both"),
     "instar/tools/rehearsal/run.py": (1, "the rehearsal waits for it"),
     "instar/tools/rehearsal/sandbox.py": (1, "a task group"),
     "instar/wire/rpc/channel.py": (1, "who calls waits for the connection"),
     "instar/tools/sdk/asgi.py": (3, "the webhook's request waits for it"),
     "instar/tools/sdk/serving.py": (2, "the webhook's server waits for it"),
-    "instar/server/access/webhook_authorizer.py": (1, "the request waits for it"),
+    "instar/wire/client/review_client.py": (1, "the request waits for it"),
     "instar/server/http/http1.py": (1, "writes an answer; a failure ends its connection"),
     "instar/server/endpoints/single_flight.py": (1, "who asked waits for it"),
     "instar/server/rest/list_stream.py": (1, "a list; a failure breaks it off"),
@@ -94,6 +98,8 @@ LISTED = {
     "instar/tools/validator/run.py": (1, "the command waits for it"),
     "instar/wire/webhooks/dialer.py": (1, "who connects waits for it"),
     "instar/wire/webhooks/transport.py": (1, "closes a connection nobody uses"),
+    "instar/cli/commands/nodes.py": (1, "the command awaits it"),
+    "instar/tools/nodes/simulation.py": (3, "a task group; a pod's step reports its failure"),
 }
 
 

@@ -18,6 +18,7 @@ LISTED = {
     "instar/cli/serving/workers.py": "a command",
     "instar/wire/conversion/in_process.py": "makes a task for each call",
     "instar/wire/conversion/webhook.py": "batching.py makes a task for each call",
+    "instar/wire/storage/postgres/server.py": "link.py makes a task for each connection",
     "instar/wire/webhooks/transport.py": "its callers make tasks: admission, batching.py, audit",
     "instar/server/registry/admission/webhooks/in_process_call.py": "call.py makes a task",
     "instar/tools/console/jobs/supervisor.py": "the process was waited for before",
@@ -25,8 +26,10 @@ LISTED = {
     "instar/tools/migrator/rewrite_pass.py": "a run is a task",
     "instar/tools/rehearsal/sandbox.py": "a command",
     "instar/tools/restorer/restore_crd.py": "a command",
+    "instar/tools/nodes/simulation.py": "a command",
     "instar/wire/rpc/channel.py": "connecting is a task",
     "instar/server/http/connections.py": "the task of the server's end",
+    "instar/server/registry/controllers/manager_lease.py": "a kept task",
 }
 
 

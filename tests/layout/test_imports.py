@@ -20,6 +20,8 @@ LATE = {
     ("instar/tools/testing/api_server.py", "instar.tools.snapshots.loading"): "only with from_",
     ("instar/cli/serving/snapshot_store.py", "instar.tools.snapshots.errors"): "only with --from",
     ("instar/tools/snapshots/sources.py", "instar.tools.snapshots.live"): "only for kube:",
+    ("instar/cli/commands/storage.py", "rich.console"): "only for copy; verify works without it",
+    ("instar/cli/commands/storage.py", "rich.progress"): "only for copy; verify works without it",
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/commands/serve.py", "instar.tools.reviewer.reviewing"): "only with --review",
     ("instar/cli/serving/converter_flags.py", "instar.tools.sdk.loading"): "only with --converter",
@@ -91,10 +93,19 @@ LATE = {
         "instar/server/access/identities.py",
         "instar.server.access.oidc_setup",
     ): "only with issuers elsewhere",
+    ("instar/cli/main.py", "instar.cli.serving.process_exit"): "only when instar serve ends",
     (
         "instar/server/lifecycle/optional_parts.py",
         "instar.server.access.webhook_authorizer",
     ): "only with the mode Webhook",
+    (
+        "instar/server/lifecycle/optional_parts.py",
+        "instar.wire.client.kubeconfig",
+    ): "only with ImagePolicyWebhook",
+    (
+        "instar/server/lifecycle/optional_parts.py",
+        "instar.wire.client.review_client",
+    ): "only with ImagePolicyWebhook",
     ("instar/server/access/peer_certificates.py", "cryptography"): "only with a front proxy",
     (
         "instar/server/access/peer_certificates.py",
@@ -126,6 +137,16 @@ LATE = {
             "webhooks.validating",
         )
     },
+    ("instar/wire/storage/open.py", "instar.wire.storage.postgres.store"): "only on PostgreSQL",
+    ("instar/wire/storage/open.py", "instar.wire.storage.postgres.url"): "only on PostgreSQL",
+    **{
+        (
+            "instar/wire/storage/open.py",
+            f"instar.wire.storage.postgres.{name}",
+        ): "only on PostgreSQL"
+        for name in ("provisioning", "schema")
+    },
+    ("instar/wire/storage/postgres/driver.py", "asyncpg"): "only on PostgreSQL",
     (
         "instar/cli/shared/encrypted_stores.py",
         "instar.wire.storage.encryption.store",

@@ -14,9 +14,9 @@ GROUPS = {"base", "kube", "wire", "server", "tools", "cli"}
 PUBLIC = {"sdk", "testing"}
 MOST_MODULES = 25
 PEOPLE = re.compile(
-    r"\b(who|whoever|whom|somebody|someone|nobody|everybody|everyone|anybody|anyone)\b", re.I
+    r"\b(who|whoever|whom|somebody|someone|nobody|everybody|everyone|anybody|anyone)s?\b", re.I
 )
-"""Program parts are not people: a docstring names the client, the worker, the cache."""
+"""Program parts are not people: a text names the client, the worker, the cache."""
 
 
 def _modules() -> Iterator[tuple[Path, ast.Module]]:
@@ -60,19 +60,35 @@ def _described(tree: ast.Module) -> bool:
     return bool(ast.get_docstring(tree))
 
 
-def test_docstrings_call_parts_of_the_program_by_their_names() -> None:
+def test_docstrings_and_messages_call_parts_of_the_program_by_their_names() -> None:
     found = [
         f"{file.relative_to(ROOT)}:{node.lineno}: {match[0]}"
         for file, tree in _modules()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-        for match in [PEOPLE.search(_prose(node.value.value))]
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+        for match in [PEOPLE.search(_prose(node.value))]
         if match
     ]
 
     assert found == []
+
+
+def test_test_names_call_parts_of_the_program_by_their_names() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in sorted((ROOT / "tests").rglob("test_*.py"))
+        for name in re.findall(r"def (test_\w+)", file.read_text())
+        if PEOPLE.search(name.replace("_", " "))
+    ]
+
+    assert found == []
+
+
+def test_the_readme_of_the_tests_names_every_folder() -> None:
+    readme = (ROOT / "tests" / "README.md").read_text()
+    folders = {file.parent.name for file in (ROOT / "tests").glob("*/*.py")}
+
+    assert {name for name in folders if f"`{name}" not in readme} == set()
 
 
 def _prose(text: str) -> str:

@@ -14,10 +14,10 @@ from instar.kube.api.discovery import DiscoveryResource
 from instar.kube.openapi import v2, v3
 from instar.kube.openapi.builtin_crd import CRD_V1BETA1
 from instar.kube.openapi.builtin_schemas import STORAGE_VERSION_MIGRATION
-from instar.kube.openapi.field_descriptions import FIELD_WORDS
-from instar.kube.openapi.kind_descriptions import WORDS
+from instar.kube.openapi.field_descriptions import FIELD_DESCRIPTIONS
+from instar.kube.openapi.kind_descriptions import KIND_DESCRIPTIONS
 from instar.kube.openapi.models import SCALE, SHARED
-from instar.kube.schema.structure.parse import structural_errors
+from instar.kube.schema.structure.structural_rules import structural_errors
 from instar.server.registry.kinds.builtin_resources import builtin_servings
 from instar.server.registry.resources.strategy import Strategy
 from tests.support.builtins import BUILTINS
@@ -107,7 +107,7 @@ def test_no_reference_dangles_in_any_document() -> None:
 def test_every_kind_has_a_sentence_of_its_own() -> None:
     named = {item.crd.names.kind for item in resources()} - {"StorageVersionMigration"}
 
-    assert named <= set(WORDS)
+    assert named <= set(KIND_DESCRIPTIONS)
 
 
 def test_words_are_about_fields_that_exist() -> None:
@@ -117,7 +117,7 @@ def test_words_are_about_fields_that_exist() -> None:
         for name, model in document["components"]["schemas"].items()
     }
 
-    for kind, members in FIELD_WORDS.items():
+    for kind, members in FIELD_DESCRIPTIONS.items():
         assert set(members) <= set(models[kind]["properties"]), kind
 
 

@@ -1,7 +1,7 @@
 """How many answers are upstream's, file by file: ``python -m tests.oracle.report``.
 
 The tests fail on the first difference that has no name; this prints the figures of
-docs/compatibility.md, in its form.
+docs/explanation/compatibility.md, in its form.
 """
 
 from __future__ import annotations

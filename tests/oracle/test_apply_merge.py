@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json
 from instar.kube.apply.applying import Application, apply_patch
 from instar.kube.apply.conflicts import ApplyConflict
 from instar.kube.apply.conversion_requests import drive
@@ -13,7 +13,6 @@ from instar.kube.apply.field_set import parse
 from instar.kube.apply.managed_fields import APPLY, UPDATE, decode
 from instar.kube.apply.managers import Writer, track_update
 from instar.kube.apply.ownership_schema import STRING, Atom, MapType, TypedSchema
-from instar.kube.schema.json_types import same_json
 from tests.oracle.cases import Case, Outcome, assert_agreement
 from tests.oracle.typed_schemas import typed_schema
 

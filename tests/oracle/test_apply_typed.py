@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from instar.base.json_values import same_json
 from instar.kube.apply.compare import compare
 from instar.kube.apply.field_set import parse
 from instar.kube.apply.merge import merge
 from instar.kube.apply.owned_paths import owned_in_object
 from instar.kube.apply.remove import remove_paths
 from instar.kube.apply.validate import problems_text, type_problems
-from instar.kube.schema.json_types import same_json
 from tests.oracle.cases import Case, Outcome, assert_agreement
 from tests.oracle.typed_schemas import typed_schema
 

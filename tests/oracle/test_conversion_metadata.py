@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.kube.schema.json_types import same_json
+from instar.base.json_values import same_json
 from instar.wire.conversion.contract import BrokenContract, restored_metadata
 from tests.oracle.cases import Case, Outcome, assert_agreement
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.api.crd import GROUP
 from instar.kube.api.crd_codec import decode, from_internal, to_internal
 from instar.kube.crds.defaults import with_defaults
-from instar.kube.schema.json_types import same_json
 from tests.oracle.cases import Case, Outcome, assert_agreement
 
 

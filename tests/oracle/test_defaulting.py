@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from instar.base.json_values import copy_json
+from instar.base.json_values import copy_json, same_json
 from instar.kube.schema.defaulting import compile_defaulter, compile_null_dropper
-from instar.kube.schema.json_types import same_json
 from instar.kube.schema.structure.parse import structural
 from tests.oracle.cases import Case, Outcome, assert_agreement
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.base.json_values import copy_json
-from instar.kube.schema.json_types import same_json
+from instar.base.json_values import copy_json, same_json
 from instar.kube.schema.metadata.embedded_resources import (
     as_resource,
     compile_coercer,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json
 from instar.kube.schema.compiled import compile_schema
-from instar.kube.schema.json_types import same_json
 from instar.kube.schema.pipeline import SchemaPipeline
 from instar.server.registry.resources.serving import VersionServing
 from instar.server.registry.resources.strategy import Strategy

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from instar.base.json_values import copy_json
-from instar.kube.schema.json_types import same_json
+from instar.base.json_values import copy_json, same_json
 from instar.kube.schema.pruning import compile_node, compile_pruner, dropped_paths
 from instar.kube.schema.structure.parse import structural
 from tests.oracle.cases import Case, Outcome, assert_agreement

@@ -96,7 +96,7 @@ def test_building_leaves_nothing_behind(source: Path, wheel: Path) -> None:
     assert not [name for name in found if name.endswith(".egg-info")]
 
 
-def test_the_metadata_says_who_it_is_for(wheel: Path) -> None:
+def test_the_metadata_names_the_audience(wheel: Path) -> None:
     metadata = _metadata(wheel)
 
     assert metadata["Version"] == instar.__version__
@@ -159,6 +159,37 @@ def test_each_command_knows_its_extra() -> None:
 
     assert set(EXTRAS) == set(COMMANDS)
     assert set(EXTRAS.values()) <= set(project["optional-dependencies"])
+
+
+_MODULES = {"pynacl": "nacl", "ruamel.yaml": "ruamel"}
+
+
+def _brought(extra: str) -> set[str]:
+    """Modules that ``instar[extra]`` installs, named as they are imported."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    found = set()
+    for wanted in extras[extra]:
+        inner = re.fullmatch(r"instar\[(.+)\]", wanted)
+        if inner is not None:
+            found |= set().union(*map(_brought, inner[1].split(",")))
+        else:
+            name = re.split(r"[><=]", wanted)[0].lower()
+            found.add(_MODULES.get(name, name))
+    return found | ({"sortedcontainers"} if "hypothesis" in found else set())
+
+
+@pytest.mark.parametrize("extra", sorted(set(EXTRAS.values())))
+def test_a_command_starts_with_nothing_but_its_extra(tmp_path: Path, extra: str) -> None:
+    commands = [command for command, needed in EXTRAS.items() if needed == extra]
+    code = (
+        "import sys\n"
+        f"for name in {sorted(OPTIONAL - _brought(extra))!r}: sys.modules[name] = None\n"
+        "from instar.cli.main import parser_of\n"
+        f"for command in {commands!r}: parser_of(command)\n"
+    )
+    _run(sys.executable, "-c", code, cwd=tmp_path)
 
 
 def test_a_command_without_its_extra_says_which(tmp_path: Path) -> None:

@@ -186,7 +186,9 @@ def test_another_kind_is_refused_alike(court: Court) -> None:
 
     server, check = court.created_by_the_server(obj), created_by_check(court, obj)
 
-    assert check.refusals == server.refusals == ['kind: Invalid value: "Other": must be Thing']
+    # As upstream: the schema is skipped, and rules are evaluated all the same.
+    assert check.refusals == server.refusals
+    assert server.refusals[0] == 'kind: Invalid value: "Other": must be Thing'
 
 
 # --- statuses ------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def test_a_schema_or_a_boolean(alternatives: bytes, expected: Any) -> None:
     }
 
 
-def test_crds_of_the_version_nobody_serves_any_more() -> None:
+def test_crds_of_v1beta1_are_read_from_protobuf() -> None:
     names = {"plural": "", "kind": ""}
     version = "apiextensions.k8s.io/v1beta1"
     spec = field(1, b"example.com") + field(2, b"v1") + field(10, 0)

@@ -90,7 +90,7 @@ def run(test: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
 
 @pytest.fixture
 def no_company(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_COMPANY", 0.0)
+    monkeypatch.setattr(module, "_GATHER_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("no_company")
@@ -122,7 +122,7 @@ def test_an_object_written_again_while_it_waits_goes_once() -> None:
 
 
 def test_a_full_batch_waits_for_no_company(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_COMPANY", _AN_HOUR)
+    monkeypatch.setattr(module, "_GATHER_SECONDS", _AN_HOUR)
     monkeypatch.setattr(module, "_BATCH", 2)
 
     async def scenario(scene: Scene) -> None:

@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from instar.base import limits
-from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.composition import ServerComponents
 from instar.server.lifecycle.lifetime import running
 from instar.server.registry.controllers import rewrite_batches
-from instar.server.registry.controllers.rewrite_batches import Backlog
+from instar.server.registry.controllers.rewrite_batches import RewriteBatches
 from instar.server.registry.insight import census
 from instar.server.registry.insight.census import ServerCensus
 from tests.support.inside import CRDS, asked, crd, named
@@ -23,7 +23,7 @@ _CRD = "things.example.com"
 
 
 @asynccontextmanager
-async def filled(count: int) -> AsyncIterator[Machinery]:
+async def filled(count: int) -> AsyncIterator[ServerComponents]:
     async with running() as server:
         machinery = server.machinery
         assert (await asked(machinery, "POST", CRDS, crd("things", "Thing")))[0] == 201
@@ -37,7 +37,7 @@ async def filled(count: int) -> AsyncIterator[Machinery]:
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TURN_SECONDS", -1.0)
     monkeypatch.setattr(census, "_AT_ONCE", 2)
-    monkeypatch.setattr(rewrite_batches, "_LOOKED_AT", 2)
+    monkeypatch.setattr(rewrite_batches, "_KEYS_PER_SLICE", 2)
 
 
 def test_what_changes_while_a_census_is_taken_is_counted() -> None:
@@ -57,7 +57,7 @@ def test_what_changes_while_a_census_is_taken_is_counted() -> None:
     asyncio.run(scenario())
 
 
-def test_who_does_not_wait_is_told_the_whole_count() -> None:
+def test_a_census_without_waiting_returns_the_whole_count() -> None:
     async def scenario() -> None:
         async with filled(5) as machinery:
             counting = ServerCensus(machinery.catalog)
@@ -97,7 +97,7 @@ def test_a_migration_is_about_those_that_were_there_when_it_began() -> None:
             assert resource is not None
             context = machinery.app._context
             until = machinery.backend.revision
-            finding = asyncio.create_task(Backlog.of(context, resource, until))
+            finding = asyncio.create_task(RewriteBatches.of(context, resource, until))
             await asyncio.sleep(0)
             assert (await asked(machinery, "DELETE", f"{_THINGS}/t0"))[0] == 200
             assert (await asked(machinery, "POST", _THINGS, named("Thing", "late")))[0] == 201

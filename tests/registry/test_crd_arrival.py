@@ -92,7 +92,7 @@ def test_where_the_store_commits_one_write_at_a_time_the_states_are_the_same(
     assert asyncio.run(run()) == {"NamesAccepted": "True", "Established": "True"}
 
 
-def test_who_came_first_through_another_process_gets_the_name(
+def test_the_first_crd_gets_a_name_also_from_another_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """That process decides upon what came before: this one must not have decided without it."""

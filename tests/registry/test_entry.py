@@ -91,7 +91,7 @@ def test_what_is_no_object_is_told_when_it_is_read(damaged: bytes) -> None:
     assert entry.labels == {}
 
 
-def test_equal_labels_are_one_dict_whoever_carries_them() -> None:
+def test_objects_with_equal_labels_share_one_dict() -> None:
     labels = {"app": "a", "tier": "b"}
     obj = {"apiVersion": "g/v1", "kind": "K", "metadata": {"labels": labels, "uid": "u"}}
 

@@ -15,7 +15,7 @@ from instar.server.registry.stored.lazy_entry import LazyEntry, LazyEntryFactory
 from instar.server.registry.stored.object_bytes import offset_by_uid
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Record, Write
-from instar.wire.storage.value_reader import Gone
+from instar.wire.storage.value_reader import ValueGone
 
 _OBJECT = {
     "apiVersion": "example.com/v1",
@@ -41,7 +41,7 @@ class Drawer:
         try:
             return self.values[place]
         except KeyError:
-            raise Gone(place) from None
+            raise ValueGone(place) from None
 
     def read_many(self, places: Sequence[int]) -> list[bytes]:
         return [self.read(place) for place in places]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.composition import ServerComponents
 from instar.server.lifecycle.lifetime import running
 from instar.server.registry.stored.page_cache import CachedPage, PageCache, PageKey
 from instar.server.registry.stored.views import Views
 from instar.server.settings import Settings
 from instar.wire.storage.workers.arena import Arena, make_file
-from instar.wire.storage.workers.arena_reclaim import Loans
+from instar.wire.storage.workers.arena_reclaim import Reclaimer
 from tests.support.inside import CRDS, asked, crd, named
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ def page(size: int = 1000, lasting: bool = True) -> CachedPage:
     return CachedPage(Views([b"x" * size], size=size, lasting=lasting), "", 0)
 
 
-def test_who_asks_alone_leaves_nothing_behind_and_the_second_finds_the_page_kept() -> None:
+def test_a_page_is_cached_from_its_second_request_on() -> None:
     pages, state = PageCache(), object()
     pages.add(key(), state, page())
     assert pages.find(key(), state) is None
@@ -84,13 +84,15 @@ def test_a_large_page_and_one_that_may_look_different_next_time_are_not_kept(
     assert pages.find(key(), state) is None
 
 
-async def filled(machinery: Machinery, **schema: Any) -> None:
+async def filled(machinery: ServerComponents, **schema: Any) -> None:
     await asked(machinery, "POST", CRDS, crd("things", "Thing", other=True, **schema))
     for number in range(5):
         await asked(machinery, "POST", _THINGS, named("Thing", f"t{number}") | {"n": "old"})
 
 
-async def listed(machinery: Machinery, path: str = _THINGS, **query: str) -> list[dict[str, Any]]:
+async def listed(
+    machinery: ServerComponents, path: str = _THINGS, **query: str
+) -> list[dict[str, Any]]:
     """Asked four times, so that it is kept if it can be; all four are the same."""
     answers = [await asked(machinery, "GET", path, **query) for _ in range(4)]
     assert [status for status, _ in answers] == [200] * 4
@@ -101,7 +103,7 @@ async def listed(machinery: Machinery, path: str = _THINGS, **query: str) -> lis
 
 @pytest.mark.parametrize("shared", [False, True], ids=["own memory", "shared memory"])
 async def test_every_write_is_seen_in_a_page_that_was_kept(shared: bool) -> None:
-    loans = Loans(Arena(make_file())) if shared else None
+    loans = Reclaimer(Arena(make_file())) if shared else None
     async with running(Settings(port=0, loans=loans)) as server:
         machinery = server.machinery
         await filled(machinery)
@@ -159,7 +161,7 @@ async def test_a_kept_page_is_not_shown_by_a_schema_that_is_not_valid_any_more()
 
 @pytest.mark.parametrize("shared", [False, True], ids=["own memory", "shared memory"])
 async def test_the_schemas_of_a_crd_that_is_gone_do_not_stay_with_its_pages(shared: bool) -> None:
-    loans = Loans(Arena(make_file())) if shared else None
+    loans = Reclaimer(Arena(make_file())) if shared else None
     async with running(Settings(port=0, loans=loans)) as server:
         machinery = server.machinery
         await filled(machinery)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable
 
 import pytest
 
+from instar.base import offload
+from instar.base import supervision as supervised
 from instar.base.errors import Conflict
+from instar.server.registry.controllers import queue as queue_module
 from instar.server.registry.controllers.queue import Delays, Queue
 
 AT_ONCE = Delays(0.0, 0.0)
@@ -159,5 +163,91 @@ def test_a_key_that_can_wait_is_attended_once_and_lets_itself_be_hurried() -> No
         await done.wait()
         await queue.stop()
         assert seen == ["hurried", "patient"]
+
+    run(scenario)
+
+
+def test_a_key_that_takes_long_gives_its_place_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(queue_module, "_LONG_SECONDS", 0.0)
+
+    async def scenario() -> None:
+        others = asyncio.Event()
+
+        async def attend(key: str) -> None:
+            if key == "slow":
+                await asyncio.Event().wait()  # a webhook that does not answer
+            others.set()
+
+        queue = Queue("thing", attend, AT_ONCE, at_once=1)
+        queue.add("slow")
+        queue.add("other")
+        await others.wait()
+        await queue.stop()
+
+    run(scenario)
+
+
+def test_a_key_without_progress_is_cancelled_shown_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(queue_module, "_LONG_SECONDS", 0.01)
+    monkeypatch.setattr(supervised, "STALLED_SECONDS", 0.0)
+    before = supervised.FAILURES.value(("thing",))
+
+    async def scenario() -> None:
+        supervision, again, seen = supervised.Supervision(), asyncio.Event(), []
+
+        async def attend(key: str) -> None:
+            seen.append(key)
+            if len(seen) == 1:
+                await asyncio.Event().wait()  # never returns
+            again.set()
+
+        queue = Queue("thing", attend, AT_ONCE, at_once=1, supervision=supervision)
+        queue.add("stuck")
+        await again.wait()
+        assert supervision.trouble() == "the queue of thing has stalled"
+        await queue.stop()
+
+    run(scenario)
+    assert supervised.FAILURES.value(("thing",)) == before + 1
+
+
+def test_requests_that_fill_the_threads_delay_no_controller() -> None:
+    blocked = threading.Event()
+
+    async def scenario() -> None:
+        requests = [
+            asyncio.create_task(offload.run_in_thread(blocked.wait, 10.0)) for _ in range(5)
+        ]
+        done = asyncio.Event()
+
+        async def attend(key: str) -> None:
+            assert await offload.run_in_thread(lambda: key) == "a"
+            done.set()
+
+        queue = Queue("thing", attend, AT_ONCE)
+        queue.add("a")
+        await done.wait()
+        assert not any(each.done() for each in requests)
+        blocked.set()
+        await asyncio.gather(*requests)
+
+    run(scenario)
+
+
+def test_threads_that_finish_nothing_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offload, "STALLED_SECONDS", 0.0)
+    blocked = threading.Event()
+
+    async def scenario() -> None:
+        request = asyncio.create_task(offload.run_in_thread(blocked.wait, 10.0))
+        await asyncio.sleep(0)
+        assert offload.trouble() == "the threads for large work have stalled"
+        blocked.set()
+        await request
+        assert offload.trouble() is None
 
     run(scenario)

@@ -15,7 +15,7 @@ from instar.kube.api.selectors import parse_label_selector
 from instar.server.lifecycle.lifetime import running
 from instar.server.registry.controllers import leadership
 from instar.server.registry.controllers.garbage.graph import OwnerGraph
-from instar.server.registry.controllers.leadership import Company, Leadership
+from instar.server.registry.controllers.leadership import Leadership, StoreSharing
 from instar.server.registry.stored import label_index
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
 from instar.server.registry.stored.label_index import LabelIndex
@@ -52,7 +52,7 @@ def held(name: str) -> InMemoryEntry:
     return InMemoryEntry(b'{"metadata":{"labels":{"a":"b"},"uid":"1"}}', 1, name)
 
 
-async def test_who_takes_slices_is_told_when_everything_was_loaded_anew(
+async def test_iterating_slices_raises_after_a_reload(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(collection, "_SLICE", 2)
@@ -71,7 +71,7 @@ async def test_who_takes_slices_is_told_when_everything_was_loaded_anew(
 async def test_a_label_index_that_could_not_be_made_is_an_error_and_is_made_again(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(label_index, "_AT_ONCE", at_once)
+    monkeypatch.setattr(label_index, "_OBJECTS_PER_TURN", at_once)
     broken = Broken(b"", 1, "b")
     index = LabelIndex(objects_of(held("a"), broken, held("c")))
     for _ in range(2):
@@ -81,16 +81,16 @@ async def test_a_label_index_that_could_not_be_made_is_an_error_and_is_made_agai
     broken.broken = False
     await index.built()
 
-    monkeypatch.setattr(label_index, "_AT_ONCE", 100)
+    monkeypatch.setattr(label_index, "_OBJECTS_PER_TURN", 100)
     selector = parse_label_selector("a=b")
     assert selector is not None
     assert index.matching(selector) == ["a", "b", "c"]
 
 
-async def test_who_waits_for_a_label_index_goes_on_when_it_is_closed(
+async def test_a_waiter_for_a_label_index_resumes_when_the_resource_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(label_index, "_AT_ONCE", 0)
+    monkeypatch.setattr(label_index, "_OBJECTS_PER_TURN", 0)
     index = LabelIndex(objects_of(held("a")))
     waiting = asyncio.create_task(index.built())
     await asyncio.sleep(0)
@@ -141,7 +141,7 @@ async def test_a_server_whose_controllers_cannot_begin_does_not_lead_until_they_
     monkeypatch.setattr(leadership, "_RENEW_SECONDS", 0.0)
     monkeypatch.setattr(Leadership, "_hold", held_by_us)
     context = SimpleNamespace(supervision=Supervision())
-    ours = Leadership(cast(Any, context), cast(Any, None), "me", company=Company.EQUALS)
+    ours = Leadership(cast(Any, context), cast(Any, None), "me", company=StoreSharing.EQUALS)
     ours.on_elected(elected)
 
     await ours.start()

@@ -48,7 +48,7 @@ def _held(holders: Sequence[SchemaHolder]) -> int:
     return sum(holder.hot or holder.parked for holder in holders)
 
 
-def test_who_is_used_stays_and_who_is_not_goes() -> None:
+def test_used_schemas_stay_and_unused_ones_are_evicted() -> None:
     forms = CompiledSchemaBudget(4)
     holders = [SchemaHolder(forms) for _ in range(5)]
 
@@ -63,7 +63,7 @@ def test_who_is_used_stays_and_who_is_not_goes() -> None:
     assert holders[4].hot
 
 
-def test_who_comes_while_all_others_are_in_use_is_counted() -> None:
+def test_a_new_schema_counts_while_all_others_are_in_use() -> None:
     forms = CompiledSchemaBudget(8)
     busy, others = (
         [SchemaHolder(forms) for _ in range(8)],

@@ -62,7 +62,7 @@ async def _requests(text: str, seen: dict[str, set[str]], names: set[str]) -> No
 def in_threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of the functions that ran outside the event loop."""
     names: set[str] = set()
-    unchanged = offload.apart
+    unchanged = offload.run_in_thread
 
     async def apart(work: Callable[..., Any], *arguments: Any) -> Any:
         def noted() -> Any:
@@ -72,7 +72,7 @@ def in_threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         names.add(getattr(work, "__name__", "?"))
         return await unchanged(noted)
 
-    monkeypatch.setattr(offload, "apart", apart)
+    monkeypatch.setattr(offload, "run_in_thread", apart)
     return names
 
 

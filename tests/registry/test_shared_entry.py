@@ -30,8 +30,8 @@ from instar.wire.storage.workers import arena as arena_module
 from instar.wire.storage.workers import arena_reclaim, store_server
 from instar.wire.storage.workers import worker_store as peer_module
 from instar.wire.storage.workers.arena import Arena, make_file
-from instar.wire.storage.workers.arena_reclaim import Elsewhere, Loans
-from instar.wire.storage.workers.store_server import LentStore, StoreServer
+from instar.wire.storage.workers.arena_reclaim import ArenaReference, Reclaimer
+from instar.wire.storage.workers.store_server import SharedMemoryStore, StoreServer
 from instar.wire.storage.workers.worker_store import BorrowedStore, PeerStore
 
 SMALL = 16 << 10
@@ -43,14 +43,14 @@ class Shared(NamedTuple):
 
     owner: Backend
     worker: Backend
-    loans: Loans
+    loans: Reclaimer
     lender: StoreServer
 
 
 @pytest.fixture
-def loans() -> Iterator[Loans]:
+def loans() -> Iterator[Reclaimer]:
     file = make_file()
-    yield Loans(Arena(file))
+    yield Reclaimer(Arena(file))
     os.close(file)
 
 
@@ -64,11 +64,11 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextlib.asynccontextmanager
-async def sharing(loans: Loans, folder: Path) -> AsyncIterator[Shared]:
+async def sharing(loans: Reclaimer, folder: Path) -> AsyncIterator[Shared]:
     owner = Backend(MemoryStore(), loans=loans)
     await owner.start()
     assert owner.worker_feed is not None
-    lender = StoreServer(owner.store, folder, LentStore(loans, owner.worker_feed))
+    lender = StoreServer(owner.store, folder, SharedMemoryStore(loans, owner.worker_feed))
     await lender.start()
     worker = await borrowing(folder)
     yield Shared(owner, worker, loans, lender)
@@ -111,7 +111,9 @@ def expected(name: str, size: int, revision: int) -> bytes:
     return whole[:at] + b'"resourceVersion":"%d",' % revision + whole[at:]
 
 
-def test_both_show_the_same_and_neither_holds_it(loans: Loans, tmp_path: Path) -> None:
+def test_owner_and_worker_show_an_object_and_hold_no_bytes(
+    loans: Reclaimer, tmp_path: Path
+) -> None:
     async def scenario() -> None:
         async with sharing(loans, tmp_path) as (owner, worker, _, _):
             here, there = await put(owner, "here"), await put(worker, "there")
@@ -134,7 +136,7 @@ def test_both_show_the_same_and_neither_holds_it(loans: Loans, tmp_path: Path) -
     asyncio.run(scenario())
 
 
-def test_what_was_there_before_the_worker_is_shared_too(loans: Loans, tmp_path: Path) -> None:
+def test_what_was_there_before_the_worker_is_shared_too(loans: Reclaimer, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with sharing(loans, tmp_path) as (owner, _, _, _):
             await put(owner, "early", 100)
@@ -148,7 +150,7 @@ def test_what_was_there_before_the_worker_is_shared_too(loans: Loans, tmp_path: 
 
 
 def test_a_worker_loads_without_asking_the_store_and_knows_the_past(
-    loans: Loans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loans: Reclaimer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refused(*asked: object, **more: object) -> None:
         raise AssertionError("the store was asked")
@@ -175,9 +177,7 @@ def test_a_worker_loads_without_asking_the_store_and_knows_the_past(
     asyncio.run(scenario())
 
 
-def test_a_window_that_does_not_reach_back_so_far_is_begun_later(
-    loans: Loans, tmp_path: Path
-) -> None:
+def test_a_worker_takes_the_window_that_the_owner_has(loans: Reclaimer, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with sharing(loans, tmp_path) as (owner, _, _, _):
             for number in range(6):
@@ -193,7 +193,7 @@ def test_a_window_that_does_not_reach_back_so_far_is_begun_later(
     asyncio.run(scenario())
 
 
-def test_who_borrows_loads_anew_when_the_lender_has(loans: Loans, tmp_path: Path) -> None:
+def test_a_worker_reloads_after_the_owner_reloaded(loans: Reclaimer, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with sharing(loans, tmp_path) as (owner, worker, _, _):
             await put(owner, "a", 10)
@@ -217,9 +217,7 @@ def told(changes: Sequence[Change[CacheEntry]]) -> list[tuple[object, ...]]:
     return [(at, name, new and new.view, old and old.view) for at, name, new, old in changes]
 
 
-def test_what_is_written_over_stays_for_who_reads_it_and_in_the_window(
-    loans: Loans, tmp_path: Path
-) -> None:
+def test_an_overwritten_value_stays_for_its_readers(loans: Reclaimer, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with sharing(loans, tmp_path) as (owner, worker, _, _):
             first = await put(worker, "a", 10)
@@ -243,7 +241,7 @@ def test_what_is_written_over_stays_for_who_reads_it_and_in_the_window(
 
 
 @pytest.mark.usefixtures("often")
-def test_everybody_shows_what_was_written_while_values_move(loans: Loans, tmp_path: Path) -> None:
+def test_all_processes_show_writes_while_values_move(loans: Reclaimer, tmp_path: Path) -> None:
     chance = random.Random(7)
 
     async def scenario() -> None:
@@ -274,7 +272,7 @@ def test_everybody_shows_what_was_written_while_values_move(loans: Loans, tmp_pa
 
 
 @pytest.mark.usefixtures("often")
-def test_nothing_moves_while_somebody_loads(loans: Loans, tmp_path: Path) -> None:
+def test_no_value_moves_while_a_worker_loads(loans: Reclaimer, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with sharing(loans, tmp_path) as (owner, _, _, _):
             for number in range(40):
@@ -289,7 +287,7 @@ def test_nothing_moves_while_somebody_loads(loans: Loans, tmp_path: Path) -> Non
             fences = loans.fences
 
             values = [item.value for item in page.records]
-            places = [value.place for value in values if isinstance(value, Elsewhere)]
+            places = [value.place for value in values if isinstance(value, ArenaReference)]
             kept = slow.arena.read_many(places, slow.arena.fence)
             names = [orjson.loads(view)["metadata"]["name"] for view in kept]
             await slow.close()
@@ -304,7 +302,7 @@ def test_nothing_moves_while_somebody_loads(loans: Loans, tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("often")
-def test_who_is_let_go_says_so_and_shows_nothing_of_others(loans: Loans, tmp_path: Path) -> None:
+def test_a_disconnected_worker_reads_no_foreign_bytes(loans: Reclaimer, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with sharing(loans, tmp_path) as (owner, worker, _, lender):
             for number in range(40):
@@ -330,7 +328,7 @@ def test_who_is_let_go_says_so_and_shows_nothing_of_others(loans: Loans, tmp_pat
 
 
 @pytest.mark.usefixtures("often")
-def test_a_long_list_is_what_was_there_when_it_began(loans: Loans, tmp_path: Path) -> None:
+def test_a_long_list_is_what_was_there_when_it_began(loans: Reclaimer, tmp_path: Path) -> None:
     """Though it is read piece by piece, while values move and are written over."""
 
     async def scenario() -> None:
@@ -361,7 +359,7 @@ def test_a_long_list_is_what_was_there_when_it_began(loans: Loans, tmp_path: Pat
     asyncio.run(scenario())
 
 
-def test_foreign_bytes_are_not_shared_and_shown_all_the_same(loans: Loans, tmp_path: Path) -> None:
+def test_foreign_bytes_are_shown_but_not_shared(loans: Reclaimer, tmp_path: Path) -> None:
     foreign = b'{"metadata":{"resourceVersion":"1","name":"f","uid":"u"},"apiVersion":"v1"}'
 
     async def scenario() -> None:
@@ -380,7 +378,7 @@ def test_foreign_bytes_are_not_shared_and_shown_all_the_same(loans: Loans, tmp_p
 
 
 def test_an_object_inside_that_looks_like_its_metadata_is_left_alone(
-    loans: Loans, tmp_path: Path
+    loans: Reclaimer, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
         async with sharing(loans, tmp_path) as (owner, worker, _, _):

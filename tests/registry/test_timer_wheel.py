@@ -30,7 +30,7 @@ async def rung_in_order() -> tuple[list[str], float]:
     return calls, waited
 
 
-def test_who_was_put_on_is_called_in_time_and_who_was_taken_off_is_not() -> None:
+def test_targets_are_called_in_time_unless_removed() -> None:
     calls, waited = asyncio.run(rung_in_order())
     assert calls == ["early", "late"]
     assert waited >= STEP_SECONDS * 0.99
@@ -54,7 +54,7 @@ async def put_on_again() -> list[str]:
     return calls
 
 
-def test_who_is_called_may_be_put_on_again() -> None:
+def test_a_called_target_may_be_added_again() -> None:
     assert asyncio.run(put_on_again()) == ["again", "again"]
 
 

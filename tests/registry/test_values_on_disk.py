@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from instar.base.errors import Expired
-from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.composition import ServerComponents
 from instar.server.lifecycle.lifetime import running
 from instar.server.registry.stored import codec, uniform_views
 from instar.server.registry.stored.lazy_entry import LazyEntry
@@ -34,7 +34,7 @@ def on_disk(tmp_path: Path, values: str = "disk", **more: Any) -> Settings:
     return Settings(port=0, storage=f"sqlite:{tmp_path}/s.db", values=values, **more)
 
 
-async def fill(machinery: Machinery) -> None:
+async def fill(machinery: ServerComponents) -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -54,7 +54,7 @@ async def fill(machinery: Machinery) -> None:
         assert (await asked(machinery, "POST", _THINGS, body))[0] == 201
 
 
-async def everything(machinery: Machinery) -> list[Any]:
+async def everything(machinery: ServerComponents) -> list[Any]:
     """What clients ask of many objects, in every form."""
     return [
         await asked(machinery, "GET", f"{_THINGS}/t07"),
@@ -81,7 +81,7 @@ def comparable(answers: list[Any]) -> list[Any]:
     return answers
 
 
-def played(settings: Settings, play: Callable[[Machinery], Awaitable[Any]]) -> Any:
+def played(settings: Settings, play: Callable[[ServerComponents], Awaitable[Any]]) -> Any:
     async def scenario() -> Any:
         async with running(settings) as server:
             return await play(server.machinery)
@@ -100,7 +100,7 @@ def test_both_modes_answer_alike_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_both_modes_answer_alike_where_the_schema_has_changed(tmp_path: Path) -> None:
-    async def narrow(machinery: Machinery) -> None:
+    async def narrow(machinery: ServerComponents) -> None:
         await fill(machinery)
         path = "/spec/versions/%d/schema/openAPIV3Schema/properties/spec/properties"
         new = {"size": {"type": "integer"}, "level": {"type": "string", "default": "low"}}
@@ -119,7 +119,7 @@ def test_both_modes_answer_alike_where_the_schema_has_changed(tmp_path: Path) ->
 
 
 def test_what_is_written_is_read_and_nothing_of_it_is_held(tmp_path: Path) -> None:
-    async def play(machinery: Machinery) -> None:
+    async def play(machinery: ServerComponents) -> None:
         await fill(machinery)
         patch = {"spec": {"size": 99}}
         status, answer = await asked(machinery, "PATCH", f"{_THINGS}/t03", patch, content=_MERGE)
@@ -139,7 +139,7 @@ def test_what_is_written_is_read_and_nothing_of_it_is_held(tmp_path: Path) -> No
 def test_a_list_of_the_past_is_there_until_it_is_compacted_and_then_expired(
     tmp_path: Path,
 ) -> None:
-    async def play(machinery: Machinery) -> None:
+    async def play(machinery: ServerComponents) -> None:
         await fill(machinery)
         backend = machinery.backend
         then = str(backend.revision)
@@ -166,7 +166,7 @@ def test_a_list_of_the_past_is_there_until_it_is_compacted_and_then_expired(
 
 
 def test_a_list_whose_objects_are_compacted_while_it_is_sent_is_broken_off(tmp_path: Path) -> None:
-    async def play(machinery: Machinery) -> None:
+    async def play(machinery: ServerComponents) -> None:
         await fill(machinery)
         resource = machinery.catalog.custom("things.example.com")
         assert resource is not None

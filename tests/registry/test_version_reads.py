@@ -3,7 +3,7 @@ from __future__ import annotations
 from instar.server.registry.stored.version_reads import REMEMBERED, VersionReads
 
 
-def test_a_version_counts_as_read_until_nobody_has_asked_for_a_while() -> None:
+def test_a_version_counts_as_read_for_a_while_after_its_last_read() -> None:
     now = 0.0
     version_reads = VersionReads(lambda: now)
 

@@ -90,7 +90,7 @@ def test_after_a_long_round_others_have_twice_as_long_within_bounds() -> None:
     assert LONGEST_PAUSE * 0.9 <= waited < 10
 
 
-def test_who_follows_closely_upon_a_round_that_was_a_burden_waits_for_others() -> None:
+def test_an_event_right_after_a_long_round_waits_for_others() -> None:
     _, waited = asyncio.run(delivered(1, 2 * SHORT_SECONDS))
     assert waited >= GATHERING_SECONDS * 0.9
 
@@ -138,11 +138,11 @@ async def forgotten() -> int:
     return parcels.calls
 
 
-def test_who_is_forgotten_is_not_called() -> None:
+def test_a_removed_channel_is_not_called() -> None:
     assert asyncio.run(forgotten()) == 0
 
 
-def test_a_bundle_that_fails_keeps_nobody_behind_it_waiting() -> None:
+def test_a_failing_channel_does_not_delay_the_others() -> None:
     async def go() -> bool:
         clock = Clock()
         dispatcher, broken, parcels = WatchDispatcher(clock), Broken(), Parcels(clock, 1, 0.0)

@@ -71,7 +71,7 @@ async def joined_while_changes_wait() -> tuple[bytes, bytes]:
     return old.data, new.data
 
 
-def test_who_joins_while_changes_wait_is_not_told_what_it_has_seen() -> None:
+def test_a_watcher_that_joins_gets_no_change_it_has_seen() -> None:
     told_before, told_since = asyncio.run(joined_while_changes_wait())
     assert told_before == b"1;2;3;"
     assert told_since == b"3;"
@@ -120,7 +120,7 @@ def test_a_change_is_only_shown_to_those_it_can_concern() -> None:
     assert asyncio.run(asked_about([("app", "three")])) == []
 
 
-def test_an_object_that_loses_a_label_concerns_those_who_look_for_it() -> None:
+def test_an_object_that_loses_a_label_reaches_watchers_of_the_label() -> None:
     assert asyncio.run(asked_about([("app", "one")])) == [1, 3]
 
 
@@ -134,7 +134,7 @@ async def left_and_joined_again() -> list[int]:
     return frames.asked
 
 
-def test_who_has_left_is_not_looked_for_any_more() -> None:
+def test_changes_are_not_routed_to_watchers_that_left() -> None:
     assert asyncio.run(left_and_joined_again()) == [2]
 
 
@@ -182,7 +182,7 @@ async def ended_in_the_middle() -> list[bytes]:
     return [taker.data for taker in takers]
 
 
-def test_a_channel_that_ends_tells_everybody_everything_first() -> None:
+def test_a_channel_sends_all_pending_events_before_it_ends() -> None:
     assert asyncio.run(ended_in_the_middle()) == [b"1;2;"] * 100
 
 

@@ -65,4 +65,4 @@ def test_everything_moves_to_etcd_and_back(tmp_path: Path, cluster: EtcdCluster)
     assert returned.returncode == 0, returned.stderr
     assert objects_of(tmp_path, "third", back, make=False) == made
     missing = copy(f"sqlite:{tmp_path / 'none.db'}", back)
-    assert (missing.returncode, "no such file" in missing.stderr) == (1, True)
+    assert (missing.returncode, "no such file" in missing.stderr) == (2, True)

@@ -24,7 +24,7 @@ from instar.cli.main import main
 from instar.cli.serving.workers import Worker
 from instar.server.endpoints.metrics import Metrics
 from instar.server.http.connection_balancer import SOCKET
-from instar.server.lifecycle.metrics_merge import gathered
+from instar.server.lifecycle.metrics_merge import merge_worker_metrics
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.workers.store_server import StoreServer
 from tests.replicas.checker import Checker
@@ -113,7 +113,7 @@ def test_what_is_acknowledged_is_seen_on_every_connection_at_once(many: Many) ->
             assert (status, found) == (200, made)
 
 
-def test_a_write_is_judged_by_the_crd_whoever_changed_it(many: Many) -> None:
+def test_a_write_is_validated_by_a_crd_that_another_worker_changed(many: Many) -> None:
     many.ask(0, "POST", CRDS, crd("judged.io"))
     _, definition = many.ask(0, "GET", f"{CRDS}/notes.judged.io")
     for number in range(CONNECTIONS * 2):
@@ -212,7 +212,7 @@ def counted(served: Replica) -> dict[str, float]:
     }
 
 
-def test_numbers_are_everybodys_and_nothing_a_dead_worker_counted_is_taken_back(
+def test_metrics_are_those_of_all_workers_and_keep_counts_of_dead_ones(
     served: Replica, many: Many
 ) -> None:
     assert counted(served)["instar_processes"] == WORKERS
@@ -288,7 +288,7 @@ def test_a_worker_ends_when_its_store_hangs_up_on_it(tmp_path: Path) -> None:
         lender = StoreServer(MemoryStore(), tmp_path)
         await lender.start()
         meeting = await asyncio.start_unix_server(lambda _, end: end.close(), tmp_path / SOCKET)
-        async with gathered(Metrics(), tmp_path, Supervision()), meeting:
+        async with merge_worker_metrics(Metrics(), tmp_path, Supervision()), meeting:
             worker = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "instar", "serve", "--storage", "memory:"),
                 *("--worker-of", str(tmp_path)),
@@ -332,7 +332,7 @@ def test_a_worker_whose_first_process_ends_is_stopped_once_and_may_finish() -> N
     assert asyncio.run(scenario()) == 1
 
 
-def test_a_worker_may_print_more_than_anybody_reads(tmp_path: Path) -> None:
+def test_a_worker_may_print_more_than_its_pipe_holds(tmp_path: Path) -> None:
     done = tmp_path / "done"
     program = (
         "import pathlib, sys\n"

@@ -1,4 +1,4 @@
-"""docs/rules.md, made from the rules and their golden folders, so that it cannot lie."""
+"""docs/reference/rules.md, made from the rules and their golden folders, so that it cannot lie."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from instar.tools.reviewer.rule_kit import ReviewRule
 from instar.tools.reviewer.rules import RULES
 from tests.reviewer.golden import FOLDER, review_folder
 
-DOC = Path(__file__).parents[2] / "docs" / "rules.md"
+DOC = Path(__file__).parents[2] / "docs" / "reference" / "rules.md"
 
 _HEAD = """\
 # Rules of `instar review`

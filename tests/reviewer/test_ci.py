@@ -16,7 +16,6 @@ import pytest
 import yaml
 
 from instar.cli.main import main
-from instar.tools.reviewer.render.markdown import COMMENT, shortened
 from tests.e2e.make import widget_crd
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -128,17 +127,6 @@ def test_a_rule_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["review", "--explain", "maximum-tightened"]) == 0
 
     assert "hits: writers, stored objects" in capsys.readouterr().out
-
-
-def test_markdown_fits_into_a_comment_with_every_fold_closed() -> None:
-    fold = "<details>\n<summary>one</summary>\n\n```yaml\n" + "a: b\n" * 400 + "```\n\n</details>\n"
-    text = shortened(fold * 100, COMMENT)
-
-    assert len(text) <= COMMENT
-    assert text.count("<details>") == text.count("</details>")
-    assert len(re.findall(r"(?m)^```", text)) % 2 == 0
-    assert "Shortened" in text
-    assert shortened(fold, COMMENT) == fold
 
 
 def _calls() -> list[tuple[str, str]]:

@@ -72,6 +72,46 @@ def test_bad_input_exits_2_and_the_rest_is_reviewed(tmp_path: Path, capsys: Capt
     assert "bad.yaml:2: not readable as YAML" in out
 
 
+_UNREADABLE = {
+    "broken YAML": b"a: [\n}\n",
+    "no text": b"\xff\xfe\x00",
+    "no CRD": b"kind: Pod\napiVersion: v1\n",
+    "half a CRD": b"kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\n",
+    "missing": None,
+}
+
+
+@pytest.mark.parametrize("broken_side", ["old", "new"])
+@pytest.mark.parametrize("how", _UNREADABLE)
+def test_a_file_that_cannot_be_read_is_told_first_and_no_finding_is_made_of_it(
+    tmp_path: Path, capsys: Capture, how: str, broken_side: str
+) -> None:
+    good, broken = write(tmp_path / "good.yaml", widget()), tmp_path / "broken.yaml"
+    if (content := _UNREADABLE[how]) is not None:
+        broken.write_bytes(content)
+    pair = [str(broken), good] if broken_side == "old" else [good, str(broken)]
+
+    assert main(["review", *pair, "-o", "text", "-o", f"json={tmp_path / 'it.json'}"]) == 2
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"problem  {broken}")
+    assert lines[1:] == ["Nothing was reviewed: 1 problem with the input"]
+    report = json.loads((tmp_path / "it.json").read_text())
+    assert not report["crds"]
+    assert not report["onlyOld"]
+    assert not report["onlyNew"]
+
+
+def test_a_finding_is_shown_with_its_line(tmp_path: Path, capsys: Capture) -> None:
+    old = write(tmp_path / "old.yaml", widget())
+    new = write(tmp_path / "new.yaml", changed(put("spec", "size", enum=["small"])))
+
+    main(["review", old, new])
+
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "enum" in line]
+    assert f"{new}:" in line
+
+
 def test_wrong_configuration_exits_2(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "instar.toml").write_text("[review.severity]\nnonsense = 'error'\n")
     file = write(tmp_path / "crd.yaml", widget())
@@ -250,7 +290,7 @@ def test_webhook_is_applied_between_versions(tmp_path: Path, capsys: Capture) ->
         assert hook.reviews > 0
 
 
-def test_webhook_nobody_vouches_for_is_a_failed_conversion(capsys: Capture) -> None:
+def test_a_webhook_with_an_untrusted_certificate_is_a_failed_conversion(capsys: Capture) -> None:
     with Webhook() as hook:
         code = main(
             ["review", "--webhook", hook.url, str(FOLDER / "conversion-loses" / "new.yaml")]

@@ -14,7 +14,7 @@ from instar.tools.reviewer.rules import RULES
 from tests.reviewer.golden import UPDATE
 from tests.reviewer.rulesdoc import DOC, rules_page
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 
 
 def test_rules_page_is_made_from_the_golden_folders() -> None:

@@ -89,6 +89,16 @@ def test_github_annotations_are_one_line_each_and_escaped(report: Report) -> Non
     assert lines[-1] == "::error file=x.yaml,line=7,title=instar review::broken"
 
 
+def test_gitlab_entries_have_a_place_and_a_fingerprint_each(report: Report) -> None:
+    entries = json.loads(MACHINE["gitlab"](report))
+
+    assert len(entries) == len(report.findings) + len(report.problems)
+    assert {entry["severity"] for entry in entries} <= {"critical", "minor", "info", "blocker"}
+    assert all(entry["location"]["path"] for entry in entries)
+    assert all(entry["location"]["lines"]["begin"] >= 1 for entry in entries)
+    assert entries[-2]["location"] == {"path": "crd, x.yaml", "lines": {"begin": 3}}
+
+
 def test_junit_is_xml_whose_failures_are_the_errors(report: Report) -> None:
     root = ElementTree.fromstring(MACHINE["junit"](report))
 
@@ -110,7 +120,7 @@ def test_markdown_tables_are_not_broken_by_texts(report: Report) -> None:
     rows = [line for line in MACHINE["markdown"](report).splitlines() if line.startswith("| 🔴")]
 
     assert rows
-    assert all(row.replace("\\|", "").count("|") == 6 for row in rows)
+    assert all(row.replace("\\|", "").count("|") == 7 for row in rows)
 
 
 def test_text_is_short_and_details_are_on_demand(report: Report) -> None:

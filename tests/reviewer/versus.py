@@ -1,5 +1,6 @@
 """``python -m tests.reviewer.versus PATH_OF_CRDIFY``: the planted and the harmless changes, judged
-by crdify and by us. The figures of docs/comparison.md; no test, because nobody has crdify.
+by crdify and by us. The figures of docs/explanation/comparison.md.
+Not a test, because CI has no crdify.
 """
 
 from __future__ import annotations

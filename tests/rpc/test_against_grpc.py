@@ -90,7 +90,7 @@ async def test_a_refusal_tells_its_code_and_its_words(channel: GrpcChannel) -> N
     assert not caught.value.unsent
 
 
-async def test_a_method_nobody_knows_is_unimplemented(channel: GrpcChannel) -> None:
+async def test_an_unknown_method_is_unimplemented(channel: GrpcChannel) -> None:
     with pytest.raises(RpcError) as caught:
         await channel.call("/test/none", b"", 5)
     assert caught.value.code is GrpcCode.UNIMPLEMENTED

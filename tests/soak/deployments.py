@@ -1,5 +1,5 @@
 """Servers to be disturbed, each with the ways in which that can be done: on a file, on a file with
-workers, on etcd with replicas, with and without workers."""
+workers, on etcd and on PostgreSQL with replicas, with and without workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.replicas import faults
+from tests.replicas import faults, postgres_faults
+from tests.replicas.postgres_faults import PostgresDeployment, deployed_on_postgres
 from tests.replicas.processes import Deployment, Replica, deployed, prepare_pki
 from tests.soak.load import Load
 
@@ -114,12 +115,50 @@ def on_etcd_with_workers(folder: Path, chance: random.Random) -> Iterator[Soaked
         yield Soaked(soaked.replicas, ways)
 
 
+@contextlib.contextmanager
+def on_postgres(
+    folder: Path, chance: random.Random, replicas: int = 2, serve: tuple[str, ...] = ()
+) -> Iterator[Soaked]:
+    clock = Clock(folder, chance)
+    with deployed_on_postgres(
+        folder, replicas=replicas, serve=serve, environment=clock.environment
+    ) as deployment:
+        ways: dict[str, Disturb] = {
+            fault.__name__.replace("_", " "): _on(fault, deployment)
+            for fault in postgres_faults.ALL
+        }
+        ways["a replica frozen for 1.5 s"] = _of_a_process(deployment.replicas[0])[
+            "frozen for 1.5 s"
+        ]
+        yield Soaked(deployment.replicas, {**ways, **clock.disturbances})
+
+
+@contextlib.contextmanager
+def on_postgres_by_three(folder: Path, chance: random.Random) -> Iterator[Soaked]:
+    with on_postgres(folder, chance, replicas=3) as soaked:
+        yield soaked
+
+
+@contextlib.contextmanager
+def on_postgres_with_workers(folder: Path, chance: random.Random) -> Iterator[Soaked]:
+    with on_postgres(folder, chance, serve=("--workers", str(_WORKERS))) as soaked:
+        ways = {**soaked.disturbances, **_of_workers(soaked.replicas, chance)}
+        yield Soaked(soaked.replicas, ways)
+
+
 ENGINES: dict[str, Callable[[Path, random.Random], contextlib.AbstractContextManager[Soaked]]] = {
     "sqlite": on_file,
     "workers": with_workers,
     "etcd": on_etcd,
     "etcd-workers": on_etcd_with_workers,
+    "postgres": on_postgres,
+    "postgres-three": on_postgres_by_three,
+    "postgres-workers": on_postgres_with_workers,
 }
+
+
+def _on(fault: postgres_faults.Fault, deployment: PostgresDeployment) -> Disturb:
+    return lambda load: fault(deployment, load)
 
 
 def _of(fault: faults.Fault, deployment: Deployment) -> Disturb:

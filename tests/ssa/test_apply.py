@@ -36,7 +36,9 @@ def test_applying_the_same_again_writes_nothing(things: Things) -> None:
     assert after == before
 
 
-def test_what_is_no_longer_applied_goes_unless_someone_else_owns_it(things: Things) -> None:
+def test_a_field_no_longer_applied_is_removed_unless_another_manager_owns_it(
+    things: Things,
+) -> None:
     things.apply("a", {"image": "one", "tags": ["x", "y"], "maybe": "m"})
     things.apply("a", {"maybe": "m"}, manager="carol")
 

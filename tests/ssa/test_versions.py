@@ -105,7 +105,9 @@ def test_conversions_for_ownership_travel_together(converted: Things, hook: Webh
     assert len(hook.calls) - before == 1
 
 
-def test_an_outage_of_the_webhook_costs_nobody_ownership(converted: Things, hook: Webhook) -> None:
+def test_no_manager_loses_fields_while_the_webhook_is_down(
+    converted: Things, hook: Webhook
+) -> None:
     converted.apply("a", {"image": "one"})
     converted.merge("a", {"spec": {"maybe": "m"}}, version="v2", manager="other")
     hook.fault = "http_503"

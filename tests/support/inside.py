@@ -8,7 +8,7 @@ import orjson
 
 from instar.kube.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.server.http.messages import Request
-from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.composition import ServerComponents
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ADMIN = User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))
@@ -41,7 +41,7 @@ def named(kind: str, name: str) -> dict[str, Any]:
 
 
 async def asked(
-    machinery: Machinery,
+    machinery: ServerComponents,
     method: str,
     path: str,
     body: Any = None,

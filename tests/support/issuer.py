@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from instar.base.certificates import Authority, made_key
+from instar.base.certificates import Authority, new_private_key
 from instar.server.identity.jwt import encoded
 from instar.server.identity.keys import SigningKey, signing_key
 
@@ -24,7 +24,7 @@ class LocalIssuer:
     def __init__(self, url: str, authority: str) -> None:
         self.url = url
         self.authority = authority
-        self.key: SigningKey = signing_key(made_key())
+        self.key: SigningKey = signing_key(new_private_key())
         self.claimed = url
         """What its discovery document says it is."""
         self.broken = False

@@ -22,7 +22,7 @@ def ahead(eager: LiveServer, hook: Webhook) -> Widgets:
     return Widgets(eager, hook.conversion())
 
 
-def test_the_first_read_at_another_version_asks_nobody(ahead: Widgets, hook: Webhook) -> None:
+def test_the_first_read_at_another_version_calls_no_webhook(ahead: Widgets, hook: Webhook) -> None:
     ahead.create("v1", "a")
     hook.wait_for_calls(1)
     seen = ahead.get("v2", "a").json

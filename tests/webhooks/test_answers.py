@@ -80,9 +80,7 @@ def test_a_list_is_complete_or_an_error_that_names_the_culprit(
     assert widgets.get("v2", "b").json["spec"]["hostPort"] == "h:1"
 
 
-def test_a_bad_object_does_not_fail_those_who_did_not_ask_for_it(
-    widgets: Widgets, hook: Webhook
-) -> None:
+def test_a_bad_object_fails_only_requests_for_it(widgets: Widgets, hook: Webhook) -> None:
     def picky(obj: Object, api_version: str) -> Object:
         return {**convert(obj, api_version), "kind": "Gadget" if obj["spec"]["port"] else "Widget"}
 

@@ -118,9 +118,7 @@ def test_a_hanging_webhook_turns_away_what_it_cannot_hold(
     assert widgets.get("v1").status == 200
 
 
-def test_whoever_is_turned_away_is_told_when_to_come_back(
-    narrow_server: LiveServer, hook: Webhook
-) -> None:
+def test_a_refused_request_has_a_retry_after(narrow_server: LiveServer, hook: Webhook) -> None:
     widgets = Widgets(narrow_server, hook.conversion())
     for number in range(6):
         widgets.create("v1", f"w{number}")

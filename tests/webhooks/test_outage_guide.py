@@ -1,4 +1,4 @@
-"""The commands of ``docs/guides/webhook-outage.md``, run in order while the webhook is gone."""
+"""The commands of ``docs/how-to/webhook-outage.md``, run in order while the webhook is gone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.server import LiveServer
 from tests.support.webhook import Webhook
 from tests.webhooks.support import Widgets, convert
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "webhook-outage.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "webhook-outage.md"
 HOLD = ["example.com/hold"]
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")

@@ -74,7 +74,7 @@ def test_a_cold_read_of_many_objects_is_one_review_and_a_warm_one_none(
 
 
 @pytest.mark.parametrize("verb", WRITES)
-def test_a_write_at_another_version_is_two_reviews_whoever_owns_the_fields(
+def test_a_write_at_another_version_is_two_reviews_whichever_manager_owns_the_fields(
     verb: str, widgets: Widgets, hook: Webhook
 ) -> None:
     widgets.create("v1", "a")
@@ -124,7 +124,7 @@ def test_creating_what_exists_asks_as_upstream_does(widgets: Widgets, hook: Webh
 
 
 @pytest.mark.parametrize("verb", ["update", "merge patch", "patch status", "apply"])
-def test_a_write_that_changes_nothing_asks_nobody(
+def test_a_write_that_changes_nothing_calls_no_webhook(
     verb: str, widgets: Widgets, hook: Webhook
 ) -> None:
     widgets.create("v1", "a")
@@ -137,7 +137,7 @@ def test_a_write_that_changes_nothing_asks_nobody(
     assert hook.reviews == 0
 
 
-def test_requests_at_the_stored_version_ask_nobody(widgets: Widgets, hook: Webhook) -> None:
+def test_requests_at_the_stored_version_call_no_webhook(widgets: Widgets, hook: Webhook) -> None:
     widgets.create("v1", "a", labels={"x": "y"})
 
     answers = [
@@ -155,7 +155,7 @@ def test_requests_at_the_stored_version_ask_nobody(widgets: Widgets, hook: Webho
     assert hook.reviews == 0
 
 
-def test_an_empty_list_asks_nobody(widgets: Widgets, hook: Webhook) -> None:
+def test_an_empty_list_calls_no_webhook(widgets: Widgets, hook: Webhook) -> None:
     assert widgets.get("v2").json["items"] == []
     assert hook.reviews == 0
 
@@ -225,7 +225,7 @@ def test_a_delete_that_waits_for_finalizers_is_one_review_for_its_answer(
     assert hook.reviews == 1
 
 
-def test_releasing_the_last_finalizer_at_another_version_asks_nobody_when_warm(
+def test_releasing_the_last_finalizer_at_another_version_calls_no_webhook_when_cached(
     widgets: Widgets, hook: Webhook
 ) -> None:
     widgets.create("v1", "a", finalizers=["example.com/hold"])
