@@ -1,7 +1,7 @@
-"""X.509 certificate authority: creates a CA and issues server and client certificates, as PEM
-texts.
+"""X.509 certificate authority: creates a CA and issues server and client certificates, in PEM
+format.
 
-Called by ``server/files/certificates.py``, which stores the texts as files, by
+Called by ``server/files/certificates.py``, which stores them as files, by
 ``server/access/identities.py`` and by the SDK. ``der.py`` encodes certificates; keys and signatures
 are made with the cryptography library. The X.509 module of that library is loaded only to read an
 existing CA, because importing it takes a sixth of a first start. Import this module lazily where
@@ -42,7 +42,7 @@ class KeyPair(NamedTuple):
 
 
 class Signer(NamedTuple):
-    """The part of a CA that issuing a certificate needs: its name, key id and signing function."""
+    """Name, key id and signing function of a CA, as needed to issue a certificate."""
 
     name: bytes
     key_id: bytes

@@ -24,7 +24,7 @@ def unknown_fields(value: Any, shape: Any, path: str = "") -> list[str]:
     if value is None or shape is None:
         return []
     if isinstance(shape, dict):
-        return _of_object(value, shape, path)
+        return _unknown_in_object(value, shape, path)
     if isinstance(shape, list):
         if not isinstance(value, list):
             raise ShapeMismatch(f"{path}: a list was expected")
@@ -37,7 +37,7 @@ def unknown_fields(value: Any, shape: Any, path: str = "") -> list[str]:
     return []
 
 
-def _of_object(value: Any, shape: dict[str, Any], path: str) -> list[str]:
+def _unknown_in_object(value: Any, shape: dict[str, Any], path: str) -> list[str]:
     if not isinstance(value, dict):
         raise ShapeMismatch(f"{path}: an object was expected")
     found: list[str] = []

@@ -26,7 +26,7 @@ def start(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | Taskless
         return None
     if isinstance(waiting_for, Ticket):
         return TasklessCoroutine(coroutine, waiting_for)
-    return asyncio.get_running_loop().create_task(_Rest(coroutine, waiting_for))
+    return asyncio.get_running_loop().create_task(_Continuation(coroutine, waiting_for))
 
 
 class TasklessCoroutine:
@@ -65,7 +65,7 @@ class TasklessCoroutine:
             self._ticket = waiting_for
             waiting_for.then(self._go_on, self._context)
         else:
-            rest = _Rest(self._coroutine, waiting_for)
+            rest = _Continuation(self._coroutine, waiting_for)
             self._task = asyncio.get_running_loop().create_task(rest)
 
     def _step(self) -> Any:
@@ -75,8 +75,8 @@ class TasklessCoroutine:
         return self._coroutine.throw(asyncio.CancelledError())
 
 
-class _Rest(Coroutine[Any, Any, None]):
-    """The rest of a started coroutine, as a coroutine for a task.
+class _Continuation(Coroutine[Any, Any, None]):
+    """Continues a started coroutine inside a task.
 
     Its first step yields the future that the coroutine already waits for, so that a cancellation
     reaches it before the task has made a step of its own.

@@ -1,4 +1,4 @@
-"""The error tree: every failure that a client can cause, as a Kubernetes ``Status``.
+"""API error classes: every failure that a client can cause, as a Kubernetes ``Status``.
 
 All packages raise these errors; ``server/rest/error_responses.py`` and the CLI render them. Each
 class has its HTTP code and reason; ``to_status`` is the only place that builds the body.
@@ -61,7 +61,8 @@ class Undecodable(BadRequest):
     """A document that cannot be decoded as its kind; ``why`` is the decoder's message."""
 
     def __init__(self, message: str, why: str, restored: str = "") -> None:
-        """``restored`` is the message for a document that came as values, not as text."""
+        """``restored`` is the message for a document that was decoded from values, not from
+        text."""
         super().__init__(message)
         self.why = why
         self.restored = restored or why
@@ -244,8 +245,10 @@ def causes(errors: Iterable[FieldError]) -> list[dict[str, str]]:
 
 
 def from_status(status: Mapping[str, Any], code: int = 500) -> ApiError:
-    """Return the error that a received ``Status`` stands for; ``code`` is the HTTP status code."""
-    chosen = _BY_REASON.get(status.get("reason") or "") or _by_code(status.get("code") or code)
+    """Return the error for a received ``Status``; ``code`` is the HTTP status code."""
+    chosen = _BY_REASON.get(status.get("reason") or "") or _class_for_code(
+        status.get("code") or code
+    )
     details = status.get("details")
     error = chosen.__new__(chosen)
     # Bypass the subclass's __init__: some of them add a prefix that this message already has.
@@ -259,7 +262,7 @@ def from_status(status: Mapping[str, Any], code: int = 500) -> ApiError:
     return error
 
 
-def _by_code(code: int) -> type[ApiError]:
+def _class_for_code(code: int) -> type[ApiError]:
     for kind in _WIRE:
         if kind.code == code and kind is not Internal:
             return kind

@@ -1,9 +1,9 @@
-"""Escapes foreign text for each target it is written into: one function for each.
+"""Escapes untrusted text for an output format, with one function per format.
 
 Names and messages come from files and requests that are not trusted. The generator of Python code,
 the renderers of reports, messages that suggest commands and the log formatter call these functions,
-so that no text can end the name, the quotation or the line it is written into. SQL gets values as
-parameters only, and JSON is written by a JSON encoder.
+so that no text can break out of the name, the quotes or the line that contains it. SQL gets values
+as parameters only, and JSON is written by a JSON encoder.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def python_class_name(text: str) -> str:
 
 
 def file_name(text: str) -> str:
-    """Return a file name without path: it cannot leave its folder, and is not hidden."""
+    """Return a file name without path: it has no separators and is not hidden."""
     return _NOT_IN_FILES.sub("_", text).lstrip(".")[:_MAX_FILE_NAME] or "_"
 
 
@@ -51,8 +51,8 @@ def log_line(text: str) -> str:
 
 
 def shell_word(text: str) -> str:
-    """Return one word of a shell command to copy; a plain name is itself. Control characters are
-    written as bash's ``$'…'``, so that a terminal does not act on them."""
+    """Quote one word of a shell command for a user to copy; a plain name needs no quotes. Control
+    characters are written as bash's ``$'…'``, so that a terminal does not act on them."""
     if not _CONTROL.search(text):
         return shlex.quote(text)
     escaped = "".join(map(_ansi_c, text))
@@ -94,14 +94,14 @@ def sarif_text(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Return text for one line of Markdown, a table's cell included: no markup, link, mention or
-    HTML in it has an effect."""
+    """Return text for one line of Markdown, also in a table cell, with markup, links, mentions and
+    HTML escaped."""
     line = _LINE_ENDS.sub(" ", _NOT_IN_XML.sub("\ufffd", text)).replace("\t", " ").strip()
     escaped = html.escape(_MARKDOWN_SYNTAX.sub(r"\\\g<0>", line), quote=False)
-    return _FIRST_IN_MARKDOWN.sub(_numbered, escaped).replace("@", "@<!-- -->")
+    return _FIRST_IN_MARKDOWN.sub(_character_references, escaped).replace("@", "@<!-- -->")
 
 
-def _numbered(found: re.Match[str]) -> str:
+def _character_references(found: re.Match[str]) -> str:
     return "".join(f"&#{ord(char)};" for char in found[0])
 
 
@@ -111,7 +111,7 @@ def markdown_code(text: str) -> str:
     if not line:
         return ""
     if "`" in line or "|" in line:  # no span can contain these in a table
-        return f"<code>{_NOT_PLAIN.sub(_numbered, line)}</code>"
+        return f"<code>{_NOT_PLAIN.sub(_character_references, line)}</code>"
     return f"`{line}`"
 
 

@@ -1,10 +1,10 @@
 """Faster ``@dataclass``: the same class as the standard library's, defined in a fifth of the time.
 
 Used by nearly every module that defines records. The standard decorator generates and compiles six
-functions for each class; for the hundred classes of a server that is a quarter of its start. The
-decorator of this module compiles only ``__init__``, at its first call, and builds the other methods
-from closures. mypy checks types as for the standard decorator, which also builds classes with
-unusual options.
+functions for each class; for the hundred classes of a server that takes a quarter of its start
+time. The decorator of this module compiles only ``__init__``, at its first call, and builds the
+other methods from closures. mypy checks types as for the standard decorator, which also builds
+classes with unusual options.
 """
 
 from __future__ import annotations
@@ -42,16 +42,18 @@ def _build_class(
     own = {name for name, value in vars(cls).items() if (name, value) != ("__hash__", None)}
     cls = dataclasses.dataclass(init=False, repr=False, eq=False, **options)(cls)
     fields = dataclasses.fields(cls)
-    methods: dict[str, Any] = {"__repr__": _shower([each.name for each in fields if each.repr])}
+    methods: dict[str, Any] = {
+        "__repr__": _repr_method([each.name for each in fields if each.repr])
+    }
     if "__init__" not in own:
-        methods["__init__"] = _first_call(cls, frozen)
+        methods["__init__"] = _lazy_init(cls, frozen)
     if eq:
-        methods["__eq__"] = _comparer([each.name for each in fields if each.compare])
+        methods["__eq__"] = _eq_method([each.name for each in fields if each.compare])
         methods["__hash__"] = None
     if eq and frozen:
-        methods["__hash__"] = _hasher([each.name for each in fields if _hashed(each)])
+        methods["__hash__"] = _hash_method([each.name for each in fields if _is_hashed(each)])
     if frozen:
-        methods |= {"__setattr__": _no_setting, "__delattr__": _no_deleting}
+        methods |= {"__setattr__": _reject_setattr, "__delattr__": _reject_delattr}
         if options.get("slots"):
             methods |= {"__getstate__": _state, "__setstate__": _set_state}
     for name, method in methods.items():
@@ -67,7 +69,7 @@ def complete(cls: type) -> None:
         finish()
 
 
-def _first_call(cls: type, frozen: bool) -> Callable[..., None]:
+def _lazy_init(cls: type, frozen: bool) -> Callable[..., None]:
     """Return an ``__init__`` that replaces itself by the compiled one at its first call."""
 
     def finish() -> Callable[..., None]:
@@ -129,8 +131,8 @@ def _assignment(cls: type, name: str, value: str, known: dict[str, Any]) -> str:
     return f"_set(self, {name!r}, {value})"
 
 
-def _comparer(names: Sequence[str]) -> Callable[[Any, Any], Any]:
-    values = _values(names)
+def _eq_method(names: Sequence[str]) -> Callable[[Any, Any], Any]:
+    values = _values_getter(names)
 
     def equal(self: Any, other: Any) -> Any:
         if other.__class__ is not self.__class__:
@@ -140,20 +142,20 @@ def _comparer(names: Sequence[str]) -> Callable[[Any, Any], Any]:
     return equal
 
 
-def _hashed(each: dataclasses.Field[Any]) -> bool:
+def _is_hashed(each: dataclasses.Field[Any]) -> bool:
     return each.compare if each.hash is None else each.hash
 
 
-def _hasher(names: Sequence[str]) -> Callable[[Any], int]:
-    values = _values(names)
+def _hash_method(names: Sequence[str]) -> Callable[[Any], int]:
+    values = _values_getter(names)
     return lambda self: hash(values(self))
 
 
-def _values(names: Sequence[str]) -> Callable[[Any], Any]:
+def _values_getter(names: Sequence[str]) -> Callable[[Any], Any]:
     return attrgetter(*names) if names else lambda _: ()
 
 
-def _shower(names: Sequence[str]) -> Callable[[Any], str]:
+def _repr_method(names: Sequence[str]) -> Callable[[Any], str]:
     @recursive_repr()
     def show(self: Any) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
@@ -162,11 +164,11 @@ def _shower(names: Sequence[str]) -> Callable[[Any], str]:
     return show
 
 
-def _no_setting(self: Any, name: str, _: Any) -> None:
+def _reject_setattr(self: Any, name: str, _: Any) -> None:
     raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def _no_deleting(self: Any, name: str) -> None:
+def _reject_delattr(self: Any, name: str) -> None:
     raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
 

@@ -144,7 +144,7 @@ def key(path: str, name: str) -> str:
 
 
 def distinct(errors: Iterable[FieldError], besides: Iterable[FieldError] = ()) -> list[FieldError]:
-    """Drop errors that read the same as an earlier one or as one of ``besides``."""
+    """Drop errors with the same text as an earlier one or as one of ``besides``."""
     known = set(map(str, besides))
     found = {text: error for error in errors if (text := str(error)) not in known}
     return list(found.values())
@@ -157,7 +157,7 @@ def messages(errors: Sequence[FieldError]) -> str:
 
 
 def errors_to_report(errors: Sequence[FieldError]) -> Sequence[FieldError]:
-    """Return the first errors, as many as one response may contain; one in any case."""
+    """Return the first errors, as many as one response may contain, but at least one."""
     size = 0
     for number, error in enumerate(errors):
         size += len(str(error))
@@ -206,11 +206,11 @@ def go_quote(text: str) -> str:
     """Return the text as Go's ``%q`` prints it."""
     quoted = text.translate(_ESCAPES)
     if not quoted.isprintable():
-        quoted = "".join(char if char.isprintable() else _by_number(char) for char in quoted)
+        quoted = "".join(char if char.isprintable() else _unicode_escape(char) for char in quoted)
     return f'"{quoted}"'
 
 
-def _by_number(char: str) -> str:
+def _unicode_escape(char: str) -> str:
     code = ord(char)
     if 0xD800 <= code < 0xE000:
         return "\\ufffd"

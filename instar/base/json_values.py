@@ -1,8 +1,8 @@
 """JSON values: the type aliases, deep copy, and the one place that compares and hashes them.
 
-Used by every package for objects, which are plain dicts. Python's ``==`` takes ``True``, ``1`` and
-``1.0`` for the same value; kube-apiserver does not, so ``tests/layout/test_json_equality.py``
-refuses ``==``, ``in``, sets and dict keys of JSON values elsewhere.
+Used by every package for objects, which are plain dicts. Python's ``==`` treats ``True``, ``1`` and
+``1.0`` as equal; kube-apiserver does not, so ``tests/layout/test_json_equality.py`` refuses ``==``,
+``in``, sets and dict keys of JSON values elsewhere.
 
 - ``same_json``: types count, as in Go's ``DeepEqual`` of decoded JSON. ``1`` is an int64, ``1.0`` a
   float64; ``0.0`` and ``-0.0`` are equal; an absent member is not null.
@@ -35,20 +35,21 @@ def copy_json(value: Any) -> Any:
     try:
         return orjson.loads(orjson.dumps(value))
     except TypeError:
-        return _walked(value)
+        return _copy_recursively(value)
 
 
-def _walked(value: Any) -> Any:
+def _copy_recursively(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _walked(item) for name, item in value.items()}
+        return {name: _copy_recursively(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_walked(item) for item in value]
+        return [_copy_recursively(item) for item in value]
     return value
 
 
 def is_larger(value: Any, most: int) -> bool:
-    """Return whether the JSON of a value has more than about ``most`` bytes. Stops there: a value
-    whose parts are the same objects many times may be huge as JSON and small in memory."""
+    """Return whether the JSON of a value has more than about ``most`` bytes. Stops counting there,
+    because a value that contains one object many times is small in memory and may be huge as
+    JSON."""
     left, waiting = most, [value]
     while waiting and left >= 0:
         item = waiting.pop()

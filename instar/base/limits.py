@@ -1,8 +1,7 @@
 """Limits on requests: sizes, depths, counts, deadlines and memory in flight.
 
-The server, the storage and the tools use these constants, which are in one module so that they can
-be compared. ``docs/reference/limits.md`` lists them with upstream's, and a test keeps the two
-equal.
+The server, the storage and the tools use these constants, which are in one module for comparison.
+``docs/reference/limits.md`` lists them with upstream's, and a test checks that the lists agree.
 """
 
 from __future__ import annotations

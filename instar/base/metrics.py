@@ -180,12 +180,12 @@ def merge_families(several: Iterable[Iterable[Family]]) -> list[Family]:
     for families in several:
         for family in families:
             known = total.get(family.name)
-            total[family.name] = family if known is None else _joined(known, family)
+            total[family.name] = family if known is None else _merge_two(known, family)
     return list(total.values())
 
 
-def _joined(one: Family, other: Family) -> Family:
-    join = _added if one.across is MergeMode.SUM else _greatest
+def _merge_two(one: Family, other: Family) -> Family:
+    join = _sum_values if one.across is MergeMode.SUM else _max_values
     series = dict(one.series)
     for labels, numbers in other.series.items():
         known = series.get(labels)
@@ -193,16 +193,16 @@ def _joined(one: Family, other: Family) -> Family:
     return one._replace(series=series)
 
 
-def _added(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:
+def _sum_values(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:
     return tuple(map(add, one, other))
 
 
-def _greatest(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:
+def _max_values(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:
     return tuple(map(max, one, other))
 
 
 def without_gauges(families: Iterable[Family]) -> list[Family]:
-    """Return what remains of an ended process: its counters and histograms, without its gauges."""
+    """Return the counters and histograms of an ended process, without its gauges."""
     return [family for family in families if family.kind != Gauge.kind]
 
 

@@ -3,9 +3,9 @@
 Request handling (``server/``), the registry's verbs and the tools cut their work into synchronous
 segments between awaits and pass each to ``run``. ``is_small`` decides: cheap work runs at once in
 the event loop, costly work in a thread, so that it does not delay other requests. A segment must
-not use the event loop or the store, nor values that other tasks change meanwhile. A long loop of
-small steps uses ``Breaks`` to yield to the event loop. Background work has a thread of its own, so
-that controllers do not wait while requests use all other threads.
+not use the event loop or the store, nor values that other tasks change at the same time. A long
+loop of small steps uses ``Breaks`` to yield to the event loop. Background work has its own thread,
+so that controllers do not wait while requests use all other threads.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Arguments = TypeVarTuple("Arguments")
 
 
 class TooLargeForLoop(Exception):
-    """A step of the event loop grew larger than its input: it is to be done again in a thread."""
+    """Work on the event loop grew larger than its input and must be repeated in a thread."""
 
 
 class _Step(local):
     """Per thread: whether the current work may raise ``TooLargeForLoop``, because it delays the
-    event loop and can be done again."""
+    event loop and is repeatable."""
 
     brief = False
 
@@ -40,8 +40,8 @@ STEP = _Step()
 
 
 def run_inline(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
-    """Run small work at once. Raises ``TooLargeForLoop`` where it turns out to be large; the work
-    must be such that it can be done again after that."""
+    """Run small work at once. Raises ``TooLargeForLoop`` if it turns out to be large; the work must
+    be repeatable after that."""
     STEP.brief = True
     try:
         return work(*arguments)
@@ -77,7 +77,7 @@ class _Threads:
         return future
 
     def trouble(self) -> str | None:
-        """Return that no segment has been finished for very long, if there are any."""
+        """Return an error text if segments are pending and none has finished for a long time."""
         stalled = self._unfinished and monotonic() - self._moved > STALLED_SECONDS
         return f"the threads for {self._name} work have stalled" if stalled else None
 
@@ -92,20 +92,20 @@ _BACKGROUND = _Threads("background", 1, limits.LARGE_BACKGROUND)
 
 
 def trouble() -> str | None:
-    """Return what is wrong with the threads, for ``/readyz``."""
+    """Return an error text if the threads have stalled, for ``/readyz``."""
     return _THREADS.trouble() or _BACKGROUND.trouble()
 
 
 def is_small(cost: int) -> bool:
     """Return whether work may run in the event loop. ``cost`` is in bytes of plain objects: the
-    object's size, multiplied where its schema makes the work dearer
+    object's size, multiplied where its schema makes the work more expensive
     (``VersionServing.check_cost``)."""
     return cost <= limits.LOOP_BYTES
 
 
 async def run(cost: int, work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
     """Return ``work(*arguments)``, run in the event loop or, where ``cost`` is high, in a thread.
-    Work that raises ``TooLargeForLoop`` in the event loop is done again in a thread.
+    Work that raises ``TooLargeForLoop`` in the event loop is repeated in a thread.
 
     Raises what ``work`` raises, and ``TooManyRequests`` where the queue for threads is full.
     """

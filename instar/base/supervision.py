@@ -46,7 +46,7 @@ Trouble = Callable[[], str | None]
 
 
 def report_failure(part: str, error: BaseException, about: str = "") -> None:
-    """Count an unexpected failure of one item of a part, and log it now and then."""
+    """Count an unexpected failure of one item of a part, and log it at a limited rate."""
     FAILURES.add((part,))
     now = monotonic()
     if now >= _logged.get(part, 0.0):
@@ -57,7 +57,7 @@ def report_failure(part: str, error: BaseException, about: str = "") -> None:
 
 
 class Pulse:
-    """When background work last moved on, and whether it waits for work."""
+    """Time of the last progress of background work, and whether it waits for work."""
 
     def __init__(self) -> None:
         self.last = monotonic()
@@ -72,7 +72,7 @@ _PULSE: ContextVar[Pulse | None] = ContextVar("instar_background_pulse", default
 
 
 def begin_pulse(pulse: Pulse) -> None:
-    """Make ``pulse`` that of the current task or thread; tasks started by it have it, too."""
+    """Set the pulse of the current task or thread; tasks that it starts inherit it."""
     _PULSE.set(pulse)
 
 
@@ -82,7 +82,7 @@ def in_background() -> bool:
 
 
 def note_progress() -> None:
-    """Say that long background work has moved on. Without effect in a request."""
+    """Record progress of long background work. Has no effect in a request."""
     pulse = _PULSE.get()
     if pulse is not None:
         pulse.last = monotonic()
@@ -90,7 +90,7 @@ def note_progress() -> None:
 
 @contextmanager
 def resting() -> Iterator[None]:
-    """Wait for work: as long as that lasts the part has not stalled."""
+    """Mark the block as waiting for work, during which the part does not count as stalled."""
     pulse = _PULSE.get() or Pulse()
     pulse.rests += 1
     try:
@@ -107,7 +107,7 @@ async def rest(seconds: float) -> None:
 
 
 class _Record:
-    """The failures of a part: they decide the next pause and what ``/readyz`` shows."""
+    """Failures of a part, which determine the next pause and the text on ``/readyz``."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -117,7 +117,8 @@ class _Record:
         self._last = 0.0
 
     def pause_after(self, error: BaseException, began: float) -> float:
-        """Note the failure of a run that began at ``began``. Return the seconds until the next."""
+        """Record the failure of a run that began at ``began``; return the seconds until the next
+        run."""
         report_failure(self.name, error)
         self._last = monotonic()
         lasted = self._last - began
@@ -209,8 +210,8 @@ class Supervision:
         self._troubles: dict[str, Trouble] = {}
 
     def keep(self, name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> SupervisedTask:
-        """Run a coroutine function, again after each failure, until it returns or is stopped.
-        Several may have one name."""
+        """Run a coroutine function, and run it again after each failure, until it returns or is
+        stopped. Names need not be unique."""
         kept = SupervisedTask(name, run)
         self._tasks[kept] = None
         kept.task.add_done_callback(lambda _: self._ended(kept))
@@ -222,14 +223,15 @@ class Supervision:
         return kept
 
     def watch(self, name: str, trouble: Trouble) -> None:
-        """Include a part that is not kept here: ``trouble`` is called for each ``/readyz``."""
+        """Include a part that is supervised elsewhere; ``trouble`` is called for each
+        ``/readyz``."""
         self._troubles[name] = trouble
 
     def tasks(self) -> list[SupervisedTask]:
         return list(self._tasks)
 
     def trouble(self) -> str | None:
-        """Return what is wrong with all parts, in one line; None when all of them work."""
+        """Return the problems of all parts in one line; None when all parts work."""
         found = [kept.trouble() for kept in self._tasks]
         found += [trouble() for trouble in self._troubles.values()]
         return ", ".join(sorted({text for text in found if text})) or None
@@ -250,6 +252,6 @@ class Supervision:
         yield from self._troubles.items()
 
     def _ended(self, kept: SupervisedTask) -> None:
-        """Forget a task that ended as intended; any other stays, for ``/readyz`` to show."""
+        """Remove a task that ended as intended; any other is kept for ``/readyz``."""
         if kept.record.finished or kept.record.stopping:
             self._tasks.pop(kept, None)

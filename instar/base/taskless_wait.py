@@ -81,7 +81,7 @@ Waiter = asyncio.Future[T] | Ticket[T]
 
 
 def waiter(prompt: bool = False) -> Waiter[Any]:
-    """Return what the calling coroutine may await: a future inside a task, else a ticket."""
+    """Return an awaitable for the calling coroutine: a future inside a task, else a ticket."""
     loop = asyncio.get_running_loop()
     return Ticket(prompt) if asyncio.current_task(loop) is None else loop.create_future()
 

@@ -1,7 +1,7 @@
 """Reads text files that a user named: configurations, tokens, certificates.
 
 Called by the server at its start, by the CLI commands and by the tools. Files are read as UTF-8,
-whatever the locale says. Other bytes raise an ``OSError`` with the file's name, so that callers
+whatever the locale is. Other bytes raise an ``OSError`` with the file's name, so that callers
 report a file that is not text like one that is missing.
 """
 

@@ -1,4 +1,4 @@
-"""Formats times: the only place that writes a time into an object, a response or a file.
+"""Formats times: the only module that writes a time into an object, a response or a file.
 
 The codecs of metadata and managedFields, the leader election and the reports of the tools call
 these functions. The format is RFC 3339 in UTC, as Go writes it. Every year is written with four
@@ -17,7 +17,7 @@ def time_text(moment: datetime) -> str:
 
 
 def micro_time_text(moment: datetime) -> str:
-    """Format with six decimals, as Leases and Events have it."""
+    """Format with six decimals, as in Leases and Events."""
     return _in_utc(moment).isoformat(timespec="microseconds")[:26] + "Z"
 
 

@@ -237,7 +237,7 @@ def test_the_short_way_of_writing_what_one_owns_leads_where_the_long_one_does(
         new = data.draw(objects(structural))
         short.write(manager, copy.deepcopy(new))
         with pytest.MonkeyPatch.context() as patching:
-            patching.setattr(managers, "_among_own", lambda *_: None)
+            patching.setattr(managers, "_after_own_changes", lambda *_: None)
             long.write(manager, copy.deepcopy(new))
 
         assert short.live == long.live

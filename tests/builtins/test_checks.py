@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from instar.base.json_values import Object, copy_json
 from instar.kube.api.label_selector import selector_text
 from instar.kube.builtin_rules.basics import config_key_errors, port_name, whole_percent_errors
-from instar.kube.builtin_rules.cron import schedule_trouble
+from instar.kube.builtin_rules.cron import schedule_problem
 from instar.kube.builtin_rules.go_internal_text import difference, internal
 from instar.kube.builtin_rules.pods.compute_resources import quantity_value, requirement_errors
 from instar.kube.builtin_rules.pods.containers import host_port_errors
@@ -53,12 +53,12 @@ def spec(**changes: object) -> Object:
     ],
 )
 def test_a_schedule_that_cannot_be_used_says_where(schedule: str, trouble: str) -> None:
-    assert schedule_trouble(schedule) == trouble
+    assert schedule_problem(schedule) == trouble
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_judged_as_a_schedule(text: str) -> None:
-    assert isinstance(schedule_trouble(text), str)
+    assert isinstance(schedule_problem(text), str)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def spec_errors(review: Object, plural: str) -> list[FieldError]:
     found: list[FieldError] = []
     if resource is not None and path is not None:
         text = "cannot be specified in combination with resourceAttributes"
-        found.append(invalid(_PATH, _shown(path), text))
+        found.append(invalid(_PATH, _go_path_attributes(path), text))
     if resource is None and path is None:
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         found.append(invalid(_RESOURCE, None, text))
@@ -34,10 +34,10 @@ def spec_errors(review: Object, plural: str) -> list[FieldError]:
     for name in _SELECTORS:
         if resource is not None and resource.get(name) is not None:
             found += _selector_errors(resource[name], child(_RESOURCE, name))
-    return found + _placing_errors(review, plural, resource, path)
+    return found + _scope_errors(review, plural, resource, path)
 
 
-def _placing_errors(
+def _scope_errors(
     review: Object, plural: str, resource: Object | None, path: Object | None
 ) -> list[FieldError]:
     local = plural == "localsubjectaccessreviews"
@@ -54,7 +54,9 @@ def _placing_errors(
         where, given = child(_RESOURCE, "namespace"), resource.get("namespace") or ""
         found.append(invalid(where, given, "must match metadata.namespace"))
     if path is not None:
-        found.append(invalid(_PATH, _shown(path), "disallowed on this kind of request"))
+        found.append(
+            invalid(_PATH, _go_path_attributes(path), "disallowed on this kind of request")
+        )
     return found
 
 
@@ -68,7 +70,7 @@ def _selector_errors(selector: Object, where: str) -> Iterator[FieldError]:
         yield required(child(where, "requirements"), text)
 
 
-def _shown(path: Object) -> Object:
+def _go_path_attributes(path: Object) -> Object:
     return {"Path": path.get("path") or "", "Verb": path.get("verb") or ""}
 
 
@@ -77,18 +79,18 @@ def selector_troubles(spec: Object) -> Iterator[str]:
     reports invalid ones."""
     resource = spec.get("resourceAttributes") or {}
     for name in _SELECTORS:
-        ignored = _ignored(name, resource.get(name) or {})
+        ignored = _ignored_part(name, resource.get(name) or {})
         if ignored:
             yield f"{child(_RESOURCE, name)} {ignored} due to parse error"
 
 
 def selector_size(spec: Object) -> int:
-    """Return the characters that ``selector_troubles`` parses, because any client may send many."""
+    """Return the number of characters that ``selector_troubles`` parses; a client may send many."""
     resource = spec.get("resourceAttributes") or {}
     return sum(len((resource.get(name) or {}).get("rawSelector") or "") for name in _SELECTORS)
 
 
-def _ignored(name: str, selector: Object) -> str:
+def _ignored_part(name: str, selector: Object) -> str:
     raw = selector.get("rawSelector")
     if raw:
         try:
@@ -104,8 +106,8 @@ def _ignored(name: str, selector: Object) -> str:
 
 
 def attributes_of_review(spec: Object, user: User) -> Attributes:
-    """Return the attributes of the review, literally: no groups are added, an empty namespace is
-    the cluster."""
+    """Return the attributes exactly as the review states them: no groups are added, and an empty
+    namespace means cluster scope."""
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes") or {}
     if resource is None:
         return Attributes(user, path.get("verb") or "", path=path.get("path") or "")

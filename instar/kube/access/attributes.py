@@ -48,8 +48,8 @@ def account_groups(namespace: str) -> tuple[str, ...]:
 
 
 class Attributes(NamedTuple):
-    """Attributes of a request; ``resource`` is empty for a non-resource request, and then
-    ``path`` counts."""
+    """Attributes of a request; ``resource`` is empty for a non-resource request, which has a
+    ``path``."""
 
     user: User
     verb: str
@@ -63,7 +63,7 @@ class Attributes(NamedTuple):
 
     @property
     def long_running(self) -> bool:
-        """Return whether the request is long-running (watch and such); those are not counted and
+        """Return whether the request is long-running (such as a watch), which is not counted and
         timed like others."""
         return self.verb in _LONG_VERBS or self.subresource in _LONG_SUBRESOURCES
 

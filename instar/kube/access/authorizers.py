@@ -40,7 +40,7 @@ ALLOWED = AuthzDecision(AuthzVerdict.ALLOW)
 
 
 class UserRules(NamedTuple):
-    """What a user may do in a namespace, as far as it can be listed."""
+    """Permissions of a user in a namespace, as far as they can be listed."""
 
     resources: Rules
     paths: Rules

@@ -77,13 +77,13 @@ def resulting(wanted: User, mode: Mode) -> User:
     """Return the impersonated user."""
     groups = wanted.groups or mode.groups
     if wanted.name == "system:anonymous":
-        groups = _with(groups, "system:unauthenticated")
+        groups = _with_group(groups, "system:unauthenticated")
     elif "system:unauthenticated" not in groups:
-        groups = _with(groups, AUTHENTICATED)
+        groups = _with_group(groups, AUTHENTICATED)
     return User(wanted.name, groups, wanted.uid, wanted.extra)
 
 
-def _with(groups: tuple[str, ...], one: str) -> tuple[str, ...]:
+def _with_group(groups: tuple[str, ...], one: str) -> tuple[str, ...]:
     return groups if one in groups else (*groups, one)
 
 
@@ -130,16 +130,16 @@ def _user_info(attributes: Attributes, wanted: User) -> Mode:
         if one.name in ("system:masters", ""):
             why = _MASTERS_REFUSED if one.name else "impersonating an empty group is not allowed"
             checks.append(Check(one, refused=why))
-    checks += _of_many(attributes, verb, "groups", each)
+    checks += _checks_of_values(attributes, verb, "groups", each)
     for key, values in wanted.extra.items():
         each = [_identity(attributes, verb, f"userextras/{key}", value) for value in values]
         if not _is_prefixed(key):
             checks.append(Check(each[0], refused="extra keys must be lower-case and have a domain"))
-        checks += _of_many(attributes, verb, f"userextras/{key}", each)
+        checks += _checks_of_values(attributes, verb, f"userextras/{key}", each)
     return Mode("user-info", tuple(checks))
 
 
-def _of_many(
+def _checks_of_values(
     attributes: Attributes, verb: str, resource: str, each: list[Attributes]
 ) -> list[Check]:
     if len(each) < _MANY_VALUES:

@@ -30,7 +30,7 @@ class RequestEndpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MatchedRequest:
-    """The parts of a request that rules look at."""
+    """The parts of a request that rules compare."""
 
     operation: str
     endpoint: RequestEndpoint
@@ -91,8 +91,8 @@ class AdmissionRule:
 
 
 def read_rule(obj: Mapping[str, Any]) -> AdmissionRule:
-    """Parse a rule of a stored configuration; missing parts (written around the API) match
-    nothing."""
+    """Parse a rule of a stored configuration; missing parts (of objects written directly to the
+    store) match nothing."""
     return AdmissionRule(
         operations=_texts(obj, "operations"),
         groups=_texts(obj, "apiGroups"),

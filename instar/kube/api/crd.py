@@ -170,7 +170,7 @@ class Crd:
     def without_spec_changes(self, obj: Mapping[str, Any]) -> Crd:
         """Return the CRD with new metadata and status but this spec; ``obj`` need not have a
         spec."""
-        return replace(self, **_around_spec(obj))
+        return replace(self, **_outside_spec(obj))
 
 
 def read_crd(obj: Mapping[str, Any]) -> Crd:
@@ -183,11 +183,11 @@ def read_crd(obj: Mapping[str, Any]) -> Crd:
         versions=tuple(_version(item) for item in spec.get("versions") or ()),
         conversion=_conversion(spec.get("conversion") or {}),
         preserve_unknown=bool(spec.get("preserveUnknownFields")),
-        **_around_spec(obj),
+        **_outside_spec(obj),
     )
 
 
-def _around_spec(obj: Mapping[str, Any]) -> dict[str, Any]:
+def _outside_spec(obj: Mapping[str, Any]) -> dict[str, Any]:
     metadata, status = obj.get("metadata") or {}, obj.get("status") or {}
     conditions = status.get("conditions") or ()
     return {

@@ -81,25 +81,25 @@ class _Place:
         return _Key(self, position, self.struct, self.unknown)
 
     def unreported(self) -> _Place:
-        return _Silent(self, "", self.struct, None)
+        return _HiddenStep(self, "", self.struct, None)
 
     @property
     def path(self) -> str:
         out = ""
-        for place in self._way():
+        for place in self._from_root():
             step = place._step
             if isinstance(step, int):
                 out = f"{out}[{step}]"
-            elif not isinstance(place, _Silent):
+            elif not isinstance(place, _HiddenStep):
                 out = f"{out}.{step}" if out or isinstance(place, _Key) else step
         return out
 
     @property
     def stack(self) -> list[str]:
         """Return the fields on the path, without map keys and list positions."""
-        return [str(place._step) for place in self._way() if type(place) is _Place]
+        return [str(place._step) for place in self._from_root() if type(place) is _Place]
 
-    def _way(self) -> list[_Place]:
+    def _from_root(self) -> list[_Place]:
         """Return the positions from the first step to this one."""
         found: list[_Place] = []
         place = self
@@ -121,8 +121,8 @@ class _Key(_Place):
     __slots__ = ()
 
 
-class _Silent(_Place):
-    """An empty step."""
+class _HiddenStep(_Place):
+    """A step that is not part of the path in error messages."""
 
     __slots__ = ()
 

@@ -226,7 +226,7 @@ def _entries(resource: DiscoveryResource, version: CrdVersion) -> Iterator[Objec
         "namespaced": namespaced,
         "kind": names.kind,
         "verbs": list(resource.effective_verbs),
-        **_nicknames(names),
+        **_aliases(names),
         **_hash_field(resource),
     }
     parts = version.subresources()
@@ -241,7 +241,7 @@ def _entries(resource: DiscoveryResource, version: CrdVersion) -> Iterator[Objec
         }
 
 
-def _nicknames(names: CrdNames) -> Object:
+def _aliases(names: CrdNames) -> Object:
     found: Object = {}
     if names.short_names:
         found["shortNames"] = list(names.short_names)
@@ -313,6 +313,6 @@ def _aggregated_resource(resource: DiscoveryResource, version: CrdVersion) -> Ob
         "scope": "Namespaced" if resource.crd.namespaced else "Cluster",
         "singularResource": names.singular,
         "verbs": list(resource.effective_verbs),
-        **_nicknames(names),
+        **_aliases(names),
         **({"subresources": subresources} if subresources else {}),
     }

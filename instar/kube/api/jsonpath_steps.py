@@ -160,12 +160,12 @@ def union(branches: Sequence[Sequence[Step]]) -> Step:
                 out.extend(walk(branch, values, work))
             except StepFailed:
                 raise StepFailed(values) from None
-        return _twice_at_most(out)
+        return _at_most_two_equal(out)
 
     return step
 
 
-def _twice_at_most(values: Iterable[Any]) -> list[Any]:
+def _at_most_two_equal(values: Iterable[Any]) -> list[Any]:
     out: list[Any] = []
     seen: dict[int, int] = {}
     for value in values:
@@ -177,8 +177,8 @@ def _twice_at_most(values: Iterable[Any]) -> list[Any]:
 
 
 def existing(path: Sequence[Step]) -> Step:
-    """Return a filter for items in which ``path`` finds something; a failed path counts by what
-    it had found."""
+    """Return a filter for items in which ``path`` finds something; of a failed path, the values
+    found before the failure count."""
 
     def keep(item: Any, work: Work) -> bool:
         try:

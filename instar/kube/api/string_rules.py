@@ -171,7 +171,7 @@ def label_value(text: str) -> list[str]:
 
 
 def path_segment_name(text: str) -> list[str]:
-    """Check a name that stands between two slashes of a URL."""
+    """Check a name that is one segment of a URL path."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return path_segment_prefix(text)

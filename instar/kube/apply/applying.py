@@ -82,7 +82,9 @@ def apply_patch(request: Application) -> Step[Applied]:
     """Run an apply. Raises ``ApplyConflict`` or the error that upstream would answer with."""
     version, schema = request.version, request.schemas[request.version]
     _check_config(request)
-    live = _bare(request.live if request.live is not None else _stub(request.config))
+    live = _without_managed_fields(
+        request.live if request.live is not None else _empty_object(request.config)
+    )
     managers = _managers_before(request, live)
     claimed = _claimed(request)
     last = managers.get(request.identity)
@@ -90,21 +92,21 @@ def apply_patch(request: Application) -> Step[Applied]:
     if same_json_numbers(merged, live) and not must_prune(schema, version, last, claimed):
         managers = {owner: reconcile(entry, request.schemas) for owner, entry in managers.items()}
         managers[request.identity] = _own_entry(request, claimed, last)
-        return _finished(request, live, live, managers)
+        return _with_applier_entry(request, live, live, managers)
 
     foreign = foreign_versions(managers, version) & request.schemas.keys()
     lives, mergeds = yield from convert_all([live, merged], foreign)
     lives[version], mergeds[version] = live, merged
-    managers = _at_hand(managers, request.schemas, lives.keys() & mergeds.keys())
+    managers = _reconciled_managers(managers, request.schemas, lives.keys() & mergeds.keys())
     last = managers.get(request.identity)
     managers[request.identity] = _own_entry(request, claimed, last)
     pruned = Pruned(merged, mergeds)
     if last is not None and must_prune(schema, version, last, claimed):
         pruned = yield from prune(mergeds, version, last, managers, request.schemas)
     if not same_json_numbers(pruned.obj, live):
-        news = yield from _everywhere(pruned, foreign_versions(managers, version))
-        managers = _reassigned(request, managers, lives, {**news, version: pruned.obj})
-    return _finished(request, live, pruned.obj, managers)
+        news = yield from _at_manager_versions(pruned, foreign_versions(managers, version))
+        managers = _managers_after_change(request, managers, lives, {**news, version: pruned.obj})
+    return _with_applier_entry(request, live, pruned.obj, managers)
 
 
 def _check_config(request: Application) -> None:
@@ -120,11 +122,11 @@ def _check_config(request: Application) -> None:
     problems = type_problems(request.schemas[request.version], config)
     if problems:
         raise errors.Unclassified(
-            f"failed to create typed patch object ({_named(config)}): {problems_text(problems)}"
+            f"failed to create typed patch object ({_name_text(config)}): {problems_text(problems)}"
         )
 
 
-def _named(obj: Object) -> str:
+def _name_text(obj: Object) -> str:
     metadata = obj.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     group, version = parse_group_version(obj.get("apiVersion") or "")
@@ -133,11 +135,11 @@ def _named(obj: Object) -> str:
     return f"{'/'.join(name if isinstance(name, str) else '' for name in names)}; {kind}"
 
 
-def _stub(config: Object) -> Object:
+def _empty_object(config: Object) -> Object:
     return {"apiVersion": config.get("apiVersion"), "kind": config.get("kind")}
 
 
-def _bare(obj: Object) -> Object:
+def _without_managed_fields(obj: Object) -> Object:
     """Return the object without its managedFields."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
@@ -175,7 +177,7 @@ def _own_entry(
     return ManagedFieldsEntry(claimed, request.version, last.time if last is not None else None)
 
 
-def _at_hand(managers: Managers, schemas: Schemas, versions: set[str]) -> Managers:
+def _reconciled_managers(managers: Managers, schemas: Schemas, versions: set[str]) -> Managers:
     return {
         owner: reconcile(entry, schemas)
         for owner, entry in managers.items()
@@ -183,14 +185,14 @@ def _at_hand(managers: Managers, schemas: Schemas, versions: set[str]) -> Manage
     }
 
 
-def _everywhere(pruned: Pruned, versions: set[str]) -> Step[dict[str, Object]]:
+def _at_manager_versions(pruned: Pruned, versions: set[str]) -> Step[dict[str, Object]]:
     """Return the pruned object at every version in which a manager owns fields."""
     missing = versions - pruned.elsewhere.keys()
     [found] = yield from convert_all([pruned.obj], missing)
     return {**pruned.elsewhere, **found}
 
 
-def _reassigned(
+def _managers_after_change(
     request: Application,
     managers: Managers,
     lives: Mapping[str, Object],
@@ -237,7 +239,9 @@ def _refuse(request: Application, live: Object, conflicts: Mapping[ManagerKey, F
         raise ApplyConflict(real)
 
 
-def _finished(request: Application, live: Object, new: Object, managers: Managers) -> Applied:
+def _with_applier_entry(
+    request: Application, live: Object, new: Object, managers: Managers
+) -> Applied:
     """Record the applier's entry; its time changes only with the object."""
     changed = not same_json_numbers(live, new)
     own = managers.pop(request.identity)

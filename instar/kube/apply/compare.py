@@ -72,7 +72,7 @@ def _compare_map(
         elif was == value and (not atom.loose or same_json_numbers(was, value)):
             continue
         elif atom is OBJECT_META and unseen:
-            _file(key, _compare_metadata(atom, was, value), out)
+            _record_changes(key, _compare_metadata(atom, was, value), out)
         elif was.__class__ not in _CONTAINERS and value.__class__ not in _CONTAINERS:
             out.modified[key] = LEAF
         else:
@@ -93,7 +93,7 @@ def _compare_metadata(atom: Atom, old: Any, new: Any) -> Comparison:
     return below
 
 
-def _file(key: str, found: Comparison, out: Comparison) -> None:
+def _record_changes(key: str, found: Comparison, out: Comparison) -> None:
     if found.added:
         out.added[key] = found.added
     if found.modified:
@@ -107,7 +107,7 @@ def _compare_at(key: str, atom: Atom, old: Any, new: Any, out: Comparison) -> No
     below = Comparison({}, {}, {})
     if _compare_value(atom, old, new, below):
         out.modified[key] = LEAF
-    _file(key, below, out)
+    _record_changes(key, below, out)
 
 
 def _compare_value(atom: Atom, old: Any, new: Any, below: Comparison) -> bool:
@@ -122,9 +122,9 @@ def _compare_value(atom: Atom, old: Any, new: Any, below: Comparison) -> bool:
     sides = (_shape(atom, old), _shape(atom, new))
     changed = None in sides
     if dict in sides:
-        changed |= _compare_maps(atom, _as(dict, old), _as(dict, new), below)
+        changed |= _compare_maps(atom, _or_empty(dict, old), _or_empty(dict, new), below)
     if list in sides and atom.list is not None:
-        before, after = _as(list, old), _as(list, new)
+        before, after = _or_empty(list, old), _or_empty(list, new)
         if atom.list.relation == "atomic" or not (before or after):
             changed = True
         else:
@@ -144,7 +144,7 @@ _CONTAINERS = (dict, list)
 
 
 def _shape(atom: Atom, value: Any) -> type | None:
-    """Return the type as which a value is compared; None for one without parts."""
+    """Return dict or list if the value is compared as one; None for a value without parts."""
     if value is None:
         if atom.map is not None:
             return dict
@@ -154,7 +154,7 @@ def _shape(atom: Atom, value: Any) -> type | None:
     return list if isinstance(value, list) and atom.list is not None else None
 
 
-def _as(kind: type, value: Any) -> Any:
+def _or_empty(kind: type, value: Any) -> Any:
     return value if isinstance(value, kind) else kind()
 
 

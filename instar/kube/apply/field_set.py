@@ -215,11 +215,11 @@ _LONGEST_KEPT = 256
 
 def _scalar_text(value: str | int | float | bool | None) -> str:
     if isinstance(value, str) and len(value) > _LONGEST_KEPT:
-        return _spelled(value)
+        return _canonical_scalar(value)
     return _known_spelling(value)
 
 
-def _spelled(value: str | int | float | bool | None) -> str:
+def _canonical_scalar(value: str | int | float | bool | None) -> str:
     if isinstance(value, float):
         # Minus zero is read back as zero.
         return go_float(value) if value else "0"
@@ -232,7 +232,7 @@ def _spelled(value: str | int | float | bool | None) -> str:
     return text
 
 
-_known_spelling = lru_cache(maxsize=8192, typed=True)(_spelled)
+_known_spelling = lru_cache(maxsize=8192, typed=True)(_canonical_scalar)
 
 
 def value_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Statistics of field use over many objects: counts, values, managers, and since when.
+"""Statistics of field use over many objects: counts, values, managers and times.
 
 Called by the field census, ``instar fields``, the reviewer and snapshot redaction. Objects are
 added one at a time and not kept; memory is bounded by the schema's fields (keys of free-form maps
@@ -141,7 +141,7 @@ class _Owner:
 
 
 def _located(path: Iterable[str], schema: Schema) -> tuple[str, Schema]:
-    """The tally's name of a path of wire elements, and the schema of its value."""
+    """Return the tally's name of a path of wire elements, and the schema of its value."""
     out, node = "", schema
     for element in path:
         kind, _, name = element.partition(":")

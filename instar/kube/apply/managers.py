@@ -133,7 +133,7 @@ def track_create(
         live = None if blank is None else {version: blank}
         return track_update(before, writer, live, {version: obj}, schemas)
     managers = {}
-    _take(managers, writer, compare(schema, blank, obj, writer.skipped(version)).touched())
+    _add_fields(managers, writer, compare(schema, blank, obj, writer.skipped(version)).touched())
     return encode(managers) if managers else None
 
 
@@ -153,20 +153,20 @@ def updated(
     current = compare(schema, live[version] if live else {}, new[version], writer.skipped(version))
     if current.empty():
         return {owner: reconcile(entry, schemas) for owner, entry in before.items()}
-    alone = _among_own(before, writer, current, schemas)
+    alone = _after_own_changes(before, writer, current, schemas)
     if alone is not None:
         return alone
     changes = _changes(before, writer, current, live or {}, new, schemas)
     managers = _without_lost_fields(before, changes, schemas)
-    _take(managers, writer, current.touched())
+    _add_fields(managers, writer, current.touched())
     return capped(managers)
 
 
-def _among_own(
+def _after_own_changes(
     before: Managers, writer: Writer, current: Comparison, schemas: Schemas
 ) -> Managers | None:
-    """Return the managers if the writer only touched its own fields and no other manager's: then
-    only its time can change. None otherwise; most writes are like this."""
+    """Return the managers with the writer's new time if it changed only fields that it alone owns,
+    as most writes do; None otherwise."""
     identity = _identity(writer)
     own = before.get(identity)
     if own is None or current.removed:
@@ -253,7 +253,7 @@ def reconcile(entry: ManagedFieldsEntry, schemas: Schemas) -> ManagedFieldsEntry
     )
 
 
-def _take(managers: Managers, writer: Writer, touched: FieldSet) -> None:
+def _add_fields(managers: Managers, writer: Writer, touched: FieldSet) -> None:
     """Add the touched fields to the writer; its time changes only if there are any."""
     gained = difference(touched, NEVER_OWNED)
     if not gained:

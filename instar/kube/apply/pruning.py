@@ -21,7 +21,7 @@ from instar.kube.apply.remove import remove_paths, with_named_parents
 
 
 class Pruned(NamedTuple):
-    """The object at the request's version, and at other versions that were computed on the way."""
+    """The object at the request's version, and at other versions that were computed for it."""
 
     obj: Object
     elsewhere: Mapping[str, Object]
@@ -49,11 +49,13 @@ def prune(
         moved = yield from convert(current, at, place)
         if moved is None or place not in merged:
             return untouched
-        current, at = _give_back(schemas[place], merged[place], moved, owned), place
+        current, at = _without_unowned(schemas[place], merged[place], moved, owned), place
     back = yield from convert(current, at, home)
     if back is None:
         return untouched
-    lost = difference(_named(schemas[home], merged[home]), _named(schemas[home], back))
+    lost = difference(
+        _owned_with_parents(schemas[home], merged[home]), _owned_with_parents(schemas[home], back)
+    )
     gone = difference(intersection(lost, named_last), NEVER_OWNED)
     if not gone:
         return untouched
@@ -92,13 +94,15 @@ def _owned_by_version(managers: Managers, first: str) -> dict[str, FieldSet]:
     return {version: out[version] for version in sorted(out, key=lambda v: (v != first, v))}
 
 
-def _give_back(schema: TypedSchema, merged: Object, current: Object, owned: FieldSet) -> Object:
+def _without_unowned(
+    schema: TypedSchema, merged: Object, current: Object, owned: FieldSet
+) -> Object:
     """Return ``merged`` without fields that ``current`` lacks and no manager owns."""
-    keep = union(_named(schema, current), with_named_parents(schema.root, owned))
-    return _without(schema, merged, difference(_named(schema, merged), keep))
+    keep = union(_owned_with_parents(schema, current), with_named_parents(schema.root, owned))
+    return _without(schema, merged, difference(_owned_with_parents(schema, merged), keep))
 
 
-def _named(schema: TypedSchema, obj: Object) -> FieldSet:
+def _owned_with_parents(schema: TypedSchema, obj: Object) -> FieldSet:
     return with_named_parents(schema.root, owned_in_object(schema, obj))
 
 

@@ -110,7 +110,9 @@ def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
         text = "may not be specified when strategy `type` is 'Recreate'"
         return [] if rolling is None else [forbidden(where, text)]
     if type != "RollingUpdate":
-        return [not_supported(path, _in_order(strategy, "DeploymentStrategy"), _DEPLOYMENT_TYPES)]
+        return [
+            not_supported(path, _go_strategy(strategy, "DeploymentStrategy"), _DEPLOYMENT_TYPES)
+        ]
     unavailable, surge = (rolling or {}).get("maxUnavailable"), (rolling or {}).get("maxSurge")
     found = int_or_percent_errors(unavailable or 0, child(where, "maxUnavailable"))
     found += int_or_percent_errors(surge or 0, child(where, "maxSurge"))
@@ -163,7 +165,7 @@ def _daemon_update_errors(strategy: Object, path: str) -> list[FieldError]:
     if type == "OnDelete":
         return []
     if type != "RollingUpdate":
-        shown = _in_order(strategy, "DaemonSetUpdateStrategy")
+        shown = _go_strategy(strategy, "DaemonSetUpdateStrategy")
         return [not_supported(path, shown, ("RollingUpdate", "OnDelete"))]
     where, rolling = child(path, "rollingUpdate"), strategy.get("rollingUpdate") or {}
     unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
@@ -238,7 +240,7 @@ def _stateful_update_errors(strategy: Object, path: str) -> list[FieldError]:
     type, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
     where = child(path, "rollingUpdate")
     if type not in ("OnDelete", "RollingUpdate"):
-        shown = _in_order(strategy, "StatefulSetUpdateStrategy")
+        shown = _go_strategy(strategy, "StatefulSetUpdateStrategy")
         return [invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")]
     if rolling is None:
         return []
@@ -256,7 +258,7 @@ def _stateful_update_errors(strategy: Object, path: str) -> list[FieldError]:
     return found
 
 
-def _in_order(strategy: Object, message: str) -> Any:
+def _go_strategy(strategy: Object, message: str) -> Any:
     return internal(f"apps/v1#{message}", strategy)
 
 
@@ -274,7 +276,7 @@ def replication_controller_errors(spec: Object) -> list[FieldError]:
 
 
 def revision_errors(revision: Object) -> list[FieldError]:
-    """Check a new revision; on updates its data are compared only."""
+    """Check a new revision; an update may not change its data."""
     found = count_errors(revision, "", "revision")
     data = revision.get("data")
     if data is None:

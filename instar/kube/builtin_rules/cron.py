@@ -22,23 +22,23 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _DURATION = re.compile(r"([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+", re.ASCII)
 
 
-def schedule_trouble(text: str) -> str:
+def schedule_problem(text: str) -> str:
     """Return the error message; empty when the schedule is valid."""
     if text.startswith("@"):
-        return _descriptor_trouble(text)
+        return _descriptor_problem(text)
     fields = text.split()
     if len(fields) != 5:
         listed = " ".join(fields)
         return f"expected exactly 5 fields, found {len(fields)}: [{listed}]"
     for number, field in enumerate(fields):
         for part in field.split(","):
-            trouble = _range_trouble(part, number) if part else ""
-            if trouble:
-                return trouble
+            problem = _range_problem(part, number) if part else ""
+            if problem:
+                return problem
     return ""
 
 
-def _descriptor_trouble(text: str) -> str:
+def _descriptor_problem(text: str) -> str:
     if text in _DESCRIPTORS:
         return ""
     if text.startswith("@every "):
@@ -49,7 +49,7 @@ def _descriptor_trouble(text: str) -> str:
     return f"unrecognized descriptor: {text}"
 
 
-def _range_trouble(text: str, number: int) -> str:
+def _range_problem(text: str, number: int) -> str:
     least, most = _BOUNDS[number]
     parts, steps = text.split("/"), text.split("/")[0].split("-")
     if len(steps) > 2:
@@ -72,10 +72,10 @@ def _range_trouble(text: str, number: int) -> str:
         if isinstance(found, str):
             return found
         step = found
-    return _bounds_trouble(text, start, end, step, number)
+    return _bounds_problem(text, start, end, step, number)
 
 
-def _bounds_trouble(text: str, start: int, end: int, step: int, number: int) -> str:
+def _bounds_problem(text: str, start: int, end: int, step: int, number: int) -> str:
     least, most = _BOUNDS[number]
     if start < least:
         return f"beginning of range ({start}) below minimum ({least}): {text}"

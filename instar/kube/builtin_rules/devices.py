@@ -71,12 +71,12 @@ def _request_errors(request: Object, path: str, names: set[str]) -> list[FieldEr
         text = "exactly one of `exactly` or `firstAvailable` is required"
         found.append(required(path, text))
     if exactly is not None:
-        found += _wish_errors(exactly, child(path, "exactly"))
+        found += _device_request_errors(exactly, child(path, "exactly"))
     for position, wish in enumerate(first or ()):
         where = index(child(path, "firstAvailable"), position)
         found += _name_errors(wish.get("name", ""), child(where, "name"))
         names.add(f"{name}/{wish.get('name', '')}")
-        found += _wish_errors(wish, where)
+        found += _device_request_errors(wish, where)
     return found
 
 
@@ -84,7 +84,7 @@ def _name_errors(name: str, path: str) -> list[FieldError]:
     return texts_at(path, name, dns1123_label(name)) if name else [required(path)]
 
 
-def _wish_errors(wish: Object, path: str) -> list[FieldError]:
+def _device_request_errors(wish: Object, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     name, mode = wish.get("deviceClassName", ""), wish.get("allocationMode", "")
     if not name:
@@ -156,7 +156,7 @@ def slice_errors(spec: Object) -> list[FieldError]:
     if pool.get("resourceSliceCount", 0) <= 0:
         count = pool.get("resourceSliceCount", 0)
         found.append(invalid("spec.pool.resourceSliceCount", count, "must be greater than zero"))
-    found += _place_errors(spec)
+    found += _node_choice_errors(spec)
     names: set[str] = set()
     for position, device in enumerate(spec.get("devices") or ()):
         path, name = index("spec.devices", position), device.get("name", "")
@@ -169,7 +169,7 @@ def slice_errors(spec: Object) -> list[FieldError]:
     return found
 
 
-def _place_errors(spec: Object) -> list[FieldError]:
+def _node_choice_errors(spec: Object) -> list[FieldError]:
     given = [f"`{name}`" for name in _PLACES if spec.get(name)]
     listed = ", ".join(f"`{name}`" for name in _PLACES)
     if not given:

@@ -104,7 +104,7 @@ def _rule_errors(rule: Object, path: str) -> list[FieldError]:
         found.append(required(path, text))
     for name in ("resourceRules", "nonResourceRules"):
         for position, part in enumerate(rule.get(name) or ()):
-            found += _part_errors(part, index(child(path, name), position), name)
+            found += _policy_rule_errors(part, index(child(path, name), position), name)
     return found
 
 
@@ -116,13 +116,13 @@ def _subject_errors(subject: Object, path: str, kind: str) -> list[FieldError]:
     return found
 
 
-def _part_errors(part: Object, path: str, kind: str) -> list[FieldError]:
+def _policy_rule_errors(part: Object, path: str, kind: str) -> list[FieldError]:
     found: list[FieldError] = []
     verbs = part.get("verbs") or []
     if not verbs:
         found.append(required(child(path, "verbs"), "verbs must contain at least one value"))
     elif "*" in verbs:
-        found += _alone_errors(verbs, child(path, "verbs"), "verbs")
+        found += _wildcard_errors(verbs, child(path, "verbs"), "verbs")
     elif not set(verbs) <= set(_VERBS):
         found.append(not_supported(child(path, "verbs"), verbs, _VERBS))
     if kind != "resourceRules":
@@ -135,11 +135,11 @@ def _part_errors(part: Object, path: str, kind: str) -> list[FieldError]:
             text = f"resource rules must supply at least one {one}"
             found.append(required(child(path, name), text))
         else:
-            found += _alone_errors(part[name], child(path, name), many)
+            found += _wildcard_errors(part[name], child(path, name), many)
     return found + _namespace_errors(part, child(path, "namespaces"))
 
 
-def _alone_errors(values: list[str], path: str, words: str) -> list[FieldError]:
+def _wildcard_errors(values: list[str], path: str, words: str) -> list[FieldError]:
     text = f"if '*' is present, must not specify other {words}"
     return [invalid(path, values, text)] if "*" in values and len(values) > 1 else []
 
@@ -148,7 +148,7 @@ def _url_errors(urls: list[str], path: str) -> list[FieldError]:
     where = child(path, "nonResourceURLs")
     if not urls:
         return [required(where, "nonResourceURLs must contain at least one value")]
-    return _alone_errors(urls, where, "non-resource URLs")
+    return _wildcard_errors(urls, where, "non-resource URLs")
 
 
 def _namespace_errors(part: Object, path: str) -> list[FieldError]:
@@ -157,7 +157,7 @@ def _namespace_errors(part: Object, path: str) -> list[FieldError]:
         text = "resource rules that are not cluster scoped must supply at least one namespace"
         return [required(path, text)]
     if "*" in names:
-        return _alone_errors(names, path, "namespaces")
+        return _wildcard_errors(names, path, "namespaces")
     return [
         invalid(index(path, position), name, f"{_NAMESPACE_TEXT}{text}")
         for position, name in enumerate(names)

@@ -25,7 +25,7 @@ from instar.kube.builtin_rules.basics import (
     count_errors,
     immutable_errors,
 )
-from instar.kube.builtin_rules.cron import schedule_trouble
+from instar.kube.builtin_rules.cron import schedule_problem
 from instar.kube.builtin_rules.go_internal_text import internal, internal_template
 from instar.kube.builtin_rules.pods.pod_spec import template_errors
 from instar.kube.builtin_rules.selectors import converts, in_go_order, label_errors, selector_errors
@@ -66,8 +66,8 @@ def _selected_spec_errors(spec: Object) -> list[FieldError]:
 
 
 def _generated_errors(job: Object) -> list[FieldError]:
-    """Check the selector that the server generates if the client sets none. Upstream says nothing
-    here about a selector that is missing."""
+    """Check the selector that the server generates if the client sets none. Upstream reports no
+    error here for a missing selector."""
     spec, metadata = job["spec"], job["metadata"]
     selector = spec.get("selector")
     if spec.get("manualSelector") or selector is None:
@@ -284,11 +284,11 @@ def cron_job_errors(spec: Object) -> list[FieldError]:
     if not schedule:
         found.append(required("spec.schedule"))
     else:
-        trouble = schedule_trouble(schedule)
+        problem = schedule_problem(schedule)
         if "TZ" in schedule:
-            trouble = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        if trouble:
-            found.append(invalid("spec.schedule", schedule, trouble))
+            problem = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        if problem:
+            found.append(invalid("spec.schedule", schedule, problem))
     found += _zone_errors(zone, "spec.timeZone")
     found += count_errors(spec, "spec", "startingDeadlineSeconds")
     policies = ("Allow", "Forbid", "Replace")

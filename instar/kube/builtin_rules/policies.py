@@ -213,7 +213,7 @@ def _validation_errors(spec: Object, name: str, names: _Names) -> list[FieldErro
     keys: set[str] = set()
     for position, note in enumerate(notes):
         path, key = index("spec.auditAnnotations", position), note.get("key", "")
-        found += _note_errors(note, path, name, names)
+        found += _audit_annotation_errors(note, path, name, names)
         if key in keys:
             found.append(duplicate(child(path, "key"), key))
         keys.add(key)
@@ -242,7 +242,9 @@ def _one_validation_errors(validation: Object, path: str, names: _Names) -> list
     return found
 
 
-def _note_errors(note: Object, path: str, policy: str, names: _Names) -> list[FieldError]:
+def _audit_annotation_errors(
+    note: Object, path: str, policy: str, names: _Names
+) -> list[FieldError]:
     key, found = note.get("key", ""), list[FieldError]()
     if policy:
         shown = f"{policy}/{key}"

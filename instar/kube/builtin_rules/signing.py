@@ -44,9 +44,9 @@ def signing_request_errors(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
     request, signer = spec.get("request"), spec.get("signerName", "")
     found: list[FieldError] = []
-    trouble = _request_trouble(base64.b64decode(request or ""))
-    if trouble:
-        found.append(invalid("spec.request", request, trouble))
+    problem = _request_problem(base64.b64decode(request or ""))
+    if problem:
+        found.append(invalid("spec.request", request, problem))
     usages = spec.get("usages") or []
     if not usages:
         found.append(required("spec.usages"))
@@ -68,7 +68,7 @@ def signing_request_errors(obj: Object) -> list[FieldError]:
     return found
 
 
-def _request_trouble(text: bytes) -> str:
+def _request_problem(text: bytes) -> str:
     first = next(blocks(text), None)
     if first is None or first.type != b"CERTIFICATE REQUEST":
         return "PEM block type must be CERTIFICATE REQUEST"
@@ -126,13 +126,13 @@ def condition_errors(obj: Object, old: Object) -> list[FieldError]:
 
 def outcome_errors(new: Object, old: Object, subresource: str) -> list[FieldError]:
     """Check that approval conditions change only through ``approval`` and the certificate is set
-    only through ``status``, and that neither is taken back."""
+    only through ``status``, and that neither is removed."""
     found = condition_errors(new, old)
     before, after = ((obj.get("status") or {}).get("certificate") or "" for obj in (old, new))
-    if after != before and not certificate_trouble(before):
-        trouble = certificate_trouble(after)
-        if trouble:
-            found.append(invalid("status.certificate", "<certificate data>", trouble))
+    if after != before and not certificate_problem(before):
+        problem = certificate_problem(after)
+        if problem:
+            found.append(invalid("status.certificate", "<certificate data>", problem))
     for type in _FINAL:
         if len(conditions_of(new, type)) < len(conditions_of(old, type)):
             found.append(_may_not("remove", type))
@@ -154,7 +154,7 @@ def _may_not(verb: str, type: str) -> FieldError:
     return forbidden("status.conditions", f'updates may not {verb} a condition of type "{type}"')
 
 
-def certificate_trouble(encoded: str) -> str:
+def certificate_problem(encoded: str) -> str:
     """Return why a text is not PEM certificates; empty if it is."""
     text = base64.b64decode(encoded)
     if not text:

@@ -159,17 +159,17 @@ class Library:
 
 
 def tenth(size: float) -> int:
-    """Cost of reading a text once."""
+    """Return the cost of reading a text once."""
     return ceil(size * TRAVERSAL)
 
 
 def per_byte(*sizes: int) -> int:
-    """Cost of reading the first argument once."""
+    """Return the cost of reading the first argument once."""
     return tenth(sizes[0])
 
 
 def rewritten(*sizes: int) -> int:
-    """Cost of reading and writing: replace, split."""
+    """Return the cost of reading and writing a text (replace, split)."""
     return ceil(sizes[0] * 2 * TRAVERSAL)
 
 

@@ -13,24 +13,24 @@ from instar.kube.cel.declared_types import Declared, DeclaredField
 from instar.kube.cel.types import DYN, CelKind, Type, list_of, map_of
 
 
-def _as_it_is(raw: Any) -> Any:
+def _unconverted(raw: Any) -> Any:
     return raw
 
 
 def record(name: str, fields: Mapping[str, Type]) -> Type:
     """Return an object type with exactly these fields."""
-    declared = Declared(DYN, _as_it_is)
+    declared = Declared(DYN, _unconverted)
     declared.type = Type(CelKind.OBJECT, name, declared=declared)
     for each, type in fields.items():
         declared.fields[each] = declared.by_name[each] = DeclaredField(
-            each, Declared(type, _as_it_is)
+            each, Declared(type, _unconverted)
         )
     return declared.type
 
 
 def open_record(name: str) -> Type:
     """Return an object type that has any field, of any type."""
-    declared = Declared(DYN, _as_it_is, others=Declared(DYN, _as_it_is))
+    declared = Declared(DYN, _unconverted, others=Declared(DYN, _unconverted))
     declared.type = Type(CelKind.OBJECT, name, declared=declared)
     return declared.type
 

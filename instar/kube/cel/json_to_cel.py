@@ -100,7 +100,7 @@ def _text(raw: Any) -> str:
     raise misfit("string", raw)
 
 
-def _misshapen(expected: str, kind: str, raw: Any) -> CelError:
+def _wrong_container(expected: str, kind: str, raw: Any) -> CelError:
     if raw is None:
         return misfit(expected, raw)
     return CelError(f"invalid data, expected {expected} for the provided schema with type={kind}")
@@ -110,7 +110,7 @@ def to_object(declared: Declared) -> Convert:
     def convert(raw: Any) -> ObjectValue:
         if type(raw) is dict:
             return ObjectValue(raw, declared)
-        raise _misshapen("a map", "object", raw)
+        raise _wrong_container("a map", "object", raw)
 
     return convert
 
@@ -119,7 +119,7 @@ def to_map(declared: Declared) -> Convert:
     def convert(raw: Any) -> MapValue:
         if type(raw) is dict:
             return MapValue(raw, declared)
-        raise _misshapen("a map", "object", raw)
+        raise _wrong_container("a map", "object", raw)
 
     return convert
 
@@ -128,7 +128,7 @@ def to_list(declared: Declared) -> Convert:
     def convert(raw: Any) -> ListValue:
         if type(raw) is list:
             return ListValue(raw, declared)
-        raise _misshapen("an array", "array", raw)
+        raise _wrong_container("an array", "array", raw)
 
     return convert
 

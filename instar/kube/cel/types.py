@@ -175,11 +175,11 @@ class Substitution:
 
     def _assignable(self, one: Type, other: Type) -> bool:
         if other.kind is CelKind.PARAM:
-            fits, known = self._stands_for(one, other)
+            fits, known = self._can_bind(one, other)
             if fits or known:
                 return fits
         if one.kind is CelKind.PARAM:
-            return self._stands_for(other, one)[0]
+            return self._can_bind(other, one)[0]
         if is_dyn_or_error(one) or is_dyn_or_error(other):
             return True
         if one.kind is CelKind.NULL or other.kind is CelKind.NULL:
@@ -195,7 +195,7 @@ class Substitution:
                 return False
         return True
 
-    def _stands_for(self, candidate: Type, parameter: Type) -> tuple[bool, bool]:
+    def _can_bind(self, candidate: Type, parameter: Type) -> tuple[bool, bool]:
         """Return whether ``candidate`` can be bound to the parameter, and whether it already
         was."""
         if candidate == parameter:

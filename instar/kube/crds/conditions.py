@@ -1,8 +1,8 @@
 """Computes the status conditions of a CRD: NamesAccepted, Established, NonStructuralSchema …
 
 Called by ``lifecycle.py`` and the CRD controller (``server/registry/controllers/crds.py``), which
-writes the result. Upstream spreads this over six controllers. Each function takes a v1 CRD and
-returns its new status, or the same status object when nothing changes; ``now`` is an argument.
+writes the result. Upstream does this in six controllers. Each function takes a v1 CRD and returns
+its new status, or the same status object when nothing changes; ``now`` is an argument.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def name_status(crd: Object, others: Sequence[Object], now: str) -> Object:
         return status
     existing = find_condition(status, NAMES_ACCEPTED)
     unchanged = same_json(status.get("acceptedNames"), naming.accepted)
-    if unchanged and existing is not None and _says(existing, naming):
+    if unchanged and existing is not None and _matches_acceptance(existing, naming):
         return status
     value = "True" if naming.ok else "False"
     out = {**status, "acceptedNames": naming.accepted}
@@ -87,7 +87,7 @@ def name_status(crd: Object, others: Sequence[Object], now: str) -> Object:
     return _first_established(out, naming.ok, now)
 
 
-def _says(condition: Object, naming: NameAcceptance) -> bool:
+def _matches_acceptance(condition: Object, naming: NameAcceptance) -> bool:
     return (condition.get("status"), condition.get("reason"), condition.get("message")) == (
         "True" if naming.ok else "False",
         naming.reason,

@@ -23,11 +23,11 @@ _META = frozenset({"apiVersion", "kind", "metadata"})
 def with_clean_defaults(spec: Object) -> Object:
     """Return an internal spec with cleaned schema defaults; the same object if nothing changes."""
     changes: Object = {}
-    validation = _holder(spec.get("validation"))
+    validation = _with_clean_schema(spec.get("validation"))
     if validation is not spec.get("validation"):
         changes["validation"] = validation
     versions = spec.get("versions") or []
-    schemas = [_holder(version.get("schema")) for version in versions]
+    schemas = [_with_clean_schema(version.get("schema")) for version in versions]
     if any(
         schema is not version.get("schema")
         for schema, version in zip(schemas, versions, strict=True)
@@ -39,7 +39,7 @@ def with_clean_defaults(spec: Object) -> Object:
     return {**spec, **changes} if changes else spec
 
 
-def _holder(holder: Object | None) -> Object | None:
+def _with_clean_schema(holder: Object | None) -> Object | None:
     schema = (holder or {}).get("openAPIV3Schema")
     if holder is None or schema is None or conversion_problem(schema) is not None:
         return holder

@@ -23,7 +23,9 @@ class NameAcceptance:
 
 def names_settled(crd: Object) -> bool:
     """Return whether the requested names are the accepted ones, so that no other CRD matters."""
-    return same_json(_tidy(crd["spec"]["names"]), _tidy(crd["status"].get("acceptedNames") or {}))
+    return same_json(
+        _go_names(crd["spec"]["names"]), _go_names(crd["status"].get("acceptedNames") or {})
+    )
 
 
 def decide_names(crd: Object, others: Sequence[Object]) -> NameAcceptance | None:
@@ -52,7 +54,7 @@ def decide_names(crd: Object, others: Sequence[Object]) -> NameAcceptance | None
             accepted[field] = wanted.get(field)
     accepted["categories"] = wanted.get("categories")
     reason, message = conflict if conflict[0] else ("NoConflicts", "no conflicts found")
-    return NameAcceptance(not conflict[0], reason, message, _tidy(accepted))
+    return NameAcceptance(not conflict[0], reason, message, _go_names(accepted))
 
 
 def _problem(field: str, wanted: Object, held: Object, used: set[str]) -> str:
@@ -80,7 +82,7 @@ def _used(crds: Iterable[Object], group: str) -> tuple[set[str], set[str]]:
     return resources - {""}, kinds - {""}
 
 
-def _tidy(names: Object) -> Object:
+def _go_names(names: Object) -> Object:
     """Return the names as Go prints them: plural and kind always, the rest when set."""
     out = {name: value for name, value in names.items() if value}
     return {"plural": "", "kind": "", **out}

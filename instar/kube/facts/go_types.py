@@ -1,4 +1,4 @@
-"""Go type names of fields whose Go type cannot be told from their JSON type, such as
+"""Go type names of fields whose Go type cannot be derived from their JSON type, such as
 ``v1.ServiceType`` for a text or ``v1.ResourceList`` for a map.
 
 Used by ``kube/typed/errors.py``, whose messages quote them. ``go_types.json`` was recorded from a
@@ -20,7 +20,7 @@ _FILE = Path(__file__).parent / "go_types.json"
 
 def go_type_of(message: str, field: str) -> str:
     """Return the Go type of a message's field; empty where the JSON type determines it."""
-    found = _named().get(message, {}).get(field, "")
+    found = _type_table().get(message, {}).get(field, "")
     if found or "#" not in message:
         return found
     inlined = (each.type for each in fields_of(message) if not each.name)
@@ -28,6 +28,6 @@ def go_type_of(message: str, field: str) -> str:
 
 
 @cache
-def _named() -> Mapping[str, Mapping[str, str]]:
+def _type_table() -> Mapping[str, Mapping[str, str]]:
     named: Mapping[str, Mapping[str, str]] = orjson.loads(_FILE.read_bytes())
     return named

@@ -102,7 +102,7 @@ def _metadata(obj: Object) -> Mapping[str, Any]:
 
 
 def plain(obj: Object) -> Object:
-    """Return the object without fields that say nothing about the write."""
+    """Return the object without fields that are irrelevant to the write."""
     kept = {name: value for name, value in _metadata(obj).items() if name not in _NOISE}
     return {**obj, "metadata": kept} if obj else {}
 

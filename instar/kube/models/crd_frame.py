@@ -100,9 +100,9 @@ def crd_of(models: Sequence[tuple[str, ModelShape, Mapping[str, Any]]], said: De
     for label, common, _ in entries:
         for name, value in common.items():
             if name == "names":
-                _agree(label, spec["names"], value)
+                _check_consistent(label, spec["names"], value)
             else:
-                _agree(label, metadata if name in _METADATA else spec, {name: value})
+                _check_consistent(label, metadata if name in _METADATA else spec, {name: value})
     versions = [version for _, _, version in entries]
     _check_versions(versions)
     _choose_storage(versions, said.storage)
@@ -115,7 +115,7 @@ def crd_of(models: Sequence[tuple[str, ModelShape, Mapping[str, Any]]], said: De
     }
 
 
-def _agree(label: str, known: Object, said: Mapping[str, Any]) -> None:
+def _check_consistent(label: str, known: Object, said: Mapping[str, Any]) -> None:
     for name, value in said.items():
         if not same_json(known.setdefault(name, value), value):
             raise ModelError(f"{label}: another {name} than the models before it")

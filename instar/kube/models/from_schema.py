@@ -64,7 +64,7 @@ def shape_of(raw: Mapping[str, Any]) -> ModelShape:
         doc=_text(raw.get("description")),
     )
     held = set() if shape.item is None else {"items", "additionalProperties"}
-    return replace(shape, keywords=_beyond(raw, implied(shape), held))
+    return replace(shape, keywords=_additional_keywords(raw, implied(shape), held))
 
 
 def _class(raw: Mapping[str, Any]) -> ModelShape:
@@ -79,7 +79,7 @@ def _class(raw: Mapping[str, Any]) -> ModelShape:
     as_said: Object = {"type": "object"}
     if set(required_names(found)) == set(names):
         as_said["required"] = needed
-    beyond = _beyond(raw, as_said, {"properties"})
+    beyond = _additional_keywords(raw, as_said, {"properties"})
     if names == [] and not needed:
         beyond.pop("required", None)
     place = {name: beyond.pop(name) for name in ("default",) if name in beyond}
@@ -97,8 +97,9 @@ def _member(name: str, raw: Mapping[str, Any], needed: bool) -> ShapeMember:
     return ShapeMember(name, shape_of(raw), needed and "default" not in raw)
 
 
-def _beyond(raw: Mapping[str, Any], said: Mapping[str, Any], held: set[str]) -> Object:
-    """Return the keywords of ``raw`` that ``said`` lacks, and None for those it has too many."""
+def _additional_keywords(raw: Mapping[str, Any], said: Mapping[str, Any], held: set[str]) -> Object:
+    """Return the keywords of ``raw`` that ``said`` lacks, and None for each that only ``said``
+    has."""
     known = {"description", "nullable"} | held
     beyond = {
         name: value

@@ -83,7 +83,8 @@ def _module(roots: Sequence[Root], style: str, *, partial: bool, alone: bool) ->
 
 
 def _free_name(name: str, named: Sequence[tuple[str, ModelShape]]) -> str:
-    """Return a free name: two kinds may differ in letters only that no class name has."""
+    """Return a name that is not used yet; two kinds may differ only in characters that a class name
+    cannot have."""
     used, number, free = {each for each, _ in named}, 2, name
     while free in used:
         free, number = f"{name}{number}", number + 1

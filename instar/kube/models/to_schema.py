@@ -47,7 +47,7 @@ def schema_of(shape: ModelShape) -> Object:
         )
     if shape.members is not None:
         node.update(class_schema(shape.members))
-    node = _over(node, shape.keywords)
+    node = _apply_keywords(node, shape.keywords)
     if shape.nullable:
         node["nullable"] = True
     return {"description": shape.doc, **node} if shape.doc else node
@@ -63,7 +63,7 @@ def class_schema(members: ClassShape) -> Object:
     needed = required_names(members)
     if needed:
         node["required"] = needed
-    return _over(node, members.keywords)
+    return _apply_keywords(node, members.keywords)
 
 
 def required_names(members: ClassShape) -> list[str]:
@@ -88,7 +88,7 @@ def implied(shape: ModelShape) -> Object:
     return node
 
 
-def _over(node: Object, keywords: Mapping[str, Any]) -> Object:
+def _apply_keywords(node: Object, keywords: Mapping[str, Any]) -> Object:
     """Apply keywords; servers accept only ``true`` for their flags, so ``false`` removes an
     implied one."""
     merged = {**node, **{name: copy_json(value) for name, value in keywords.items()}}

@@ -270,8 +270,8 @@ SCALE: Mapping[str, Object] = {
 def list_model(
     item_model: str, group: str, version: str, list_kind: str, kind: str, selectable: Object
 ) -> Object:
-    """Return the model of a list; ``selectable`` is what the item's model says about field
-    selectors."""
+    """Return the model of a list; ``selectable`` is the selectable-field extension of the item's
+    model."""
     return obj(
         f"{list_kind} is a list of {kind}",
         {

@@ -50,8 +50,9 @@ class Route(NamedTuple):
         return _PLAIN if self.response else ("*/*",)
 
 
-class _Step(NamedTuple):
-    """One verb: its names in the four vocabularies of a route, and its responses."""
+class _VerbRow(NamedTuple):
+    """One verb: HTTP method, action, permission, operation id and description, and its
+    responses."""
 
     method: str
     action: str
@@ -63,20 +64,22 @@ class _Step(NamedTuple):
 
 _CREATED, _ACCEPTED = ("201", "Created"), ("202", "Accepted")
 _OK = ("200", "OK")
-_LIST = _Step("get", "list", "list", "list", "list objects of kind {kind}")
-_CREATE = _Step("post", "post", "create", "create", "create one {kind}", (_OK, _CREATED, _ACCEPTED))
+_LIST = _VerbRow("get", "list", "list", "list", "list objects of kind {kind}")
+_CREATE = _VerbRow(
+    "post", "post", "create", "create", "create one {kind}", (_OK, _CREATED, _ACCEPTED)
+)
 _COLLECTION = (
     _LIST,
     _CREATE,
-    _Step(
+    _VerbRow(
         "delete", "deletecollection", "deletecollection", "delete", "delete a collection of {kind}"
     ),
 )
 _ITEM = (
-    _Step("get", "get", "get", "read", "read {what}"),
-    _Step("put", "put", "update", "replace", "replace {what}", (_OK, _CREATED)),
-    _Step("delete", "delete", "delete", "delete", "delete {what}", (_OK, _ACCEPTED)),
-    _Step("patch", "patch", "patch", "patch", "change parts of {what}", (_OK, _CREATED)),
+    _VerbRow("get", "get", "get", "read", "read {what}"),
+    _VerbRow("put", "put", "update", "replace", "replace {what}", (_OK, _CREATED)),
+    _VerbRow("delete", "delete", "delete", "delete", "delete {what}", (_OK, _ACCEPTED)),
+    _VerbRow("patch", "patch", "patch", "patch", "change parts of {what}", (_OK, _CREATED)),
 )
 
 
@@ -121,7 +124,7 @@ def _below(build: _Builder, item: str, ending: str, subresource: CrdSubresource)
 
 
 class _Builder:
-    """Has what all routes of one resource version have in common."""
+    """Builds the routes of one resource version."""
 
     def __init__(self, resource: DiscoveryResource, version: str) -> None:
         names = resource.crd.names
@@ -134,7 +137,7 @@ class _Builder:
         self._list_model = model_name(group, version, names.list_kind, builtin=builtin)
 
     def route(
-        self, path: str, step: _Step, ending: str, subresource: CrdSubresource | None = None
+        self, path: str, step: _VerbRow, ending: str, subresource: CrdSubresource | None = None
     ) -> Route:
         model, what, gvk = self._model, f"one {self._kind}", self._gvk
         if subresource is not None:
@@ -161,7 +164,9 @@ class _Builder:
             gvk=gvk,
         )
 
-    def connection(self, path: str, step: _Step, ending: str, subresource: CrdSubresource) -> Route:
+    def connection(
+        self, path: str, step: _VerbRow, ending: str, subresource: CrdSubresource
+    ) -> Route:
         """Return the route of a connection (exec, proxy …), which is the same for every method."""
         plain = self.route(path, step, ending, subresource)
         return plain._replace(

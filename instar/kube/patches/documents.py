@@ -80,8 +80,8 @@ def _touched(operations: list[Object]) -> frozenset[str]:
 
 
 def _quoted(touched: frozenset[str], patched: Any, old: Object) -> str:
-    """Return the document as upstream holds it: sorted where the patch went, elsewhere in Go's
-    field order."""
+    """Return the document as upstream's error quotes it: members that the patch changed are sorted,
+    others are in Go's field order."""
     message = message_of(old.get("apiVersion", ""), old.get("kind", ""))
     if message is None or not isinstance(patched, dict):
         return encode_sorted(patched).decode()

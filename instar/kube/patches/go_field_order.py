@@ -17,15 +17,15 @@ def in_go_order(value: Any, message: str) -> Any:
     if not isinstance(value, dict):
         return value
     out: Object = {name: value[name] for name in ("kind", "apiVersion") if name in value}
-    _take(value, message, out)
+    _collect_fields(value, message, out)
     out |= {name: item for name, item in value.items() if name not in out}
     return out
 
 
-def _take(value: Object, message: str, out: Object) -> None:
+def _collect_fields(value: Object, message: str, out: Object) -> None:
     for field in fields_of(message):
         if not field.name and "#" in field.type:
-            _take(value, field.type, out)
+            _collect_fields(value, field.type, out)
         elif field.name in value:
             out[field.name] = _member(value[field.name], field)
 

@@ -88,10 +88,10 @@ def in_order(items: list[Any], order: list[Any], server: list[Any], key: str | N
         (named if pair[0] in wanted else others).append(pair)
     named.sort(key=lambda pair: wanted[pair[0]])
     others.sort(key=lambda pair: known.get(pair[0], inf))
-    return _woven(others, named, known)
+    return _interleave(others, named, known)
 
 
-def _woven(others: list[Pair], named: list[Pair], known: dict[Any, int]) -> list[Any]:
+def _interleave(others: list[Pair], named: list[Pair], known: dict[Any, int]) -> list[Any]:
     result: list[Any] = []
     at, ranks = 0, [known.get(own, inf) for own, _ in others]
     for own, item in named:

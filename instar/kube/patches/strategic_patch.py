@@ -75,7 +75,7 @@ def _merge_map(target: Object, patch: Object, schema: Schema) -> Object:
         elif isinstance(value, list) and isinstance(old, list):
             merged[name] = _merge_list(old, value, _list_field(schema, name), deleting=deleting)
         elif not deleting:
-            _take(merged, name, value)
+            _set_new_value(merged, name, value)
     return merged
 
 
@@ -161,7 +161,7 @@ def _merge_items(kept: list[Any], additions: list[Any], place: PatchMeta) -> lis
     return merged
 
 
-def _take(merged: Object, name: str, value: Any) -> None:
+def _set_new_value(merged: Object, name: str, value: Any) -> None:
     """Set a value that is new or has another type. A map that is a directive is dropped."""
     if isinstance(value, dict) and _PATCH in value:
         merged.pop(name, None)

@@ -56,7 +56,7 @@ class PodSecurityPolicy(NamedTuple):
 def read_policy(
     labels: Mapping[str, str], defaults: PodSecurityPolicy
 ) -> tuple[PodSecurityPolicy, list[FieldError]]:
-    """Return the policy that labels and defaults make, and what is wrong with the labels."""
+    """Return the policy of labels and defaults, and the errors of the labels."""
     errors: list[FieldError] = []
     modes = {
         mode: _read_mode(labels, mode, getattr(defaults, mode), errors)

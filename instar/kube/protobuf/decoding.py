@@ -67,13 +67,13 @@ _LEAST_WEIGHT = 16
 """Bytes counted for any message: an empty one has two in a list."""
 
 
-class Room(threading.local):
-    """The bytes of JSON that the messages of one body may still become, in this thread."""
+class DecodedSizeLimit(threading.local):
+    """Remaining size limit of the JSON decoded from one body, per thread."""
 
     left = MAX_STORED
 
 
-ROOM = Room()
+ROOM = DecodedSizeLimit()
 
 
 @cache
@@ -172,9 +172,12 @@ def _entries(field: MessageField) -> Iterator[tuple[int, Entry]]:
         if field.repeated:
             yield delimited, (ABSORBED, field.name, keep, _into_packed(field.name, number))
     elif field.repeated:
-        yield delimited, (ABSORBED, field.name, keep, _into_list(field.name, _late(field.type)))
+        yield (
+            delimited,
+            (ABSORBED, field.name, keep, _into_list(field.name, _lazy_reader(field.type))),
+        )
     elif not field.name:
-        yield delimited, (ABSORBED, field.name, keep, _into_parent(_late(field.type)))
+        yield delimited, (ABSORBED, field.name, keep, _into_parent(_lazy_reader(field.type)))
     elif field.type == "string":
         yield delimited, (TEXT, field.name, keep, None)
     elif field.type == "bytes":
@@ -183,7 +186,7 @@ def _entries(field: MessageField) -> Iterator[tuple[int, Entry]]:
         yield delimited, (UNMADE, field.name, keep, field.type)
 
 
-def _late(type: str) -> Read:
+def _lazy_reader(type: str) -> Read:
     """Return a reader that compiles the message's reader on first use."""
     if type in SCALARS:
         return _text if type == "string" else _blob
@@ -248,7 +251,7 @@ def _into_packed(name: str, number: Callable[[int], Any]) -> Absorb:
 
 
 def _into_map(field: MessageField) -> Absorb:
-    name, read = field.name, _late(field.type)
+    name, read = field.name, _lazy_reader(field.type)
 
     def absorb(result: Object, data: bytes, at: int, end: int, depth: int) -> None:
         key, at, end = _entry(data, at, end)

@@ -79,14 +79,14 @@ def decode_object(body: bytes, api_version: str = "", kind: str = "") -> Object:
 
     Raises ``EnvelopeError``, ``MessageError`` or ``UnknownKind``.
     """
-    stated_version, stated_kind, raw = _opened(body)
+    stated_version, stated_kind, raw = _unwrap(body)
     api_version, kind = stated_version or api_version, stated_kind or kind
     content = decode_message(api_version, kind, raw)
     return {"kind": kind, **({"apiVersion": api_version} if api_version else {}), **content}
 
 
 def decode_message(api_version: str, kind: str, raw: bytes) -> Object:
-    """Decode a message without envelope. Raises ``RequestTooLarge`` where it becomes too large."""
+    """Decode a message without envelope. Raises ``RequestTooLarge`` if the JSON is too large."""
     message = message_of(api_version, kind)
     if message is None:
         raise UnknownKind(api_version, kind)
@@ -100,7 +100,7 @@ def decode_message(api_version: str, kind: str, raw: bytes) -> Object:
     return content
 
 
-def _opened(body: bytes) -> tuple[str, str, bytes]:
+def _unwrap(body: bytes) -> tuple[str, str, bytes]:
     """Return apiVersion and kind, if given, and the message."""
     if not body:
         raise EnvelopeError("empty data")

@@ -1,7 +1,7 @@
 """Codecs of protobuf types with a custom JSON form: times, quantities, int-or-string, raw JSON.
 
 Called by ``decoding.py`` and ``encoding.py``. Each type has a writer (JSON value → message bytes)
-and a reader (bytes → JSON value, None when it stands for nothing).
+and a reader (bytes → JSON value, None for an empty value).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _moment(text: str) -> datetime:
     return moment
 
 
-def _remembered(read: Callable[[bytes], T]) -> Callable[[bytes, int, int, int], T]:
+def _cached(read: Callable[[bytes], T]) -> Callable[[bytes, int, int, int], T]:
     """Cache a reader's results for small values, because the same few occur often."""
     known = lru_cache(maxsize=1024)(read)
 
@@ -108,7 +108,7 @@ def _remembered(read: Callable[[bytes], T]) -> Callable[[bytes, int, int, int], 
     return reader
 
 
-@_remembered
+@_cached
 def read_time(data: bytes) -> str | None:
     if not data:
         return None
@@ -136,7 +136,7 @@ def write_quantity(value: Any) -> bytes:
     return _TEXT_1 + sized(canonical_quantity(value).encode())
 
 
-@_remembered
+@_cached
 def read_quantity(data: bytes) -> str:
     try:
         return canonical_quantity(_text(parts(data).get(1)))
@@ -151,7 +151,7 @@ def write_int_or_string(value: Any) -> bytes:
     return b"\x08\x00\x10" + varint(value) + b"\x1a\x00"
 
 
-@_remembered
+@_cached
 def read_int_or_string(data: bytes) -> int | str:
     found = parts(data)
     return _text(found.get(3)) if found.get(1) == 1 else int32(_number(found.get(2)))

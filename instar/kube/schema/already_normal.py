@@ -1,8 +1,8 @@
 """Fast check whether pruning, null dropping and coercion would leave a value unchanged.
 
 Called through ``compiled.py`` before those three walks, because most objects need none of them. The
-check may answer no where it is not sure (embedded resources, lists among preserved unknown fields);
-then the walks run.
+check may return False for a normal value (embedded resources, lists among preserved unknown
+fields); then the walks run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _META = ("apiVersion", "kind", "metadata")
 def compile_normal_check(root: Structural) -> Tidy:
     """Compile the check for whole objects. Their own metadata is not pruned, but nulls are
     dropped there."""
-    known = {name: _tidy(item) for name, item in root.properties.items()}
+    known = {name: _node_check(item) for name, item in root.properties.items()}
     known |= {name: _meta(root.properties.get(name)) for name in _META}
     return _object(root, known, _others(root))
 
@@ -41,13 +41,13 @@ def _below(node: Structural) -> list[Structural]:
 
 
 @once_per_node
-def _tidy(node: Structural) -> Tidy:
-    known = {name: _tidy(item) for name, item in node.properties.items()}
+def _node_check(node: Structural) -> Tidy:
+    known = {name: _node_check(item) for name, item in node.properties.items()}
     others = _others(node)
     if node.embedded or (node.preserve_unknown and node.items is not None):
         return _nothing
     if not known and node.additional is None and node.items is None:
-        return _anything if node.preserve_unknown else _bare
+        return _anything if node.preserve_unknown else _has_no_keys
     if node.type == "array":
         return _list(node)
     objects = _object(node, known, others)
@@ -61,9 +61,9 @@ def _others(node: Structural) -> Tidy | None:
     """Return the check of members without a property schema; None where unknown members are
     pruned."""
     if isinstance(node.additional, Structural):
-        return _tidy(node.additional)
+        return _node_check(node.additional)
     if node.additional is not None:
-        return _bare
+        return _has_no_keys
     return _anything if node.preserve_unknown else None
 
 
@@ -93,7 +93,7 @@ def _object(node: Structural, known: dict[str, Tidy], others: Tidy | None) -> Ti
 
 
 def _list(node: Structural) -> Tidy:
-    each = _bare if node.items is None else _tidy(node.items)
+    each = _has_no_keys if node.items is None else _node_check(node.items)
 
     def tidy(value: Any) -> bool:
         if value.__class__ is not list:
@@ -107,11 +107,11 @@ def _list(node: Structural) -> Tidy:
     return tidy
 
 
-def _bare(value: Any) -> bool:
+def _has_no_keys(value: Any) -> bool:
     """Return whether a value without a schema is already pruned: it has no keys."""
     if value.__class__ is dict:
         return not value
-    return all(_bare(item) for item in value if item.__class__ in (dict, list))
+    return all(_has_no_keys(item) for item in value if item.__class__ in (dict, list))
 
 
 def _has_no_nulls(value: Any) -> bool:

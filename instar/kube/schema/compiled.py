@@ -146,14 +146,14 @@ class CompiledSchema:
             return []
         if self.judging_weight == 1:
             return self._validator.validate(obj, old)
-        return _in_time(lambda validator: validator.validate(obj, old), self._validator)
+        return _validate_in_time(lambda validator: validator.validate(obj, old), self._validator)
 
     def validate_status(self, status: Any, old: Any = ABSENT) -> list[FieldError]:
         """Validate only the status, as for a write to ``/status``."""
         if self._status is None or status is ABSENT:
             return []
         judge = partial(Validator.validate, value=status, old=old, path="status")
-        return _in_time(judge, self._status)
+        return _validate_in_time(judge, self._status)
 
     def embedded_errors(self, obj: Any) -> list[FieldError]:
         return [] if self._judge is None else self._judge(obj, "")
@@ -167,7 +167,7 @@ class CompiledSchema:
         return bool(self._skeleton == other._skeleton)
 
 
-def _in_time(
+def _validate_in_time(
     judge: Callable[[Validator], list[FieldError]], validator: Validator
 ) -> list[FieldError]:
     try:

@@ -2,9 +2,8 @@
 
 On write: root metadata, prune, drop nulls, embedded resources, defaults, then every check. On read:
 the same steps in lenient mode; after a conversion the object is pruned again. The registry verbs,
-the reviewer and ``instar check`` all call this module, so they cannot disagree about an object.
-Field ownership and admission, which run between these steps, are the callers' work, as are built-in
-kinds.
+the reviewer and ``instar check`` all call this module, so they all treat an object alike. The
+callers handle field ownership and admission, which run between these steps, and built-in kinds.
 """
 
 from __future__ import annotations
@@ -262,7 +261,7 @@ class SchemaPipeline:
         return found
 
     def _part_errors(self, new: Object, old: Any = ABSENT) -> list[FieldError]:
-        """Return the errors that are looked for in an object of any kind."""
+        """Return the errors of the checks that apply to every kind."""
         return [*self.compiled.embedded_errors(new), *self.compiled.list_type_errors(new, old)]
 
     def _status_errors(self, new: Object, old: Object) -> list[FieldError]:

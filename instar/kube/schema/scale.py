@@ -62,7 +62,7 @@ def string_at(obj: Object, path: str) -> str:
 def _checked(
     obj: Object, path: str, check: Callable[[Object, str], list[FieldError]], empty: Any
 ) -> list[FieldError]:
-    """``empty`` is what a refusal shows instead of a value of the wrong type."""
+    """Return the errors of a value; errors show ``empty`` instead of a value of the wrong type."""
     try:
         return check(obj, path)
     except WrongType as error:

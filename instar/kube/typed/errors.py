@@ -35,7 +35,7 @@ def misfit(value: Any, place: Place, wanted: str, shown: str = "") -> TypedError
     else:
         text = f"json: cannot unmarshal {found} into Go value of type {wanted}"
     error = TypedError(text)
-    error.restored = _restored(value, wanted)
+    error.restored = _restore_message(value, wanted)
     return error
 
 
@@ -55,7 +55,7 @@ def _declared(place: Place) -> str:
     return go_type_of(place[2], place[1]) if holds else ""
 
 
-def _restored(value: Any, wanted: str) -> str:
+def _restore_message(value: Any, wanted: str) -> str:
     found = _REFLECTED.get(type(value), "string")
     if wanted.startswith("[]"):
         return f"cannot restore slice from {found}"
@@ -84,7 +84,7 @@ def _names(place: Place) -> tuple[list[str], str]:
 
 
 def _embedded(message: str, field: str) -> list[str]:
-    """Return the embedded Go structs on the way from a message to its field, outermost first."""
+    """Return the embedded Go structs between a message and its field, outermost first."""
     fields = fields_of(message)
     if any(each.name == field for each in fields):
         return []

@@ -87,7 +87,7 @@ def _struct(message: str) -> Read:
                 result[name] = clean
         for name, empty in shown:
             if name not in result:
-                result[name] = _fresh(empty)
+                result[name] = _copy(empty)
         return result
 
     return read
@@ -129,7 +129,7 @@ def _shown(message: str) -> list[tuple[str, Any]]:
 
 
 def _reader_of(field: MessageField) -> Read:
-    base = SCALAR_READERS[field.type] if field.type in SCALARS else _late(field.type)
+    base = SCALAR_READERS[field.type] if field.type in SCALARS else _lazy_reader(field.type)
     if field.repeated and field.type == "string":
         return _read_texts
     if field.repeated:
@@ -145,10 +145,10 @@ def _of_null(field: MessageField) -> Any:
         return ""
     if field.type not in SCALARS and shape_of(field.type) is MessageShape.LIST:
         return []
-    return _fresh(unset_value(field._replace(repeated=False, mapped=False, always=True)))
+    return _copy(unset_value(field._replace(repeated=False, mapped=False, always=True)))
 
 
-def _late(message: str) -> Read:
+def _lazy_reader(message: str) -> Read:
     """Return a reader that compiles the message's reader on first use."""
     own: Read | None = None
 
@@ -201,7 +201,5 @@ def go_type(type: str) -> str:
     return f"{block.rpartition('/')[2]}.{name}"
 
 
-def _fresh(value: Any) -> Any:
-    return (
-        {name: _fresh(item) for name, item in value.items()} if isinstance(value, dict) else value
-    )
+def _copy(value: Any) -> Any:
+    return {name: _copy(item) for name, item in value.items()} if isinstance(value, dict) else value

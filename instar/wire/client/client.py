@@ -91,14 +91,14 @@ class Client:
     async def list(
         self, path: str, *, limit: int = 0, continue_: str = "", **query: str | int | bool | None
     ) -> Object:
-        """Return one page as the server sent it; ``metadata.continue`` leads to the next."""
+        """Return one page as the server sent it; ``metadata.continue`` is the token of the next."""
         return await self.get(path, limit=limit or None, **{"continue": continue_ or None}, **query)
 
     async def pages(
         self, path: str, *, limit: int = 500, **query: str | int | bool | None
     ) -> AsyncIterator[Object]:
-        """Yield every page. Where the position expires, because reading took longer than the
-        server keeps old states, the rest is read at a newer state."""
+        """Yield every page. If the continue token expires, because reading took longer than the
+        server keeps old revisions, the rest is read at a newer revision."""
 
         def listing(continue_: str) -> Awaitable[Object]:
             return self.list(path, limit=limit, continue_=continue_, **query)
@@ -172,7 +172,7 @@ class Client:
 
     async def lines(self, path: str, *, query: Query | None = None) -> AsyncIterator[bytes]:
         """Yield the lines of a watch as they arrive, until the server ends it. Raises ``ApiError``
-        where the server refuses, ``ConnectionLost`` where the connection breaks."""
+        if the server rejects the watch, ``ConnectionLost`` if the connection breaks."""
         await self._pace.wait()
         sender = await self.connected()
         assert isinstance(sender, StreamingSender), "watches need connections of our own"
@@ -239,7 +239,7 @@ class Client:
 
 
 async def _every_page(listing: Callable[[str], Awaitable[Object]]) -> AsyncIterator[Object]:
-    """Raises ``Expired`` when the server names no position from which to go on."""
+    """Yield every page. Raises ``Expired`` if the server returns no token to resume from."""
     token = ""
     while True:
         try:

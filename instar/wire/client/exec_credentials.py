@@ -27,7 +27,7 @@ _SECONDS = 60.0
 
 
 class ExecError(Exception):
-    """The plugin failed; ``str()`` says which program and why."""
+    """The plugin failed; ``str()`` names the program and the cause."""
 
 
 @dataclass(frozen=True, slots=True)

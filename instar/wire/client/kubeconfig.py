@@ -157,8 +157,8 @@ def _access(cluster: KubeconfigEntry, user: KubeconfigEntry, origin: str) -> Acc
     server = str(cluster.body.get("server") or "").rstrip("/")
     if not server.startswith(("http://", "https://")):
         raise KubeconfigError(f"{cluster}: server {server!r} is neither http nor https")
-    _refuse_provider(user)
-    _refuse_halves(user)
+    _reject_auth_provider(user)
+    _reject_incomplete(user)
     name, password = user.body.get("username") or "", user.body.get("password") or ""
     token_file = user.body.get("tokenFile")
     insecure, authority = (
@@ -180,13 +180,13 @@ def _access(cluster: KubeconfigEntry, user: KubeconfigEntry, origin: str) -> Acc
         token_file=user.file.parent / token_file if token_file else None,
         basic=(name, password) if name or password else None,
         plugin=_plugin(user, cluster),
-        acts_as=_acts_as(user),
+        acts_as=_impersonation_headers(user),
         proxy=_proxy(cluster),
         origin=origin,
     )
 
 
-def _refuse_halves(user: KubeconfigEntry) -> None:
+def _reject_incomplete(user: KubeconfigEntry) -> None:
     """Reject incomplete or ambiguous credentials, as kubectl does."""
     for one, other in (("client-certificate", "client-key"), ("client-key", "client-certificate")):
         if user.has_pem(one) and not user.has_pem(other):
@@ -214,7 +214,7 @@ def _plugin(user: KubeconfigEntry, cluster: KubeconfigEntry) -> ExecPlugin | Non
         raise KubeconfigError(f"{user}: {error}") from None
 
 
-def _acts_as(user: KubeconfigEntry) -> tuple[tuple[str, str], ...]:
+def _impersonation_headers(user: KubeconfigEntry) -> tuple[tuple[str, str], ...]:
     name = user.body.get("as")
     pairs = [("Impersonate-Group", str(each)) for each in user.body.get("as-groups") or ()]
     if user.body.get("as-uid"):
@@ -239,7 +239,7 @@ def _proxy(cluster: KubeconfigEntry) -> str | None:
     return str(url)
 
 
-def _refuse_provider(user: KubeconfigEntry) -> None:
+def _reject_auth_provider(user: KubeconfigEntry) -> None:
     provider = user.body.get("auth-provider")
     if provider:
         raise KubeconfigError(

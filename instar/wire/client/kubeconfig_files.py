@@ -62,7 +62,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
 
 
 class KubeconfigError(Exception):
-    """The kubeconfig cannot be used; ``str()`` says which file, which entry and why."""
+    """The kubeconfig cannot be used; ``str()`` names the file, the entry and the cause."""
 
 
 @dataclass(frozen=True, slots=True)

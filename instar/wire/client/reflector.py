@@ -40,7 +40,7 @@ class CollectionChange(NamedTuple):
 async def follow(
     client: Client, path: str, **query: str | int | bool | None
 ) -> AsyncIterator[CollectionState | CollectionChange]:
-    """Yield the list and its changes, for ever. A failed first list raises ``ApiError``; later
+    """Yield the list and its changes, endlessly. A failed first list raises ``ApiError``; later
     failures are retried with growing pauses."""
     listed = await list_all(client, path, **query)
     failures = 0
@@ -55,7 +55,7 @@ async def follow(
                     if event.type != "BOOKMARK":
                         yield event
         except (ApiError, ConnectionLost):
-            listed, failures = await _listed_again(client, path, query, failures)
+            listed, failures = await _relist(client, path, query, failures)
 
 
 async def list_all(client: Client, path: str, **query: str | int | bool | None) -> CollectionState:
@@ -68,7 +68,7 @@ async def list_all(client: Client, path: str, **query: str | int | bool | None) 
     return CollectionState(items, revision)
 
 
-async def _listed_again(
+async def _relist(
     client: Client, path: str, query: dict[str, str | int | bool | None], failures: int
 ) -> tuple[CollectionState, int]:
     while True:
@@ -83,8 +83,8 @@ async def _listed_again(
 async def _watch(
     client: Client, path: str, revision: str, query: dict[str, str | int | bool | None]
 ) -> AsyncIterator[CollectionChange]:
-    """Yield the events of one watch. Raises ``ApiError`` for one that the server refuses or ends
-    with a Status, ``ConnectionLost`` for one that breaks off."""
+    """Yield the events of one watch. Raises ``ApiError`` if the server rejects the watch or ends it
+    with a Status, ``ConnectionLost`` if the connection breaks."""
     asked = {**query, "watch": True, "allowWatchBookmarks": True, "resourceVersion": revision}
     async for line in client.lines(path, query=asked):
         event = orjson.loads(line)

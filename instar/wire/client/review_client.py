@@ -19,7 +19,7 @@ _TIMEOUT = 30.0
 
 
 class ReviewClient:
-    """One webhook, asked up to five times with growing pauses."""
+    """One webhook, called up to five times with growing pauses."""
 
     def __init__(self, client: Client, first_pause: float = _FIRST_PAUSE) -> None:
         self._client, self._first_pause = client, first_pause
@@ -36,7 +36,7 @@ class ReviewClient:
         await self._client.close()
 
     async def post(self, review: Object) -> Object:
-        """Return the answered review. Raises the ``ApiError`` of the last attempt."""
+        """Return the review of the response. Raises the ``ApiError`` of the last attempt."""
         # In a new task: the request may run without one, and the HTTP client needs one.
         return await asyncio.get_running_loop().create_task(self._posted(review))
 

@@ -1,4 +1,4 @@
-"""Protocol between ``Client`` and what sends its requests: HTTP, or an embedded server.
+"""Protocol between ``Client`` and the sender of its requests: HTTP, or an embedded server.
 
 Implemented by ``http.py``, the embedded host of the console and the rehearsal sandbox.
 """
@@ -18,7 +18,7 @@ class ClientReply(NamedTuple):
 
 
 class ConnectionLost(Exception):
-    """The connection failed, or broke before the end of the answer; ``str()`` says why."""
+    """The connection failed, or broke before the end of the answer; ``str()`` is the cause."""
 
 
 class Sender(Protocol):

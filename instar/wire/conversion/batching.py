@@ -2,7 +2,7 @@
 
 ``factory.py`` wraps a webhook converter with it. A call costs more than the few objects in it, so
 under load several writers share one call. A caller waits milliseconds at most for others; if a
-shared call fails, each caller's objects are converted in a call of their own.
+shared call fails, each caller's objects are converted in a separate call.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ class BatchingConverter:
         self._inner = inner
         self._crowd = crowd
         self._turned_away = turned_away
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: dict[str, _VersionQueue] = {}
 
     async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         if all(obj.get("apiVersion") == api_version for obj in objects):
             return list(objects)
         lane = self._lanes.get(api_version)
         if lane is None:
-            lane = self._lanes[api_version] = _Lane(self._inner, api_version, self._crowd)
+            lane = self._lanes[api_version] = _VersionQueue(self._inner, api_version, self._crowd)
         if self._crowd.full:
             self._turned_away()
         with self._crowd:
             if len(objects) >= _FULL_BATCH:
-                # asyncio deadlines need a task of their own.
+                # asyncio deadlines need a separate task.
                 return await asyncio.create_task(lane.at_once(objects))
             return await lane.join(objects)
 
@@ -67,7 +67,8 @@ class _Call:
 
 
 class _Flight:
-    """A ConversionReview with the objects of several callers; cancelled when all have left."""
+    """A ConversionReview with the objects of several callers; cancelled when no caller waits any
+    more."""
 
     __slots__ = ("calls", "task")
 
@@ -80,8 +81,8 @@ class _Flight:
             self.task.cancel()
 
 
-class _Lane:
-    """The conversions to one version."""
+class _VersionQueue:
+    """Queue of the conversions to one version."""
 
     def __init__(self, inner: VersionConverter, api_version: str, crowd: CallerLimit) -> None:
         self._inner = inner
@@ -127,14 +128,14 @@ class _Lane:
         self._timer = asyncio.get_running_loop().call_soon(self._send_when_quiet, here, turns)
 
     def _send_waiting(self) -> None:
-        """Send everything that waits."""
+        """Send all waiting conversions."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         calls = [call for call in self._waiting if not call.done.done()]
         self._waiting = []
         while calls:
-            count = _fitting(calls)
+            count = _count_fitting(calls)
             flight = _Flight(calls[:count])
             calls = calls[count:]
             for call in flight.calls:
@@ -173,7 +174,7 @@ class _Lane:
             start = end
 
 
-def _fitting(calls: Sequence[_Call]) -> int:
+def _count_fitting(calls: Sequence[_Call]) -> int:
     size = 0
     for count, call in enumerate(calls):
         size += len(call.objects)
@@ -196,5 +197,5 @@ def _fail(calls: Sequence[_Call], failure: Exception) -> None:
             told = failure
             if len(calls) > 1 and isinstance(failure, ConversionFailed):
                 told = failure.about(call.objects)
-            # Each caller raises a copy of its own, so that tracebacks do not accumulate.
+            # Each caller raises its own copy, so that tracebacks do not accumulate.
             call.done.set_exception(told.with_traceback(None))

@@ -83,7 +83,8 @@ class SharedConverter:
     async def convert_ahead(
         self, keys: Sequence[Hashable], load: Load, api_version: str, finish: Finish
     ) -> int:
-        """Convert in one batch what clients will probably read; return how many were converted.
+        """Convert in one batch objects that clients will probably read; return how many were
+        converted.
 
         Cached keys and those in flight are skipped. Readers that come meanwhile share the call. The
         results are the first to be evicted.
@@ -110,12 +111,12 @@ class SharedConverter:
         return data
 
     def remember(self, key: Hashable, api_version: str, data: bytes) -> None:
-        """Cache a result that the caller has from elsewhere, such as the response to a write."""
+        """Cache a result that the caller computed itself, such as the response to a write."""
         if self._memo is not None:
             self._memo.put(self._scope, (api_version, key), data)
 
     def outdate(self, key: Hashable, api_versions: Iterable[str]) -> None:
-        """Mark a superseded object's results for early eviction: only reads of the past need
+        """Mark a superseded object's results for early eviction: only reads at an old revision need
         them."""
         if self._memo is not None:
             for api_version in api_versions:

@@ -57,7 +57,8 @@ class AnswerStage(Enum):
 
 
 class BrokenContract(ValueError):
-    """The contract is broken: ``text`` says how, ``index`` which object (-1: the whole answer)."""
+    """An answer violates the contract: ``text`` is the violation, ``index`` the object (-1: the
+    whole answer)."""
 
     def __init__(self, stage: AnswerStage, text: str, index: int = -1) -> None:
         super().__init__(text)

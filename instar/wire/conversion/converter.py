@@ -13,7 +13,7 @@ from instar.base.json_values import Object
 
 
 class ObjectWithJson(Object):
-    """An object with its JSON at hand, so that it is not encoded again for a webhook."""
+    """An object together with its encoded JSON, so that it is not encoded again for a webhook."""
 
     __slots__ = ("json",)
 

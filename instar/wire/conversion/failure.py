@@ -57,7 +57,7 @@ class ConversionFailed(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A conversion that was tried: what its error should name."""
+    """CRD, version, objects and webhook of an attempted conversion, for its error."""
 
     crd: Crd
     api_version: str

@@ -1,8 +1,7 @@
 """Converter that calls a Python function in this process, with the webhook's contract.
 
 Used for ``--converter`` and by the tools (rehearsal, suites). The function is user code: it gets
-copies, runs in a thread pool of its own where it may block, and its answer is checked like a
-webhook's.
+copies, runs in its own thread pool, where it may block, and its answer is checked like a webhook's.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class InProcessConverter:
         positions = [at for at, obj in enumerate(objects) if obj.get("apiVersion") != api_version]
         if positions:
             sent = [objects[at] for at in positions]
-            # asyncio deadlines need a task of their own.
+            # asyncio deadlines need a separate task.
             converted = await asyncio.create_task(self._converted(sent, api_version))
             for position, obj in zip(positions, converted, strict=True):
                 result[position] = obj

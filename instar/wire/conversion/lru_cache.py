@@ -27,8 +27,8 @@ class ConversionCache:
         self._max_bytes = max_bytes
         self._max_age = max_age
         self._clock = clock
-        self._used = _Shelf()
-        self._spare = _Shelf()
+        self._used = _EvictionQueue()
+        self._spare = _EvictionQueue()
         """Entries not requested yet, or outdated; the oldest is evicted first."""
 
     def __len__(self) -> int:
@@ -96,7 +96,7 @@ class ConversionCache:
             for place in [place for place in shelf.entries if place[0] == scope]:
                 self._remove(shelf, place)
 
-    def _remove(self, shelf: _Shelf, place: _Place) -> None:
+    def _remove(self, shelf: _EvictionQueue, place: _Place) -> None:
         data, _ = shelf.take(place)
         self.bytes -= _cost(data)
 
@@ -107,7 +107,7 @@ _Entry = tuple[bytes, float]
 """The bytes, and when they were added."""
 
 
-class _Shelf:
+class _EvictionQueue:
     """Entries in eviction order, and their total size."""
 
     __slots__ = ("bytes", "entries")

@@ -64,11 +64,11 @@ class Outgoing:
             self.write(frames.reset(stream.id, frames.CANCEL))
 
     def widen(self, more: int) -> None:
-        self._window = _wider(self._window, more)
+        self._window = _enlarged_window(self._window, more)
         self._pump()
 
     def widen_stream(self, stream: Http2Stream, more: int) -> None:
-        stream.window = _wider(stream.window, more)
+        stream.window = _enlarged_window(stream.window, more)
         self._pump()
 
     def change_window(self, initial: int, streams: Iterable[Http2Stream]) -> None:
@@ -102,7 +102,7 @@ class Outgoing:
                 self._blocked.pop(stream, None)
 
 
-def _wider(window: int, more: int) -> int:
+def _enlarged_window(window: int, more: int) -> int:
     if not more or window + more > frames.MOST_WINDOW:
         raise ProtocolError(frames.FLOW_ERROR, "a window that grows by nothing, or without end")
     return window + more

@@ -1,6 +1,6 @@
 """One call on an HTTP/2 connection: assembles messages and tracks how the call ends.
 
-Fed with headers and data by ``connection.py``; passes whole messages to its caller synchronously.
+Receives headers and data from ``connection.py``; passes whole messages to its caller synchronously.
 """
 
 from __future__ import annotations

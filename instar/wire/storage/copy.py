@@ -27,11 +27,11 @@ Progress = Callable[[str, int, int], None]
 """Called with the step (``count``, ``copy``, ``verify``), the records done and the total."""
 
 
-def _silent(step: str, done: int, total: int) -> None:
+def _no_progress(step: str, done: int, total: int) -> None:
     return None
 
 
-async def copy_store(source: Store, target: Store, progress: Progress = _silent) -> Copied:
+async def copy_store(source: Store, target: Store, progress: Progress = _no_progress) -> Copied:
     """Copy ``source`` as of now. Raises ``StoreError`` when the target is not empty or differs.
 
     A failed copy leaves a partly filled target, which must be emptied before the next attempt.

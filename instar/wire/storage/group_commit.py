@@ -50,7 +50,7 @@ class _Entry:
 
 
 @dataclass(slots=True, eq=False)
-class _Chore:
+class _Statement:
     sql: str
     rows: Sequence[tuple[Any, ...]]
     done: asyncio.Future[None]
@@ -59,11 +59,11 @@ class _Chore:
 @dataclass(slots=True, eq=False)
 class _Batch:
     entries: list[_Entry]
-    chores: list[_Chore]
+    chores: list[_Statement]
 
 
 class WatchedFiles(Protocol):
-    """The files behind a connection, which no other program may cut short."""
+    """The files of a connection, which no other program may truncate."""
 
     def check_sizes(self) -> None:
         """Raise if a file became shorter since the last commit."""
@@ -114,7 +114,7 @@ class GroupCommit:
         self._enlist(write.key, write.value, done)
         for value in later:
             self._enlist(write.key, value, done)  # the first entry's waiter reports for all
-        if self._may_go_alone(loop):
+        if self._may_commit_alone(loop):
             self._busy = True
             self._begin(loop)
         else:
@@ -134,7 +134,7 @@ class GroupCommit:
         """Run a statement as part of the next transaction."""
         self._check_open()
         loop = asyncio.get_running_loop()
-        chore = _Chore(sql, rows, loop.create_future())
+        chore = _Statement(sql, rows, loop.create_future())
         self._waiting.chores.append(chore)
         self._schedule(loop)
         await asyncio.shield(chore.done)
@@ -157,7 +157,7 @@ class GroupCommit:
             return self._index.head(key)
         return 0 if entry.event.value is None else entry.event.revision
 
-    def _may_go_alone(self, loop: asyncio.AbstractEventLoop) -> bool:
+    def _may_commit_alone(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Return whether to commit at once: a single writer on a fast disk need not wait for
         others."""
         if not self._this_turn:

@@ -280,7 +280,8 @@ class Index:
 
     def _reaching(self, prefix: str, first: str) -> Iterator[Space]:
         """Yield the collections that may hold keys with the prefix from ``first`` on, in key order.
-        The order of prefixes is that of the keys, as no collection's prefix begins another's."""
+        The order of prefixes is that of the keys, as no collection's prefix is a prefix of
+        another's."""
         shared = collection_of(prefix)
         if shared.count("/") > 1:
             if shared in self._spaces and first.startswith(shared):

@@ -66,7 +66,7 @@ class StoreError(Exception):
 
 
 class UnusableStore(StoreError):
-    """What was named is not a store that this program can open; nothing was changed."""
+    """The URL or file is not a store that this program can open; nothing was changed."""
 
 
 class Stale(StoreError):
@@ -90,7 +90,7 @@ class Unavailable(StoreError):
 
 
 class StoreLost(Unavailable):
-    """The backend is gone and will not come back for this process."""
+    """The backend is permanently unavailable to this process."""
 
 
 class Ahead(StoreError):
@@ -117,7 +117,7 @@ class Subscription(Protocol):
 
 
 class Store(Protocol):
-    """What every backend implements. A write is acknowledged only when it is durable.
+    """Interface of every backend. A write is acknowledged only when it is durable.
 
     When ``commit`` returns, a local store has passed the event to every subscriber of this process;
     a remote store will do so without a gap. ``Cache.reached`` bridges the two.
@@ -290,17 +290,17 @@ class Checkable(Protocol):
 
 @runtime_checkable
 class MeasuredStore(Protocol):
-    """A store with metrics of its own."""
+    """A store with its own metrics."""
 
     def metrics(self) -> Sequence[Metric]: ...
 
 
 @runtime_checkable
 class SelfCheckingStore(Protocol):
-    """A store that can check what it keeps besides values."""
+    """A store that can check its own bookkeeping besides the values."""
 
     async def problems(self) -> list[str]:
-        """Return one line for each thing that is not as it must be. Raises ``StoreError``."""
+        """Return one line for each inconsistency. Raises ``StoreError``."""
         ...
 
 

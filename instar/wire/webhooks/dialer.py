@@ -30,7 +30,7 @@ class Dialled(NamedTuple):
 
 
 class NotConnected(Exception):
-    """No connection could be made; ``explained`` says why in Go's words."""
+    """No connection could be made; ``explained`` is the cause in Go's words."""
 
     def __init__(self, explained: dial_errors.Explained) -> None:
         super().__init__(explained.text)
@@ -114,10 +114,10 @@ async def _first_to_connect(addresses: Sequence[AddressInfo]) -> Dialled:
     finally:
         for task in running:
             task.cancel()
-            task.add_done_callback(_hang_up)
+            task.add_done_callback(_close_result)
 
 
-def _hang_up(task: asyncio.Task[Dialled]) -> None:
+def _close_result(task: asyncio.Task[Dialled]) -> None:
     if not task.cancelled() and task.exception() is None:
         task.result().socket.close()
 

@@ -79,7 +79,8 @@ class WebhookTransport:
     async def post(
         self, body: bytes, *, seconds: float = DEFAULT_TIMEOUT, told: float | None = None
     ) -> bytes:
-        """Post; ``told`` is the timeout sent to the webhook where it differs from ``seconds``."""
+        """Post a body; ``told`` is the timeout sent to the webhook if it differs from
+        ``seconds``."""
         url = f"{self.address}?timeout={go_duration(told or seconds)}"
         deadline = asyncio.get_running_loop().time() + seconds
         try:

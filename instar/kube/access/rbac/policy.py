@@ -107,8 +107,8 @@ class RbacPolicy:
         return [grant for place in places for grant in self._within(place, subjects)]
 
     def _subjects_of(self, user: User) -> Iterable[str]:
-        """Return the subjects of a user. A review may name very many groups: of those only the
-        ones that a binding names."""
+        """Return the subjects of a user. Groups that no binding names are left out, because a
+        review may name very many."""
         if len(user.groups) <= max(len(self._grants), _MAX_GROUP_LOOKUPS):
             return (f"u:{user.name}", *(f"g:{group}" for group in user.groups))
         groups = set(user.groups)
@@ -158,7 +158,7 @@ def referred(binding: Object) -> tuple[str, str]:
 
 
 def _objects(value: Any) -> Iterator[Object]:
-    """Yield the objects of a list; anything else (written around the API) grants nothing."""
+    """Yield the objects of a list; anything else (written directly to the store) grants nothing."""
     if isinstance(value, list):
         yield from (item for item in value if isinstance(item, dict))
 

@@ -112,7 +112,7 @@ def uncovered(owned: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list
 
 
 def comparisons(owned: int, wanted: Iterable[PolicyRule]) -> int:
-    """Return the maximum steps of ``uncovered`` for ``owned`` rules."""
+    """Return the maximum number of steps of ``uncovered`` for ``owned`` rules."""
     atoms = 0
     for rule in wanted:
         kinds = len(rule.groups) * len(rule.resources) * max(1, len(rule.names))

@@ -97,13 +97,13 @@ class MutatingProgram:
             )
             raise MutationFailed(text, value.error)
         if mutation.patch_type == APPLY:
-            return _bounded(apply_configuration(inputs.obj, value, schema))
-        return _bounded(apply_patch(inputs.obj, value))
+            return _within_size_limit(apply_configuration(inputs.obj, value, schema))
+        return _within_size_limit(apply_patch(inputs.obj, value))
 
 
-def _bounded(value: T) -> T:
-    """Refuse what is larger than a request may be. Each of many mutations could double the object,
-    within the cost that an expression may have."""
+def _within_size_limit(value: T) -> T:
+    """Reject a value larger than a request may be, because each mutation could double the object
+    within its cost limit."""
     if is_larger(value, MAX_BODY):
         raise MutationFailed(f"the mutated object is larger than {MAX_BODY} bytes")
     return value
@@ -124,14 +124,14 @@ def _mutation(given: Mapping[str, Any], seen: Mapping[str, Any]) -> Mutation:
 
 def apply_configuration(obj: Object, value: StructValue, schema: TypedSchema | None) -> Object:
     """Merge an apply configuration into the object. Raises ``MutationFailed``."""
-    _check_places(value)
+    _check_type_names(value)
     if schema is None:
         kind = GroupVersionKind(
             *parse_group_version(obj.get("apiVersion", "")), obj.get("kind", "")
         )
         raise MutationFailed(f"{_UNTYPED}no corresponding type for {kind}")
     try:
-        config = _bounded(to_json(value))
+        config = _within_size_limit(to_json(value))
     except CelError as error:
         raise MutationFailed(f"error applying patch: {error}") from error
     config |= {name: obj[name] for name in ("apiVersion", "kind") if name in obj}
@@ -148,7 +148,7 @@ def apply_configuration(obj: Object, value: StructValue, schema: TypedSchema | N
     return merged
 
 
-def _check_places(value: StructValue) -> None:
+def _check_type_names(value: StructValue) -> None:
     wrong = misplaced(value)
     if wrong:
         raise MutationFailed("type mismatch: " + "\n".join(wrong))
@@ -183,7 +183,7 @@ def _atomics(atom: Atom, value: Any, path: str) -> Iterator[str]:
 def apply_patch(obj: Object, operations: Any) -> Object:
     """Apply a JSON patch. Raises ``MutationFailed``. A failed ``test`` is no error: nothing
     changes."""
-    patch = _bounded([_operation(each) for each in operations])
+    patch = _within_size_limit([_operation(each) for each in operations])
     try:
         patched = json_patch(copy_json(obj), patch)
     except TestFailed:
@@ -203,7 +203,7 @@ def _operation(built: StructValue) -> Object:
     if "value" in fields:
         value = fields["value"]
         if isinstance(value, StructValue):
-            _check_places(value)
+            _check_type_names(value)
         try:
             found["value"] = to_json(value, long_as_text=True)
         except CelError as error:

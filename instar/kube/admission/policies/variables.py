@@ -1,4 +1,5 @@
-"""Compiles a policy's variables: each sees those before it, and all expressions see all of them.
+"""Compiles a policy's variables: each can use those declared before it, and all expressions can use
+all of them.
 
 Called by the policy programs, type checking and the validation of policies.
 """

@@ -28,16 +28,16 @@ def corrupt_at(raw: bytes) -> int:
 
 def _after_padding(raw: bytes, at: int, filled: int) -> int:
     if filled == 2:
-        at = _behind_breaks(raw, at)
+        at = _skip_line_breaks(raw, at)
         if at == len(raw):
             return at
         if raw[at] != _PADDING:
             return at - 1
         at += 1
-    return _behind_breaks(raw, at)
+    return _skip_line_breaks(raw, at)
 
 
-def _behind_breaks(raw: bytes, at: int) -> int:
+def _skip_line_breaks(raw: bytes, at: int) -> int:
     while at < len(raw) and raw[at] in _BREAKS:
         at += 1
     return at

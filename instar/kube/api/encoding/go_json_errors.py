@@ -83,7 +83,8 @@ def go_value_type(value: Any) -> str:
 
 
 def syntax_error(data: bytes, near: int = 0) -> str:
-    """Return Go's message for the first syntax error, or for what Go accepts and orjson does not.
+    """Return Go's message for the first syntax error, or for text that Go accepts and orjson does
+    not.
 
     ``near`` is where orjson failed: text well before it is valid, so only its brackets are counted.
     """
@@ -92,10 +93,10 @@ def syntax_error(data: bytes, near: int = 0) -> str:
         scanner.document(near)
     except _Broken as broken:
         return str(broken)
-    return _refused_by_us(data)
+    return _rejected_by_orjson(data)
 
 
-def _refused_by_us(data: bytes) -> str:
+def _rejected_by_orjson(data: bytes) -> str:
     """Return the message for JSON that Go's scanner accepts: half a surrogate pair, or a number
     beyond float64."""
     if _SURROGATE.search(data):
@@ -257,9 +258,9 @@ class _Scanner:
 
     def _fail(self, where: str) -> None:
         byte = self._byte()
-        shown = "'\\''" if byte == 0x27 else "'\"'" if byte == 0x22 else _shown(byte)
+        shown = "'\\''" if byte == 0x27 else "'\"'" if byte == 0x22 else _quoted_byte(byte)
         raise _Broken(f"invalid character {shown} {where}")
 
 
-def _shown(byte: int) -> str:
+def _quoted_byte(byte: int) -> str:
     return "'" + go_quote(chr(byte))[1:-1] + "'"

@@ -84,7 +84,7 @@ def decode(data: bytes) -> Any:
     Raises ``TooDeep`` or ``orjson.JSONDecodeError``, both of them ``ValueError``.
     """
     value = orjson.loads(data)
-    if len(data) > 2 * MAX_DEPTH and _opened(data) > MAX_DEPTH and _is_deep(value):
+    if len(data) > 2 * MAX_DEPTH and _count_openings(data) > MAX_DEPTH and _is_deep(value):
         raise TooDeep
     may_be_big = _BIG_INT in data.translate(_DIGITS_TO_ZERO)
     return _narrow_ints(value) if may_be_big else value
@@ -93,14 +93,14 @@ def decode(data: bytes) -> Any:
 _SHORT = 8 << 10
 
 
-def _opened(data: bytes) -> int:
+def _count_openings(data: bytes) -> int:
     return _count(data, b"[") + _count(data, b"{")
 
 
 def _count(data: bytes, character: bytes) -> int:
-    """Count a character. ``bytes.replace`` takes a third of the time of ``bytes.count``, but
-    each occurrence costs as much as fifty bytes, so long texts, which could be made of nothing
-    else, use ``count``.
+    """Count a character. ``bytes.replace`` takes a third of the time of ``bytes.count``, but each
+    occurrence costs as much as fifty bytes, so ``count`` is used for long texts, which could
+    consist of that character alone.
     """
     if len(data) > _SHORT:
         return data.count(character)
@@ -108,7 +108,7 @@ def _count(data: bytes, character: bytes) -> int:
 
 
 def _is_deep(value: Any) -> bool:
-    """Return whether a value is too deep, by encoding it inside the levels that must stay spare."""
+    """Return whether a value is too deep, by encoding it with the reserved levels around it."""
     for _ in range(_WRITERS_DEPTH - MAX_DEPTH):
         value = [value]
     try:

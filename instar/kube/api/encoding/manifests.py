@@ -144,7 +144,7 @@ def chunks(text: str) -> Iterator[Chunk]:
     for match in _BOUNDARY.finditer(text):
         if match[0] == "---":
             end = match.start()
-            if _announces(text[start:end]):
+            if _is_only_directives(text[start:end]):
                 continue
         else:
             end = text.find("\n", match.end()) + 1 or len(text)
@@ -155,7 +155,7 @@ def chunks(text: str) -> Iterator[Chunk]:
         yield Chunk(text[start:], before)
 
 
-def _announces(text: str) -> bool:
+def _is_only_directives(text: str) -> bool:
     """Return whether the text is only directives, which belong to the following document."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return bool(lines) and all(line.startswith("%") for line in lines)

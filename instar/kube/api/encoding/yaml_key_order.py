@@ -36,12 +36,12 @@ def _compare(left: str, right: str) -> int:
         return ord(a) - ord(b)
     if a.isalpha() or b.isalpha():
         return -1 if b.isalpha() else 1
-    ahead = "1" if "0" in (a, b) and _goes_on(left, at) else ""
+    ahead = "1" if "0" in (a, b) and _follows_nonzero_number(left, at) else ""
     one, two = _number(left, at), _number(right, at)
     return _by_value(ahead + one, ahead + two) or len(one) - len(two) or ord(a) - ord(b)
 
 
-def _goes_on(text: str, at: int) -> bool:
+def _follows_nonzero_number(text: str, at: int) -> bool:
     """Return whether the digits before ``at`` are a nonzero number."""
     start = at
     while start > 0 and text[start - 1].isdecimal():

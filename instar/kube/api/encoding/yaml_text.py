@@ -47,7 +47,7 @@ _FLOAT = re.compile(rb"[0-9][.eE][0-9+-]")
 
 
 class _Read(NamedTuple):
-    """A finished node and what it costs to repeat it through an alias."""
+    """A finished node and the cost of repeating it through an alias."""
 
     value: Any
     nodes: int
@@ -88,7 +88,7 @@ def read_yaml(body: bytes, *, typed_keys: bool = False, above: int = 0) -> tuple
     try:
         return reader.document(loader.get_event), reader.duplicates
     except yaml.YAMLError as error:
-        raise YamlError(f"yaml: {_sentence(error)}") from error
+        raise YamlError(f"yaml: {_go_message(error)}") from error
     finally:
         loader.dispose()
 
@@ -116,7 +116,7 @@ def _narrow(value: Any) -> None:
             _narrow(item)
 
 
-def _sentence(error: yaml.YAMLError) -> str:
+def _go_message(error: yaml.YAMLError) -> str:
     """Return Go's message. It counts lines from 0, except for scanner errors; line 0 is not
     named."""
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
@@ -206,7 +206,7 @@ class _Reader:
         self._count += 1 + known.nodes
         self._aliased += known.nodes
         self._size += known.size
-        if self._is_a_bomb():
+        if self._expands_too_much():
             raise YamlError("yaml: document contains excessive aliasing")
         if len(self._stack) + known.depth > MAX_DEPTH:
             raise TooDeep
@@ -214,7 +214,7 @@ class _Reader:
             self._stack[-1].deepest = max(self._stack[-1].deepest, known.depth)
         self._place(copy_json(known.value), event.start_mark.line, aliased=True)
 
-    def _is_a_bomb(self) -> bool:
+    def _expands_too_much(self) -> bool:
         """Return whether aliases expand too much; Go's library allows them 99 % of a small
         document and little of a large one."""
         if self._size > _MOST_EXPANDED:

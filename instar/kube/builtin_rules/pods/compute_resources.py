@@ -75,7 +75,7 @@ def name_errors(name: str, path: str) -> list[FieldError]:
 
 
 def is_extended(name: str) -> bool:
-    """Whether it names a resource that a device plugin offers."""
+    """Return whether the name is an extended resource, as device plugins offer."""
     if is_native(name):
         return False
     return not name.startswith("requests.") and not qualified_name(f"requests.{name}")

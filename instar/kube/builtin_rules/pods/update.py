@@ -77,14 +77,14 @@ def _toleration_errors(new: Object, old: Object) -> list[FieldError]:
     wanted, present = new.get("tolerations") or [], old.get("tolerations") or []
     if wanted == present:
         return []
-    gone = [one for one in present if _lasting(one) not in map(_lasting, wanted)]
+    gone = [one for one in present if _without_seconds(one) not in map(_without_seconds, wanted)]
     if gone:
         text = "existing toleration can not be modified except its tolerationSeconds"
         return [forbidden("spec.tolerations", text)]
     return toleration_errors(wanted, "spec.tolerations")
 
 
-def _lasting(toleration: Object) -> Object:
+def _without_seconds(toleration: Object) -> Object:
     return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 

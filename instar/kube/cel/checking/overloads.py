@@ -41,7 +41,7 @@ def resolve(
     return found
 
 
-def _conceivable(actual: Sequence[Type], params: Sequence[Type]) -> bool:
+def _may_fit(actual: Sequence[Type], params: Sequence[Type]) -> bool:
     """Quickly rule out an overload by kind, before the full check."""
     for one, other in zip(actual, params, strict=True):
         if one.kind is not other.kind and one.kind in _RIGID_KINDS and other.kind in _RIGID_KINDS:
@@ -58,7 +58,7 @@ def _resolve(
     for overload in overloads:
         if overload.member is not member or len(overload.params) != count:
             continue
-        if not _conceivable(actual, overload.params):
+        if not _may_fit(actual, overload.params):
             continue
         expected, produced = overload.params, overload.result
         if overload.parameters:

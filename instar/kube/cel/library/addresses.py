@@ -146,16 +146,16 @@ def _both_compared() -> Range:
 
 
 def _estimated_ip_inside(site: Site) -> Estimate:
-    return Estimate(_both_compared().plus(_parsed(site)))
+    return Estimate(_both_compared().plus(_parsing_cost(site)))
 
 
 def _estimated_block_inside(site: Site) -> Estimate:
     """Estimate: the address is masked first, and the prefix lengths are compared."""
     more = _ADDRESS_BYTES.scaled(TRAVERSAL).plus(ONE)
-    return Estimate(_both_compared().plus(more).plus(_parsed(site)))
+    return Estimate(_both_compared().plus(more).plus(_parsing_cost(site)))
 
 
-def _parsed(site: Site) -> Range:
+def _parsing_cost(site: Site) -> Range:
     """Return the cost of parsing the argument, if it is a text."""
     argument = site.args[0]
     return argument.known().scaled(TRAVERSAL) if argument.type == STRING else NOTHING
@@ -177,7 +177,7 @@ def _block_text_inside(block: int, text: int) -> int:
     return _block_inside(block, 0) + tenth(text)
 
 
-def _reading(name: str, result: Type, impl: Any, factor: int = 1) -> Overload:
+def _parsing_function(name: str, result: Type, impl: Any, factor: int = 1) -> Overload:
     return function(
         name,
         (STRING,),
@@ -191,9 +191,9 @@ def _reading(name: str, result: Type, impl: Any, factor: int = 1) -> Overload:
 
 def _ip_overloads() -> list[Overload]:
     return [
-        _reading("ip", IP_TYPE, parse_ip),
-        _reading("isIP", BOOL, _is_ip),
-        _reading("ip.isCanonical", BOOL, _is_canonical, factor=2),
+        _parsing_function("ip", IP_TYPE, parse_ip),
+        _parsing_function("isIP", BOOL, _is_ip),
+        _parsing_function("ip.isCanonical", BOOL, _is_canonical, factor=2),
         function("string", (IP_TYPE,), STRING, lambda ip: str(ip.address)),
         method("family", (IP_TYPE,), INT, lambda ip: ip.address.version),
         method("isUnspecified", (IP_TYPE,), BOOL, lambda ip: ip.address.is_unspecified),
@@ -204,22 +204,24 @@ def _ip_overloads() -> list[Overload]:
     ]
 
 
-def _inside(name: str, other: Type, impl: Any, work: Work, estimate: Estimator) -> Overload:
+def _containment_method(
+    name: str, other: Type, impl: Any, work: Work, estimate: Estimator
+) -> Overload:
     return method(name, (CIDR_TYPE, other), BOOL, impl, work=work, estimate=estimate, by_name=True)
 
 
 def _cidr_overloads() -> list[Overload]:
     ip, block = _estimated_ip_inside, _estimated_block_inside
     return [
-        _reading("cidr", CIDR_TYPE, parse_cidr),
-        _reading("isCIDR", BOOL, _is_cidr),
+        _parsing_function("cidr", CIDR_TYPE, parse_cidr),
+        _parsing_function("isCIDR", BOOL, _is_cidr),
         function("string", (CIDR_TYPE,), STRING, lambda c: f"{c.address}/{c.bits}"),
-        _inside("containsIP", IP_TYPE, _contains_ip, _ip_inside, ip),
-        _inside(
+        _containment_method("containsIP", IP_TYPE, _contains_ip, _ip_inside, ip),
+        _containment_method(
             "containsIP", STRING, lambda c, t: _contains_ip(c, parse_ip(t)), _ip_text_inside, ip
         ),
-        _inside("containsCIDR", CIDR_TYPE, _contains_cidr, _block_inside, block),
-        _inside(
+        _containment_method("containsCIDR", CIDR_TYPE, _contains_cidr, _block_inside, block),
+        _containment_method(
             "containsCIDR",
             STRING,
             lambda c, t: _contains_cidr(c, parse_cidr(t)),

@@ -118,7 +118,7 @@ def _resource(of: GroupCheck, resource: str) -> ResourceCheck:
     return ResourceCheck(of.decide, replace(of.question, resource=resource))
 
 
-def _narrowed(field: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
+def _field_setter(field: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
     def narrow(of: ResourceCheck, value: str) -> ResourceCheck:
         change: dict[str, Any] = {field: value}
         return ResourceCheck(of.decide, replace(of.question, **change))
@@ -130,7 +130,7 @@ def _check(of: PathCheck | ResourceCheck, verb: str) -> CelAuthzDecision:
     return of.decide(replace(of.question, verb=verb))
 
 
-def _checking(of: Type) -> Overload:
+def _check_method(of: Type) -> Overload:
     return method(
         "check",
         (of, STRING),
@@ -153,12 +153,12 @@ def _estimated_selector(site: Site) -> Estimate:
     return Estimate(_selector_cost(site.args[0].known()))
 
 
-def _selecting(name: str, field: str) -> Overload:
+def _selector_method(name: str, field: str) -> Overload:
     return method(
         name,
         (RESOURCE_CHECK, STRING),
         RESOURCE_CHECK,
-        _narrowed(field),
+        _field_setter(field),
         work=lambda _check, text: _selector_cost(exactly(text)).high,
         estimate=_estimated_selector,
         by_name=True,
@@ -167,7 +167,7 @@ def _selecting(name: str, field: str) -> Overload:
 
 def overloads() -> list[Overload]:
     narrowing: list[Overload] = [
-        method(name, (RESOURCE_CHECK, STRING), RESOURCE_CHECK, _narrowed(name))
+        method(name, (RESOURCE_CHECK, STRING), RESOURCE_CHECK, _field_setter(name))
         for name in ("subresource", "namespace", "name")
     ]
     asking: list[tuple[str, Type, Callable[[Any], Any]]] = [
@@ -183,11 +183,11 @@ def overloads() -> list[Overload]:
         method("serviceAccount", account, AUTHORIZER, _service_account),
         method("resource", (GROUP_CHECK, STRING), RESOURCE_CHECK, _resource),
         *narrowing,
-        _checking(PATH_CHECK),
-        _checking(RESOURCE_CHECK),
+        _check_method(PATH_CHECK),
+        _check_method(RESOURCE_CHECK),
         *(method(name, (DECISION,), result, impl) for name, result, impl in asking),
-        _selecting("fieldSelector", "field_selector"),
-        _selecting("labelSelector", "label_selector"),
+        _selector_method("fieldSelector", "field_selector"),
+        _selector_method("labelSelector", "label_selector"),
     ]
 
 

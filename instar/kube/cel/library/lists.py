@@ -44,7 +44,7 @@ def estimated_traversal(site: Site) -> Estimate:
 
 
 def traversed(values: Sequence[Any], _result: Any) -> int:
-    """Return the cost of walking through the first argument as a tree."""
+    """Return the cost of traversing the first argument as a tree."""
     total, todo = 0, [values[0]]
     while todo:
         value = todo.pop()
@@ -92,7 +92,7 @@ def _last_index_of(values: Any, sought: Any) -> int:
     return next((at for at in reversed(range(len(items))) if equal(items[at], sought)), -1)
 
 
-def _walking(name: str, params: tuple[Type, ...], result: Type, impl: Any) -> Overload:
+def _traversing_method(name: str, params: tuple[Type, ...], result: Type, impl: Any) -> Overload:
     return method(
         name, params, result, impl, weigh=traversed, estimate=estimated_traversal, by_name=True
     )
@@ -100,7 +100,7 @@ def _walking(name: str, params: tuple[Type, ...], result: Type, impl: Any) -> Ov
 
 def _sums() -> list[Overload]:
     def total(of: Type, impl: Callable[[list[Any]], Any]) -> Overload:
-        return _walking("sum", (list_of(of),), of, lambda v: impl(as_list(v)))
+        return _traversing_method("sum", (list_of(of),), of, lambda v: impl(as_list(v)))
 
     return [
         total(INT, lambda items: to_int(sum(items))),
@@ -119,13 +119,13 @@ def overloads() -> list[Overload]:
     for element in _ORDERED:
         of = (list_of(element),)
         out += [
-            _walking("isSorted", of, BOOL, _is_sorted),
-            _walking("min", of, element, _extreme("min", min)),
-            _walking("max", of, element, _extreme("max", max)),
+            _traversing_method("isSorted", of, BOOL, _is_sorted),
+            _traversing_method("min", of, element, _extreme("min", min)),
+            _traversing_method("max", of, element, _extreme("max", max)),
         ]
     any_list = list_of(A)
     return [
         *out,
-        _walking("indexOf", (any_list, A), INT, _index_of),
-        _walking("lastIndexOf", (any_list, A), INT, _last_index_of),
+        _traversing_method("indexOf", (any_list, A), INT, _index_of),
+        _traversing_method("lastIndexOf", (any_list, A), INT, _last_index_of),
     ]

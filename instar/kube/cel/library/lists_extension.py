@@ -131,30 +131,30 @@ def _squared(size: Range, element: Type | None = None) -> Estimate:
     return _allocated(factor, size.times(size))
 
 
-def _made(factor: float, size: int) -> int:
+def _list_cost(factor: float, size: int) -> int:
     return int(size * factor) + 1 + LIST_COST
 
 
 def _as_long_as_result(_values: Sequence[Any], result: Any) -> int:
-    return _made(1, size_of(result))
+    return _list_cost(1, size_of(result))
 
 
 def _flattened(values: Sequence[Any], _result: Any) -> int:
     depth = values[1] if len(values) == 2 and isinstance(values[1], int) else 1
-    return _made(float(depth), size_of(values[0]))
+    return _list_cost(float(depth), size_of(values[0]))
 
 
-def _compared(position: int) -> Weigh:
+def _pairwise_cost(position: int) -> Weigh:
     def weigh(values: Sequence[Any], _result: Any) -> int:
         held = values[position]
         size = size_of(held)
         texts = size and is_list(held) and type(index(held, 0)) in (str, bytes)
-        return _made(2.0 + (TRAVERSAL if texts else 0), size * size)
+        return _list_cost(2.0 + (TRAVERSAL if texts else 0), size * size)
 
     return weigh
 
 
-def _sorting(of: Type) -> list[Overload]:
+def _sort_methods(of: Type) -> list[Overload]:
     any_list = list_of(A)
     return [
         method(
@@ -162,7 +162,7 @@ def _sorting(of: Type) -> list[Overload]:
             (list_of(of),),
             list_of(of),
             _sort,
-            weigh=_compared(0),
+            weigh=_pairwise_cost(0),
             estimate=lambda site: _squared(site.receiver(), of),
         ),
         method(
@@ -170,7 +170,7 @@ def _sorting(of: Type) -> list[Overload]:
             (any_list, list_of(of)),
             any_list,
             _sort_by_keys,
-            weigh=_compared(1),
+            weigh=_pairwise_cost(1),
             estimate=lambda site: _squared(site.args[0].known(), of),
         ),
     ]
@@ -179,7 +179,7 @@ def _sorting(of: Type) -> list[Overload]:
 def overloads() -> list[Overload]:
     any_list = list_of(A)
     return [
-        *chain.from_iterable(map(_sorting, _SORTABLE)),
+        *chain.from_iterable(map(_sort_methods, _SORTABLE)),
         method(
             "slice",
             (any_list, INT, INT),
@@ -217,7 +217,7 @@ def overloads() -> list[Overload]:
             (any_list,),
             any_list,
             _distinct,
-            weigh=_compared(0),
+            weigh=_pairwise_cost(0),
             estimate=lambda site: _squared(site.receiver()),
         ),
         function(

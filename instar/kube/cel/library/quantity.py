@@ -173,7 +173,7 @@ def _compare(left: Quantity, right: Quantity) -> int:
     return (left.amount > right.amount) - (left.amount < right.amount)
 
 
-def _reading(name: str, result: Type, impl: Callable[[str], Any]) -> Overload:
+def _parsing_function(name: str, result: Type, impl: Callable[[str], Any]) -> Overload:
     return function(
         name, (STRING,), result, impl, work=per_byte, estimate=estimated_once, by_name=True
     )
@@ -182,8 +182,8 @@ def _reading(name: str, result: Type, impl: Callable[[str], Any]) -> Overload:
 def overloads() -> list[Overload]:
     pair = (QUANTITY, QUANTITY)
     return [
-        _reading("quantity", QUANTITY, parse_quantity),
-        _reading("isQuantity", BOOL, _is_quantity),
+        _parsing_function("quantity", QUANTITY, parse_quantity),
+        _parsing_function("isQuantity", BOOL, _is_quantity),
         function("sign", (QUANTITY,), INT, _sign),
         method("isInteger", (QUANTITY,), BOOL, _is_integer),
         method("asInteger", (QUANTITY,), INT, _as_integer),

@@ -35,7 +35,7 @@ def _estimated_find(site: Site) -> Estimate:
     return Estimate(estimated_regex(site).cost, Range(0, site.receiver().high))
 
 
-def _finding(name: str, result: Type, impl: Any, *more: Type) -> Overload:
+def _find_method(name: str, result: Type, impl: Any, *more: Type) -> Overload:
     return method(
         name,
         (STRING, STRING, *more),
@@ -50,7 +50,7 @@ def _finding(name: str, result: Type, impl: Any, *more: Type) -> Overload:
 def overloads() -> list[Overload]:
     found = list_of(STRING)
     return [
-        _finding("find", STRING, _find),
-        _finding("findAll", found, _find_all),
-        _finding("findAll", found, _find_all, INT),
+        _find_method("find", STRING, _find),
+        _find_method("findAll", found, _find_all),
+        _find_method("findAll", found, _find_all, INT),
     ]

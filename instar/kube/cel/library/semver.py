@@ -126,7 +126,7 @@ def _compare(left: Semver, right: Semver) -> int:
     return (ours > theirs) - (ours < theirs)
 
 
-def _reading(name: str, result: Type, impl: Callable[..., Any], *more: Type) -> Overload:
+def _parsing_function(name: str, result: Type, impl: Callable[..., Any], *more: Type) -> Overload:
     return function(
         name, (STRING, *more), result, impl, work=per_byte, estimate=estimated_once, by_name=True
     )
@@ -135,10 +135,10 @@ def _reading(name: str, result: Type, impl: Callable[..., Any], *more: Type) -> 
 def overloads() -> list[Overload]:
     pair = (SEMVER, SEMVER)
     return [
-        _reading("semver", SEMVER, parse_semver),
-        _reading("semver", SEMVER, parse_semver, BOOL),
-        _reading("isSemver", BOOL, _is_semver),
-        _reading("isSemver", BOOL, _is_semver, BOOL),
+        _parsing_function("semver", SEMVER, parse_semver),
+        _parsing_function("semver", SEMVER, parse_semver, BOOL),
+        _parsing_function("isSemver", BOOL, _is_semver),
+        _parsing_function("isSemver", BOOL, _is_semver, BOOL),
         method("major", (SEMVER,), INT, lambda v: v.numbers[0]),
         method("minor", (SEMVER,), INT, lambda v: v.numbers[1]),
         method("patch", (SEMVER,), INT, lambda v: v.numbers[2]),

@@ -19,7 +19,7 @@ def _frozen(values: Any) -> set[Any]:
     return {freeze(item) for item in values}
 
 
-def _comparing(factor: int) -> tuple[Work, Estimator]:
+def _comparison_costs(factor: int) -> tuple[Work, Estimator]:
     """Return cost functions for comparing each element with each of the other list, ``factor``
     times."""
 
@@ -35,7 +35,7 @@ def _comparing(factor: int) -> tuple[Work, Estimator]:
 
 def _over_sets(name: str, factor: int, impl: Callable[[Any, Any], bool]) -> Overload:
     pair = (list_of(param("A")), list_of(param("A")))
-    work, estimate = _comparing(factor)
+    work, estimate = _comparison_costs(factor)
     return function(f"sets.{name}", pair, BOOL, impl, work=work, estimate=estimate)
 
 

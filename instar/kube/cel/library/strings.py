@@ -90,17 +90,17 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
 
 def _join(parts: Any, separator: str = "") -> str:
     items = as_list(parts)
-    _allow(sum(map(len, items)) + len(items) * len(separator))
+    _check_length(sum(map(len, items)) + len(items) * len(separator))
     return separator.join(items)
 
 
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
     count = text.count(old) if limit < 0 else min(text.count(old), limit)
-    _allow(len(text) + count * (len(new) - len(old)))
+    _check_length(len(text) + count * (len(new) - len(old)))
     return text.replace(old, new, limit)
 
 
-def _allow(length: int) -> None:
+def _check_length(length: int) -> None:
     """Limit a result's length: its memory is not covered by the cost of the arguments (10 GB
     from two strings)."""
     if length > _LONGEST:
@@ -120,7 +120,7 @@ def _estimated_replace(site: Site) -> Estimate:
 
 
 def _replaced(text: int, old: int, new: int, *, longer: bool) -> tuple[int, int]:
-    """Return the number of replacements that count, and how much of the text is counted besides."""
+    """Return the number of replacements in the cost, and the part of the text that adds to it."""
     if old == 0:
         return min(text + 1, MOST), text
     return (-(-text // old), 0) if longer else (0, text)
@@ -164,13 +164,13 @@ def _joined(_values: Sequence[Any], result: Any) -> int:
     return rewritten(size_of(result))
 
 
-def _same_size(name: str, params: tuple[Type, ...], impl: Callable[..., str]) -> Overload:
+def _same_size_method(name: str, params: tuple[Type, ...], impl: Callable[..., str]) -> Overload:
     return method(
         name, params, STRING, impl, work=per_byte, estimate=estimated_same_size, by_name=True
     )
 
 
-def _replacing(*more: Type) -> Overload:
+def _replace_method(*more: Type) -> Overload:
     return method(
         "replace",
         (STRING, STRING, STRING, *more),
@@ -182,7 +182,7 @@ def _replacing(*more: Type) -> Overload:
     )
 
 
-def _splitting(*more: Type) -> Overload:
+def _split_method(*more: Type) -> Overload:
     return method(
         "split",
         (STRING, STRING, *more),
@@ -194,7 +194,7 @@ def _splitting(*more: Type) -> Overload:
     )
 
 
-def _joining(*more: Type) -> Overload:
+def _join_method(*more: Type) -> Overload:
     return method(
         "join",
         (_TEXTS, *more),
@@ -206,7 +206,7 @@ def _joining(*more: Type) -> Overload:
     )
 
 
-def _finding(name: str, impl: Callable[..., int], *more: Type) -> Overload:
+def _index_method(name: str, impl: Callable[..., int], *more: Type) -> Overload:
     return method(
         name,
         (STRING, STRING, *more),
@@ -221,21 +221,21 @@ def _finding(name: str, impl: Callable[..., int], *more: Type) -> Overload:
 def overloads() -> list[Overload]:
     return [
         method("charAt", (STRING, INT), STRING, _char_at),
-        _finding("indexOf", _index_of),
-        _finding("indexOf", _index_of, INT),
-        _finding("lastIndexOf", _last_index_of),
-        _finding("lastIndexOf", _last_index_of, INT),
-        _same_size("lowerAscii", (STRING,), lambda text: text.translate(_TO_LOWER)),
-        _same_size("upperAscii", (STRING,), lambda text: text.translate(_TO_UPPER)),
-        _same_size("trim", (STRING,), lambda text: text.strip(_SPACE)),
-        _same_size("substring", (STRING, INT), _substring),
-        _same_size("substring", (STRING, INT, INT), _substring),
-        _replacing(),
-        _replacing(INT),
-        _splitting(),
-        _splitting(INT),
-        _joining(),
-        _joining(STRING),
+        _index_method("indexOf", _index_of),
+        _index_method("indexOf", _index_of, INT),
+        _index_method("lastIndexOf", _last_index_of),
+        _index_method("lastIndexOf", _last_index_of, INT),
+        _same_size_method("lowerAscii", (STRING,), lambda text: text.translate(_TO_LOWER)),
+        _same_size_method("upperAscii", (STRING,), lambda text: text.translate(_TO_UPPER)),
+        _same_size_method("trim", (STRING,), lambda text: text.strip(_SPACE)),
+        _same_size_method("substring", (STRING, INT), _substring),
+        _same_size_method("substring", (STRING, INT, INT), _substring),
+        _replace_method(),
+        _replace_method(INT),
+        _split_method(),
+        _split_method(INT),
+        _join_method(),
+        _join_method(STRING),
         method(
             "format",
             (STRING, list_of(DYN)),

@@ -58,10 +58,10 @@ def _apply(overload: Overload, values: Sequence[Any], frame: Frame) -> Any:
         _charge(overload, values, result, frame)
     if isinstance(result, CelError):
         raise result
-    return _settled(result, frame)
+    return _after_deadline_check(result, frame)
 
 
-def _settled(result: Any, frame: Frame) -> Any:
+def _after_deadline_check(result: Any, frame: Frame) -> Any:
     """Check the deadline after a call, because a result can be far larger than its arguments."""
     if type(result) in _SIZED_TYPES and len(result) > _LARGE_RESULT:
         checkpoint(frame)
@@ -154,7 +154,7 @@ def metered_texts(overload: Overload, work: Work, one: Step, two: Step) -> Step:
             frame[SPENT] += work(len(left), len(right))
             if frame[SPENT] > frame[NEXT_CHECK]:
                 checkpoint(frame)
-            return _settled(impl(left, right), frame)
+            return _after_deadline_check(impl(left, right), frame)
         except _TYPE_ERRORS:
             raise misfit(overload.function, (left, right)) from None
 
@@ -175,7 +175,7 @@ def metered_with(overload: Overload, work: Work, one: Step, text: str | bytes) -
             frame[SPENT] += work(len(left), length)
             if frame[SPENT] > frame[NEXT_CHECK]:
                 checkpoint(frame)
-            return _settled(impl(left, text), frame)
+            return _after_deadline_check(impl(left, text), frame)
         except _TYPE_ERRORS:
             raise misfit(overload.function, (left, text)) from None
 
@@ -193,7 +193,7 @@ def with_pattern(overload: Overload, one: Step, expression: str) -> Step:
             frame[SPENT] += ceil((1.0 + len(text)) * TRAVERSAL) * factor
             if frame[SPENT] > frame[NEXT_CHECK]:
                 checkpoint(frame)
-            return _settled(impl(text, expression), frame)
+            return _after_deadline_check(impl(text, expression), frame)
         except _TYPE_ERRORS:
             raise misfit(overload.function, (text, expression)) from None
 

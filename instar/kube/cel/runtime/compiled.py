@@ -116,7 +116,7 @@ def _all_constant(parts: Sequence[CompiledNode]) -> bool:
 
 
 def _once(step: Step) -> Any:
-    """Return the value of a step that reads no variable."""
+    """Evaluate a step that reads no variable."""
     unlimited = float("inf")
     return step([0, unlimited, unlimited, unlimited])
 

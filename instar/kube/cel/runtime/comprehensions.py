@@ -44,17 +44,17 @@ _LAST_LOOK = {Macro.ALL: 2, Macro.EXISTS: 3}
 """A loop that ends early evaluates its condition once more, unless it has reached the end."""
 
 
-def _turns(value: Any, slots: tuple[int, ...], frame: Frame) -> Iterator[CelError | None]:
+def _iterations(value: Any, slots: tuple[int, ...], frame: Frame) -> Iterator[CelError | None]:
     """Set the loop variables for each iteration; yield the error of an element that does not fit
     its type."""
     if len(slots) == 2:
-        return _pair_turns(value, slots, frame)
+        return _pair_iterations(value, slots, frame)
     if type(value) is ListValue:
-        return _list_turns(value, slots[0], frame)
-    return _single_turns(value, slots[0], frame)
+        return _list_iterations(value, slots[0], frame)
+    return _single_iterations(value, slots[0], frame)
 
 
-def _list_turns(value: ListValue, slot: int, frame: Frame) -> Iterator[CelError | None]:
+def _list_iterations(value: ListValue, slot: int, frame: Frame) -> Iterator[CelError | None]:
     element = value.declared.element
     assert element is not None
     plain, convert = element.plain, element.convert
@@ -71,13 +71,13 @@ def _list_turns(value: ListValue, slot: int, frame: Frame) -> Iterator[CelError 
             yield None
 
 
-def _single_turns(value: Any, slot: int, frame: Frame) -> Iterator[CelError | None]:
+def _single_iterations(value: Any, slot: int, frame: Frame) -> Iterator[CelError | None]:
     for item in _single(value):
         frame[slot] = item
         yield None
 
 
-def _pair_turns(value: Any, slots: tuple[int, ...], frame: Frame) -> Iterator[CelError | None]:
+def _pair_iterations(value: Any, slots: tuple[int, ...], frame: Frame) -> Iterator[CelError | None]:
     first, second = slots
     for key, raw, convert in _pairs(value):
         frame[first] = key
@@ -114,7 +114,7 @@ def _pairs(value: Any) -> Iterator[tuple[Any, Any, Callable[[Any], Any] | None]]
     raise CelError(f"unsupported comprehension range type: {type(value).__name__}")
 
 
-def _opened(source: Step, entry: int, frame: Frame) -> Any:
+def _loop_range(source: Step, entry: int, frame: Frame) -> Any:
     try:
         return source(frame)
     except CelError:
@@ -122,7 +122,7 @@ def _opened(source: Step, entry: int, frame: Frame) -> Any:
         raise
 
 
-def _pay(frame: Frame, cost: int) -> None:
+def _charge(frame: Frame, cost: int) -> None:
     frame[SPENT] += cost
     if frame[SPENT] > frame[NEXT_CHECK]:
         checkpoint(frame)
@@ -141,7 +141,7 @@ def _quantifier(macro: Macro, decisive: bool) -> Builder:
 
         def run(frame: Frame) -> bool:
             failure: CelError | None = None
-            turns = _turns(_opened(source, entry, frame), slots, frame)
+            turns = _iterations(_loop_range(source, entry, frame), slots, frame)
             for misfit in turns:
                 frame[SPENT] += turn
                 if frame[SPENT] > frame[NEXT_CHECK]:
@@ -180,7 +180,7 @@ def _on_error(
     for misfit in turns:
         try:
             if predicate is not None:
-                _pay(frame, predicate.cost)
+                _charge(frame, predicate.cost)
                 if misfit is not None:
                     raise misfit
                 if not _holds(predicate.step, frame):
@@ -188,7 +188,7 @@ def _on_error(
         except CelError as error:
             failure = error
             continue
-        _pay(frame, kept_cost)
+        _charge(frame, kept_cost)
         if body is not None:
             with suppress(CelError):
                 body.step(frame)
@@ -231,7 +231,7 @@ def _collecting(
     *,
     stops: bool = False,
 ) -> Builder:
-    """Build a loop that collects what passes. ``stops``: after an error, bodies are not
+    """Build a loop that collects the passing iterations. ``stops``: after an error, bodies are not
     evaluated."""
     entry = ENTRY_COST[macro]
 
@@ -248,7 +248,7 @@ def _collecting(
         slot = slots[0]
 
         def run(frame: Frame) -> Any:
-            turns = _turns(_opened(source, entry, frame), slots, frame)
+            turns = _iterations(_loop_range(source, entry, frame), slots, frame)
             if predicate is None:
                 passed = _all_passing(turns, kept, frame)
             else:
@@ -278,7 +278,7 @@ def _elements(passed: Iterator[None], frame: Frame, slot: int, _make: Step | Non
     return [frame[slot] for _ in passed]
 
 
-def _made(passed: Iterator[None], frame: Frame, _slot: int, make: Step | None) -> list[Any]:
+def _mapped(passed: Iterator[None], frame: Frame, _slot: int, make: Step | None) -> list[Any]:
     assert make is not None
     return [make(frame) for _ in passed]
 
@@ -311,7 +311,7 @@ BUILDERS: dict[Macro, Builder] = {
     Macro.EXISTS: _quantifier(Macro.EXISTS, True),
     Macro.EXISTS_ONE: _collecting(Macro.EXISTS_ONE, 2, _exactly_one),
     Macro.FILTER: _collecting(Macro.FILTER, 3 + LIST_COST, _elements),
-    Macro.MAP: _collecting(Macro.MAP, 2 + LIST_COST, _made),
+    Macro.MAP: _collecting(Macro.MAP, 2 + LIST_COST, _mapped),
     Macro.TRANSFORM_MAP: _collecting(Macro.TRANSFORM_MAP, 3, _by_key, stops=True),
     Macro.TRANSFORM_ENTRY: _collecting(Macro.TRANSFORM_ENTRY, 2, _merged),
 }

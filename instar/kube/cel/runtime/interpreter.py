@@ -166,7 +166,7 @@ class _Builder:
         operand, of = self._part(node.operand), self._type(node.operand)
         form = NodeForm.CHOICE if operand.form is NodeForm.CHOICE else NodeForm.ATTRIBUTE
         height = operand.height + 1
-        if is_optional(of) and self._lies_in_a_map(node.operand):
+        if is_optional(of) and self._is_stored_optional(node.operand):
             step = field_access.sealed(operand.step, node.field, test=node.test)
             return CompiledNode(step, operand.qualified() + (not node.test), form, height=height)
         declared = of.declared if of.kind is CelKind.OBJECT else None
@@ -189,7 +189,7 @@ class _Builder:
             step = field_access.field(operand.step, node.field, field)
         return CompiledNode(step, operand.qualified() + 1, form, height=height)
 
-    def _lies_in_a_map(self, node: Node) -> bool:
+    def _is_stored_optional(self, node: Node) -> bool:
         """Return whether the optional is the value of a field or element, not the result of an
         optional access."""
         if isinstance(node, CallNode) and node.function == "_[_]" and node.target is None:

@@ -79,7 +79,7 @@ def tokenize(source: str) -> tuple[list[Token], list[Issue]]:
     while pos < end:
         found = match(source, pos)
         if found is None:
-            stop = _stuck_at(source, pos) + 1
+            stop = _first_invalid(source, pos) + 1
             text = f"Syntax error: token recognition error at: '{source[pos:stop]}'"
             issues.append(Issue(pos, text))
             pos = stop
@@ -94,7 +94,7 @@ def tokenize(source: str) -> tuple[list[Token], list[Issue]]:
     return tokens, issues
 
 
-def _stuck_at(source: str, pos: int) -> int:
+def _first_invalid(source: str, pos: int) -> int:
     """Return the first character that cannot continue a token starting at ``pos``."""
     string = _UNFINISHED.match(source, pos)
     if string is not None:

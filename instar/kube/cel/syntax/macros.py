@@ -168,15 +168,15 @@ def _exists_one(loop: _Loop) -> Fold:
 
 
 def _filter(loop: _Loop) -> Fold:
-    return _longer(loop, Ident(loop.pos, loop.names[0]))
+    return _append_each(loop, Ident(loop.pos, loop.names[0]))
 
 
 def _map(loop: _Loop) -> Fold:
     assert loop.body is not None
-    return _longer(loop, loop.body)
+    return _append_each(loop, loop.body)
 
 
-def _longer(loop: _Loop, element: Node) -> Fold:
+def _append_each(loop: _Loop, element: Node) -> Fold:
     step = loop.call("_+_", loop.so_far(), ListLiteral(loop.pos, [element]))
     return loop.collected(ListLiteral(loop.pos, []), step)
 

@@ -26,7 +26,7 @@ def ca_bundle_problem(bundle: str) -> str | None:
     certificates = _certificate_blocks(pem)
     if any(_parses(body) for body in certificates):
         return None
-    return f"unable to load root certificates: {_why_not(pem, certificates)}"
+    return f"unable to load root certificates: {_problem_text(pem, certificates)}"
 
 
 def _certificate_blocks(pem: bytes) -> list[bytes]:
@@ -48,7 +48,7 @@ def _parses(body: bytes) -> bool:
     return True
 
 
-def _why_not(pem: bytes, certificates: list[bytes]) -> str:
+def _problem_text(pem: bytes, certificates: list[bytes]) -> str:
     if certificates:
         return "failed to parse certificate: x509: malformed certificate"
     if sum(block.end - block.start for block in blocks(pem)) < len(pem):

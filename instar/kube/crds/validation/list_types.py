@@ -33,8 +33,8 @@ _MAP_KEY = "this property is in x-kubernetes-list-map-keys, so it"
 def list_errors(
     schema: Schema, path: str, *, atomic_sets: bool, sound_keys: bool
 ) -> Iterator[FieldError]:
-    """Return the errors; ``atomic_sets`` and ``sound_keys`` are the two rules that an old object
-    may have relaxed."""
+    """Return the errors; ``atomic_sets`` and ``sound_keys`` are the two rules that may be relaxed
+    because the old object violates them."""
     yield from _map_type(schema, path)
     yield from _list_type(schema, path, atomic_sets)
     yield from _keys_need_map(schema, path)

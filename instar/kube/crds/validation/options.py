@@ -52,7 +52,7 @@ class ValidationOptions:
 
     @cached_property
     def allow_defaults(self) -> bool:
-        return not self._beta or self._past(_has_default)
+        return not self._beta or self._old_has(_has_default)
 
     @cached_property
     def known_review(self) -> bool:
@@ -74,7 +74,7 @@ class ValidationOptions:
 
     @cached_property
     def valid_types(self) -> bool:
-        return not self._beta and not self._past(_has_unknown_type)
+        return not self._beta and not self._old_has(_has_unknown_type)
 
     @cached_property
     def structural(self) -> bool:
@@ -84,19 +84,19 @@ class ValidationOptions:
             return True
         if has_defaults(self._spec) or any(map(_has_extension, schemas(self._spec))):
             return True
-        return not self._beta and not self._past(_is_loose)
+        return not self._beta and not self._old_has(_is_loose)
 
     @cached_property
     def pruned_defaults(self) -> bool:
-        return not self._beta and not self._past(_has_unpruned_default)
+        return not self._beta and not self._old_has(_has_unpruned_default)
 
     @cached_property
     def atomic_sets(self) -> bool:
-        return not self._beta and not self._past(_has_loose_set)
+        return not self._beta and not self._old_has(_has_loose_set)
 
     @cached_property
     def sound_keys(self) -> bool:
-        return not self._beta and not self._past(_has_unsound_key)
+        return not self._beta and not self._old_has(_has_unsound_key)
 
     @cached_property
     def no_preserve(self) -> bool:
@@ -133,13 +133,13 @@ class ValidationOptions:
             old = effective(old_spec, version, "selectableFields")
         return not (old and len(old) > MOST and same_json(new, old))
 
-    def _past(self, flaw: Callable[[Schema], bool]) -> bool:
-        """Return whether any schema of the old object has the flaw."""
+    def _old_has(self, flaw: Callable[[Schema], bool]) -> bool:
+        """Return whether any schema of the old object violates the rule."""
         return self._old_spec is not None and any(map(flaw, schemas(self._old_spec)))
 
 
 def effective(spec: Object, version: str, field: str) -> Any:
-    """Return a version's value of a field that may stand at the top level or in the version."""
+    """Return a version's value of a field that may be at the top level or in the version."""
     top = spec.get("validation" if field == "schema" else field)
     if top is not None:
         return top

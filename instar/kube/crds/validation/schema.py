@@ -75,7 +75,7 @@ def schema_errors(
     if problem is not None and not errors:
         errors.append(invalid(at, "", problem))
     if sound and check_rules is not None:
-        spoiled = _with_everything_above(walked).__contains__
+        spoiled = _with_ancestors(walked).__contains__
         errors += check_rules(structural(schema), at, options.old_rules, unchanged, spoiled)
     return errors
 
@@ -128,7 +128,7 @@ def _structure_errors(schema: Schema, at: str, options: ValidationOptions) -> li
     return found
 
 
-def _with_everything_above(problems: list[FieldError]) -> frozenset[str]:
+def _with_ancestors(problems: list[FieldError]) -> frozenset[str]:
     """Return the paths that have an error at or below them."""
     places: set[str] = set()
     for problem in problems:

@@ -1,8 +1,9 @@
 """Limit on the number of schemas inside a CRD version's schema.
 
-``server/registry/kinds/crds.py`` calls it before any other check of a CRD, because all of them walk
-the schema, and the first object of the version waits until the schema is compiled. The checks and
-the compilation take time in proportion to the number of schemas, which one quick walk counts.
+``server/registry/kinds/crds.py`` calls it before any other check of a CRD, because all of them
+traverse the schema, and the first object of the version waits until the schema is compiled. The
+checks and the compilation take time in proportion to the number of schemas, which one fast
+traversal counts.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from instar.kube.crds.validation.unsupported_schema import nodes
 
 def schema_size_errors(spec: Object, old: Object | None = None) -> list[FieldError]:
     """Return an error for each schema of an internal spec that is too large, unless ``old``, the
-    stored spec, has the very same one."""
+    stored spec, has the same one."""
     kept = [schema for _, schema in _schemas(old or {})]
     return [
         too_many(path, MAX_SCHEMA_NODES + 1, MAX_SCHEMA_NODES)

@@ -72,12 +72,12 @@ class Reader:
     def _member(self, cls: type[Any], field: ModelField, words: ModelDescriptions) -> ShapeMember:
         where = f"{cls.__name__}.{field.attribute}"
         shape = self.shape(field.annotation, where)
-        marked = shape.nullable and _says_nullable(field.annotation)
+        marked = shape.nullable and _is_marked_nullable(field.annotation)
         if not field.required and field.default is None and not typing.is_typeddict(cls):
             # ``X | None = None`` is Python's form of an optional field.
             shape = replace(shape, nullable=marked)
         for item in field.carried:
-            shape = _carrying(shape, item)
+            shape = _with_annotated_keywords(shape, item)
         if field.default is not None:
             shape = replace(shape, keywords={**shape.keywords, "default": field.default})
         doc = words.fields.get(field.attribute)
@@ -89,7 +89,7 @@ class Reader:
             inner, *carried = typing.get_args(annotation)
             shape = self.shape(inner, where)
             for item in carried:
-                shape = _carrying(shape, item)
+                shape = _with_annotated_keywords(shape, item)
             return shape
         if origin in (typing.Union, types.UnionType):
             return self._union(typing.get_args(annotation), where)
@@ -155,19 +155,19 @@ def _literal(values: Iterable[Any], where: str) -> ModelShape:
     return ModelShape(kind, enum=tuple(left), nullable=len(left) < len(given))
 
 
-def _says_nullable(annotation: Any) -> bool:
+def _is_marked_nullable(annotation: Any) -> bool:
     """Return whether nullable is stated explicitly, not only by ``None``."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        return any(map(_says_nullable, typing.get_args(annotation)))
+        return any(map(_is_marked_nullable, typing.get_args(annotation)))
     if typing.get_origin(annotation) is not typing.Annotated:
         return False
     return any(extra_of(item).get("nullable") is True for item in typing.get_args(annotation)[1:])
 
 
-def _carrying(shape: ModelShape, item: Any) -> ModelShape:
+def _with_annotated_keywords(shape: ModelShape, item: Any) -> ModelShape:
     """Return the shape with the keywords of an object inside ``Annotated``, of any library."""
     for each in getattr(item, "metadata", None) or ():
-        shape = _carrying(shape, each)
+        shape = _with_annotated_keywords(shape, each)
     keywords = {**shape.keywords, **keywords_of(shape.kind, item), **extra_of(item)}
     doc = keywords.pop("description", None) or getattr(item, "description", None) or shape.doc
     doc = getattr(item, "documentation", None) or doc

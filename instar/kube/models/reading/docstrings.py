@@ -21,11 +21,11 @@ class ModelDescriptions(NamedTuple):
 
 def descriptions_of(cls: type[Any]) -> ModelDescriptions:
     """Return the descriptions; empty if the source is not available."""
-    return _module_words(cls.__module__).get(cls.__qualname__) or ModelDescriptions("", {})
+    return _module_descriptions(cls.__module__).get(cls.__qualname__) or ModelDescriptions("", {})
 
 
 @lru_cache(maxsize=64)
-def _module_words(name: str) -> dict[str, ModelDescriptions]:
+def _module_descriptions(name: str) -> dict[str, ModelDescriptions]:
     try:
         source = inspect.getsource(sys.modules[name])
         tree = ast.parse(source)

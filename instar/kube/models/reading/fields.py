@@ -57,15 +57,15 @@ def class_keywords(cls: type[Any]) -> Object:
         extra = config.get("json_schema_extra")
         allowed = {PRESERVE: True} if config.get("extra") == "allow" else {}
         return {**allowed, **(extra if isinstance(extra, Mapping) else {})}
-    return dict(_beside(cls, "__schema__"))
+    return dict(_class_or_module_attribute(cls, "__schema__"))
 
 
 def crd_attribute(cls: type[Any]) -> Object:
-    """Return ``__crd__``: what the class says about its CRD."""
-    return dict(_beside(cls, "__crd__"))
+    """Return ``__crd__``, the CRD fields that the class defines."""
+    return dict(_class_or_module_attribute(cls, "__crd__"))
 
 
-def _beside(cls: type[Any], name: str) -> Mapping[str, Any]:
+def _class_or_module_attribute(cls: type[Any], name: str) -> Mapping[str, Any]:
     """Return an attribute of the class, or of its module under the name of the class."""
     own = getattr(cls, name, None)
     if own is None:
@@ -154,7 +154,7 @@ def json_value(value: Any) -> Any:
 
 
 def _model_value(value: Any) -> Object:
-    """Return only the values that were set; the class's own defaults give the rest."""
+    """Return only the values that were set; the others are the class's own defaults."""
     if hasattr(value, "model_dump"):
         dumped = value.model_dump(mode="json", by_alias=True, exclude_unset=True)
         return dict(dumped)

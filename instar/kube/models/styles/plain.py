@@ -65,8 +65,10 @@ class Dataclass(Plain):
         """Make an object that preserves unknown fields a dict, because a class would drop them."""
         members = shape.members
         if members is None or members.frame is None:
-            return _freed(shape)
-        inner = tuple(replace(each, shape=_freed(each.shape)) for each in members.members)
+            return _preserving_as_dicts(shape)
+        inner = tuple(
+            replace(each, shape=_preserving_as_dicts(each.shape)) for each in members.members
+        )
         return replace(shape, members=replace(members, members=inner))
 
     def head(self, named: NamedClass) -> list[str]:
@@ -117,7 +119,7 @@ class TypedDicts(Plain):
         self._bases: dict[str, str] = {}
 
     def class_lines(self, named: NamedClass) -> list[str]:
-        odd = [place for place in self.places(named) if _is_odd(place)]
+        odd = [place for place in self.places(named) if _is_invalid_name(place)]
         before: list[str] = []
         if odd:
             base = self._bases[named.name] = f"_{named.name}Names"
@@ -137,7 +139,7 @@ class TypedDicts(Plain):
         return [*lines, *statement("metadata", self.metadata(frame))]
 
     def field(self, named: NamedClass, place: MemberSource) -> list[str]:
-        if _is_odd(place):
+        if _is_invalid_name(place):
             return []
         return statement(place.name, self._kind(named, place))
 
@@ -170,21 +172,23 @@ class TypedDicts(Plain):
         )
 
 
-def _freed(shape: ModelShape) -> ModelShape:
+def _preserving_as_dicts(shape: ModelShape) -> ModelShape:
     if shape.item is not None:
-        return replace(shape, item=_freed(shape.item))
+        return replace(shape, item=_preserving_as_dicts(shape.item))
     members = shape.members
     if members is None:
         return shape
     if members.keywords.get(PRESERVE) is not True:
-        inner = tuple(replace(each, shape=_freed(each.shape)) for each in members.members)
+        inner = tuple(
+            replace(each, shape=_preserving_as_dicts(each.shape)) for each in members.members
+        )
         return replace(shape, members=replace(members, members=inner))
     said = ("type", PRESERVE, "description", "nullable")
     keywords = {name: value for name, value in schema_of(shape).items() if name not in said}
     return ModelShape(ShapeKind.FREE, keywords=keywords, nullable=shape.nullable, doc=shape.doc)
 
 
-def _is_odd(place: MemberSource) -> bool:
+def _is_invalid_name(place: MemberSource) -> bool:
     """Return whether the name is invalid in a class body."""
     legal = place.name.isidentifier() and not keyword.iskeyword(place.name)
     return not legal or place.name.startswith("__")

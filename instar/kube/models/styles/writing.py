@@ -54,7 +54,7 @@ _TYPE_WORDS = frozenset({"str", "int", "float", "bool", "list", "dict", "field"}
 
 @dataclass(frozen=True, slots=True)
 class MemberSource:
-    """A member as it is to be written."""
+    """A member of a generated class: attribute, property name, type and description."""
 
     attribute: str
     name: str
@@ -94,7 +94,7 @@ class Style(ABC):
 
     @abstractmethod
     def carrier(self, shape: ModelShape, keywords: Object) -> Expr | None:
-        """Return the expression by which an annotation carries keywords."""
+        """Return the expression that holds keywords inside an annotation."""
 
     @abstractmethod
     def head(self, named: NamedClass) -> list[str]:

@@ -2,8 +2,8 @@
 
 Called by ``compiled.py`` and the compilers of pruning, defaulting and validation. Versions of a CRD
 are mostly alike, and many CRDs repeat pod templates and conditions; equal subtrees are compiled
-once and take memory once. Descriptions are left out, because no rule reads them. A node lives as
-long as a schema that uses it.
+once and take memory once. Descriptions are left out, because no rule reads them. A node is freed
+with the last schema that uses it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def shared(node: Structural) -> Structural:
 
 
 def once_per_node(make: Callable[[Structural], T]) -> Callable[[Structural], T]:
-    """Cache what is made of a node with the node."""
+    """Decorate a function of a node so that its result is cached in the node."""
 
     def made(node: Structural) -> T:
         found = node.made.get(make, _NOT_MADE)

@@ -48,7 +48,7 @@ class Findings(list[FieldError]):
 
 
 def collect_errors(judge: Callable[[list[FieldError]], None]) -> list[FieldError]:
-    """Return the errors that ``check`` appends to its list, until that is full. Raises
+    """Return the errors that ``judge`` appends to its list, until the list is full. Raises
     ``TookTooLong`` within ``limit_time``."""
     if thread_time() > _JUDGING.until:
         raise TookTooLong

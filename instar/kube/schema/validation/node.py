@@ -25,7 +25,7 @@ Passes = Callable[[Any], bool]
 
 
 class Unchecked:
-    """Stands for a member that is valid or ratcheted: no check applies to it."""
+    """Placeholder for a member that is valid or ratcheted: no check applies to it."""
 
 
 UNJUDGED = Unchecked()

@@ -3,8 +3,8 @@
 `instar review` asks for a text that the old pattern accepts and the new one refuses; `instar check`
 asks for texts that fit a pattern. A pattern becomes a nondeterministic automaton; the search runs
 over the product of the deterministic ones, built state by state, shortest text first. Every text is
-confirmed with RE2 before it is returned, so a wrong automaton can miss a text but never invent one.
-As in OpenAPI, a pattern without an anchor may match anywhere in the text.
+confirmed with RE2 before it is returned, so an error in an automaton can only hide a text, never
+produce a wrong one. As in OpenAPI, a pattern without an anchor may match anywhere in the text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ State = frozenset[int]
 
 @dataclass(slots=True)
 class _Automaton:
-    """Edges by state; ``accepting`` is the one final state."""
+    """Edges by state; ``accepting`` is the only final state."""
 
     free: list[list[int]]
     """Edges that need no character."""
@@ -89,7 +89,7 @@ def _holds(ranges: Ranges, code: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _automaton(pattern: str) -> _Automaton | None:
-    """None where the pattern has no automaton here."""
+    """Return the automaton of a pattern; None if its syntax is not supported."""
     made = _Automaton([], [], [], [])
     try:
         node = parse_pattern(pattern)
@@ -105,7 +105,7 @@ def _automaton(pattern: str) -> _Automaton | None:
 
 
 def _build(made: _Automaton, node: Node, state: int) -> int:
-    """Add the node after ``state``; the result is the state behind it."""
+    """Add the node after ``state``; return the state after the node."""
     if isinstance(node, Characters):
         after = made.add()
         made.reading[state].append((node.ranges, after))
@@ -163,7 +163,7 @@ def _alive(made: _Automaton) -> frozenset[int]:
 def differing_texts(
     accepting: Sequence[str], refusing: str, *, least: int = 0, most: int | None = None
 ) -> Iterator[str]:
-    """Texts that every pattern of ``accepting`` accepts and ``refusing`` does not, shortest first.
+    """Yield texts that all ``accepting`` patterns match and ``refusing`` does not, shortest first.
 
     Lengths are within ``least`` and ``most``. Nothing comes where no such text exists, where a
     pattern has no automaton here, or where the search would take too long.
@@ -179,7 +179,7 @@ def differing_texts(
 
 @lru_cache(maxsize=256)
 def sample_texts(pattern: str) -> tuple[str, ...]:
-    """A few texts that fit the pattern: short ones, a long one, and variants of them."""
+    """Return a few texts that match the pattern: short ones, a long one, and variants of them."""
     made = _automaton(pattern)
     if made is None:
         return ()
@@ -190,7 +190,7 @@ def sample_texts(pattern: str) -> tuple[str, ...]:
 
 
 def _variants(made: _Automaton, text: str) -> Iterator[str]:
-    """The text with other characters of the same classes, each character another one."""
+    """Yield the text with each character replaced by another one of its class."""
     starts, ends = _classes([made])
     members = {
         low: [each for each in _READABLE if low <= ord(each) <= high] or [chr(max(low, 1))]
@@ -227,7 +227,7 @@ def _confirmed(
 def _search(
     wanted: Sequence[_Automaton], unwanted: Sequence[_Automaton], least: int, longest: int
 ) -> Iterator[str]:
-    """Breadth first over the product; a state is left once for each length up to ``least``."""
+    """Search the product breadth first; a state is left once for each length up to ``least``."""
     machines = (*wanted, *unwanted)
     alphabet = _alphabet(machines)
     start = tuple(each.closure((0,), start=True, end=False) for each in machines)
@@ -266,7 +266,7 @@ def _differs(
 
 
 def _alphabet(machines: Sequence[_Automaton]) -> str:
-    """One character for each class of characters that no automaton tells apart."""
+    """Return one character for each class of characters that all automata treat alike."""
     starts, ends = _classes(machines)
     found: dict[str, None] = {}
     for low, high in zip(starts, ends, strict=True):
@@ -280,7 +280,8 @@ def _alphabet(machines: Sequence[_Automaton]) -> str:
 
 
 def _classes(machines: Sequence[_Automaton]) -> tuple[list[int], list[int]]:
-    """The first and last code points of the classes of characters that all automata treat alike."""
+    """Return the first and last code points of the classes of characters that all automata treat
+    alike."""
     edges = {0}
     for machine in machines:
         for listed in machine.reading:

@@ -17,7 +17,7 @@ _NO_NEWLINE: Ranges = ((0, 9), (11, LAST))
 
 
 class UnsupportedPattern(ValueError):
-    """The pattern uses syntax that has no automaton here."""
+    """The pattern uses syntax for which no automaton can be built."""
 
 
 class Characters(NamedTuple):
@@ -73,7 +73,7 @@ _CONTROLS = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
 
 
 def parse_pattern(pattern: str) -> Node:
-    """The tree of a pattern that RE2 accepts."""
+    """Return the syntax tree of a pattern that RE2 accepts."""
     parser = _Parser(pattern)
     node = parser.choice()
     if parser.position < len(pattern):
@@ -155,7 +155,7 @@ class _Parser:
         return part
 
     def _counted(self) -> tuple[int, int | None] | None:
-        """``{2}``, ``{2,}`` or ``{2,5}``; other braces are literal."""
+        """Parse ``{2}``, ``{2,}`` or ``{2,5}``; other braces are literal."""
         end = self._text.find("}", self.position)
         if self._text[self.position] != "{" or end < 0:
             return None
@@ -226,7 +226,7 @@ class _Parser:
         return self._characters(self._escape())
 
     def _escape(self) -> Ranges:
-        """What follows a backslash, in a class or outside."""
+        """Parse the escape after a backslash, in a class or outside."""
         letter = self._text[self.position + 1 : self.position + 2]
         self.position += 2
         if letter.lower() in _PERL:
@@ -291,7 +291,7 @@ class _Parser:
         return Characters(self._folded(ranges))
 
     def _folded(self, ranges: Ranges) -> Ranges:
-        """With the other case of ASCII letters, under ``(?i)``."""
+        """Add the other case of ASCII letters, under ``(?i)``."""
         if not self._fold:
             return ranges
         lower = [(max(low, 65) + 32, min(high, 90) + 32) for low, high in ranges]

@@ -69,8 +69,8 @@ class Validator:
         return collect_errors(lambda out: self._root.run(value, old, "", out))
 
     def _without_kept(self, value: Any, old: Any) -> Any:
-        """Replace members that are identical to those of ``old`` by ``Unjudged``, so that a
-        small write (a label, the status) only validates what it changed."""
+        """Replace members that are identical to those of ``old`` by ``Unchecked``, so that a small
+        write (a label, the status) only validates what it changed."""
         if type(value) is not dict or type(old) is not dict:
             return value
         kept = {

@@ -46,7 +46,7 @@ class Key(NamedTuple):
 
 
 class Keyed(NamedTuple):
-    """A provider with keys of its own: ``aescbc``, ``aesgcm`` or ``secretbox``."""
+    """A provider with configured keys: ``aescbc``, ``aesgcm`` or ``secretbox``."""
 
     kind: str
     keys: tuple[Key, ...]

@@ -37,7 +37,7 @@ class MissingKmsKey(Exception):
         self.provider, self.envelope = provider, envelope
 
 
-class _Writing(NamedTuple):
+class _CurrentSeed(NamedTuple):
     cipher: ValueCipher
     form: Envelope
     until: float
@@ -55,7 +55,7 @@ class KmsProvider:
         self._clock = clock
         self._ciphers: dict[bytes, ValueCipher] = {}
         self._refusals: dict[bytes, str] = {}
-        self._writing: _Writing | None = None
+        self._writing: _CurrentSeed | None = None
 
     @property
     def current(self) -> Seal:
@@ -110,9 +110,9 @@ class KmsProvider:
             secret = await self._plugin.decrypt(wrapped, _uid())
             cipher = envelopes.cipher(envelope, secret)
         except DecryptionFailed as error:
-            _keep(self._refusals, identity, f"failed to decrypt DEK, error: {error}")
+            _put_bounded(self._refusals, identity, f"failed to decrypt DEK, error: {error}")
             return
-        _keep(self._ciphers, identity, cipher)
+        _put_bounded(self._ciphers, identity, cipher)
 
     async def close(self) -> None:
         await self._plugin.close()
@@ -123,15 +123,15 @@ class KmsProvider:
         form = Envelope(b"\0", wrapped.key_id, wrapped.ciphertext, wrapped.annotations)
         envelopes.check(form)
         cipher = Seeded(seed)
-        _keep(self._ciphers, form.identity(), cipher)
-        self._writing = _Writing(cipher, form, self._clock() + _SEED_SECONDS)
+        _put_bounded(self._ciphers, form.identity(), cipher)
+        self._writing = _CurrentSeed(cipher, form, self._clock() + _SEED_SECONDS)
 
     def _seal(self, key_id: str, kind: int = envelopes.SEED) -> Seal:
         name = f"{PREFIX}{self.name}"
         return Seal(f"{name}:{key_id}" if key_id else name, mark=str(kind))
 
 
-def _keep(known: dict[bytes, T], identity: bytes, value: T) -> None:
+def _put_bounded(known: dict[bytes, T], identity: bytes, value: T) -> None:
     if len(known) >= _MOST_SEEDS:
         del known[next(iter(known))]
     known[identity] = value

@@ -31,7 +31,7 @@ _PATHS = "/registry/"
 """Key prefix to bind in stores other than etcd, so that values can be copied to etcd."""
 
 
-class _Opener(Protocol):
+class _Provider(Protocol):
     prefix: bytes
 
     @property
@@ -42,7 +42,7 @@ class _Opener(Protocol):
     def open(self, data: bytes, place: bytes) -> tuple[bytes, Seal | None]: ...
 
 
-class _Plain:
+class _Plaintext:
     prefix = b""
     current: Seal | None = None
 
@@ -87,10 +87,10 @@ class _Keys:
         raise DecryptionFailed(_joined_errors(refusals) or self._unknown)
 
 
-class _Ring:
+class _ProviderChain:
     """The providers of one resource, in the order of the configuration."""
 
-    def __init__(self, openers: Sequence[_Opener]) -> None:
+    def __init__(self, openers: Sequence[_Provider]) -> None:
         self._openers = openers
         self.first = openers[0]
 
@@ -107,11 +107,11 @@ class _Ring:
         raise DecryptionFailed(_joined_errors(refusals) or "no matching prefix found")
 
 
-class _Untouched(_Ring):
+class _NoRule(_ProviderChain):
     """For resources without a rule: values pass unchanged."""
 
     def __init__(self) -> None:
-        super().__init__([_Plain()])
+        super().__init__([_Plaintext()])
 
     def open(self, value: bytes, place: bytes) -> tuple[bytes, Seal | None]:
         return self.first.open(value, place)
@@ -130,14 +130,14 @@ class EncryptionProviders:
     def __init__(self, rules: Iterable[EncryptionRule], plugin: PluginMaker = _grpc_plugin) -> None:
         self.kms: list[KmsProvider] = []
         self._plugin = plugin
-        openers: dict[GroupPlural, list[_Opener]] = {}
+        openers: dict[GroupPlural, list[_Provider]] = {}
         for rule in rules:
             made = [self._opener(provider) for provider in rule.providers]
             for subject in rule.subjects:
                 openers.setdefault(subject, []).extend(made)
-        self._rings = {subject: _Ring(found) for subject, found in openers.items()}
-        self._untouched = _Untouched()
-        self._by_collection: dict[str, _Ring] = {}
+        self._rings = {subject: _ProviderChain(found) for subject, found in openers.items()}
+        self._untouched = _NoRule()
+        self._by_collection: dict[str, _ProviderChain] = {}
         self.operations = Counter(
             "apiserver_storage_transformation_operations_total",
             "Values sealed and opened.",
@@ -158,8 +158,8 @@ class EncryptionProviders:
         return sealed
 
     def open(self, key: str, value: bytes, place: bytes) -> tuple[bytes, Seal | None]:
-        """Decrypt a value. One that cannot be decrypted is returned as stored, with a seal that
-        says why. Raises ``MissingKmsKey`` where a plugin must be called first."""
+        """Decrypt a value. One that cannot be decrypted is returned as stored, with the cause in
+        its seal. Raises ``MissingKmsKey`` where a plugin must be called first."""
         if not in_layout(key):
             return value, None
         collection = collection_of(key)
@@ -185,21 +185,21 @@ class EncryptionProviders:
         for provider in self.kms:
             await provider.close()
 
-    def _opener(self, provider: Provider) -> _Opener:
+    def _opener(self, provider: Provider) -> _Provider:
         if isinstance(provider, Keyed):
             return _Keys(provider)
         if isinstance(provider, IdentityProvider):
-            return _Plain()
+            return _Plaintext()
         self.kms.append(KmsProvider(provider.name, self._plugin(provider)))
         return self.kms[-1]
 
-    def _ring(self, collection: str) -> _Ring:
+    def _ring(self, collection: str) -> _ProviderChain:
         ring = self._by_collection.get(collection)
         if ring is None:
             ring = self._by_collection[collection] = self._find(subject_of(collection))
         return ring
 
-    def _find(self, subject: GroupPlural) -> _Ring:
+    def _find(self, subject: GroupPlural) -> _ProviderChain:
         for asked in (subject, GroupPlural("*", subject.group), GroupPlural("*", "*")):
             if asked in self._rings:
                 return self._rings[asked]

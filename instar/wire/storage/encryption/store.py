@@ -49,7 +49,7 @@ _PATIENCE = 10.0
 """Seconds that the event stream waits for a plugin that does not answer."""
 
 
-class _Own(NamedTuple):
+class _OwnWrite(NamedTuple):
     """A write of this process in flight: its event need not be decrypted again."""
 
     sealed: bytes
@@ -72,7 +72,7 @@ class EncryptingStore:
         self.unopened = False
         """Whether a follower received a value that could not be decrypted."""
         self._place = inner.place if isinstance(inner, PlacedValue) else default_place
-        self._own: dict[str, _Own] = {}
+        self._own: dict[str, _OwnWrite] = {}
         self._relays: dict[_Relay, None] = {}
 
     def seal_of(self, collection: str) -> Seal | None:
@@ -118,7 +118,7 @@ class EncryptingStore:
         if write.value is None:
             return await self.inner.commit(write)
         sealed, seal = await self.vault.seal(write.key, write.value, self._place(write.key))
-        own = self._own[write.key] = _Own(sealed, write.value, seal)
+        own = self._own[write.key] = _OwnWrite(sealed, write.value, seal)
         try:
             return await self.inner.commit(write._replace(value=sealed))
         finally:
@@ -235,7 +235,7 @@ class EncryptingLocalStore(EncryptingStore):
         try:
             return self.opened_event(event)
         except MissingKmsKey as missing:
-            return _unopened(event, str(missing))
+            return _undecrypted(event, str(missing))
 
 
 @runtime_checkable
@@ -362,10 +362,10 @@ class _Relay:
                     if loop.time() + pause > deadline:
                         log.warning("cannot decrypt %s for now: %s", event.key, error)
                         self._store.unopened = True
-                        return _unopened(event, str(error))
+                        return _undecrypted(event, str(error))
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, 1.0)
 
 
-def _unopened(event: Event, why: str) -> Event:
+def _undecrypted(event: Event, why: str) -> Event:
     return event._replace(seal=Seal("unknown", problem=why))

@@ -152,7 +152,8 @@ class EtcdClient:
         on_message: Callable[[bytes], None],
         on_end: Callable[[RpcError | None], None],
     ) -> tuple[EtcdEndpoint, Conversation]:
-        """Open a watch stream that etcd ends when its member has no leader, so it cannot go silent.
+        """Open a watch stream that etcd ends when its member has no leader, so that it does not
+        hang.
 
         Raises ``Unavailable`` where no endpoint answers.
         """

@@ -1,7 +1,7 @@
 """Past events of one key, read from etcd's revisions as far as they are not compacted.
 
-Called by ``store.py`` for ``Store.past``. etcd replays the past only to watches, and a watch does
-not mark where the present begins: for a live key a read gives its last write, for a deleted one
+Called by ``store.py`` for ``Store.past``. etcd replays past events only to watches, and a watch
+does not mark the end of the replay: for a live key a read gives its last write, for a deleted one
 only a progress notification proves that its last deletion was sent. A history that may lack its end
 is never returned, because it would show an object, or the owner of a namespace, wrongly.
 """
@@ -45,7 +45,7 @@ class _HistoryWatch:
             raise Unavailable(f"etcd {self.endpoint.address} ended the watch that reads history")
         answer = wire.read_watch(data)
         if answer.cancelled:
-            raise _NotSoFarBack(answer)
+            raise _StartCompacted(answer)
         self.found += answer.events
         return answer
 
@@ -81,7 +81,7 @@ class _HistoryWatch:
                 version = await self.client.version(self.endpoint)
 
 
-class _NotSoFarBack(Exception):
+class _StartCompacted(Exception):
     def __init__(self, answer: wire.WatchAnswer) -> None:
         super().__init__(answer.cancel_reason)
         self.compacted = answer.compact_revision
@@ -134,7 +134,7 @@ async def _watch_history(
             await telling.up_to(now.kvs[0].mod_revision)
         else:
             await telling.to_the_present(now.revision)
-    except _NotSoFarBack as gone:
+    except _StartCompacted as gone:
         if not gone.compacted:
             raise Unavailable(f"etcd {endpoint.address}: {gone or 'no watch'}") from gone
         return gone.compacted, []

@@ -148,7 +148,7 @@ def _range_within(data: bytes) -> RangeAnswer:
 
 
 def read_swap(expected: int, data: bytes) -> SwapAnswer:
-    """Decode the answer to a ``swap_request``; one that contradicts itself is unreadable."""
+    """Decode the answer to a ``swap_request``; an inconsistent one counts as unreadable."""
     revision, succeeded, parts = 0, False, list[bytes]()
     for number, value in fields(data):
         if number == 1:
@@ -220,7 +220,7 @@ def read_token(data: bytes) -> str:
 
 
 def read_version(data: bytes) -> str:
-    """The server's version, from the answer to ``Maintenance.Status``."""
+    """Return the server's version from the answer to ``Maintenance.Status``."""
     return _second_text(data)
 
 

@@ -54,7 +54,7 @@ class EtcdStore:
         options: EtcdOptions | None = None,
     ) -> None:
         self._base = prefix.rstrip("/").encode() + b"/"
-        # A key under our prefix that only our watches see, written to move a watch on: see
+        # A key under our prefix that only our watches see, written to advance a watch: see
         # watch.py.
         self._nudge_key = self._base + b"instar.progress"
         self._client = EtcdClient(addresses, options or EtcdOptions())

@@ -2,7 +2,7 @@
 
 Created by ``store.py``; passes events to a ``Follower``. An idle watch does not report which
 revision it has seen. When a reader needs a newer one (``expect``), the watch sends a progress
-request, or writes a key of its own where the etcd release answers progress requests wrongly.
+request, or writes a reserved key where the etcd release answers progress requests wrongly.
 """
 
 from __future__ import annotations

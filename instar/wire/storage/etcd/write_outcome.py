@@ -1,11 +1,11 @@
 """Resolves the outcome of a write that was sent to etcd and not answered.
 
 Called by ``store.py``. Sending again could restore an object that was deleted in between, so this
-module only reads. If the expected revision was superseded by other bytes, an update has lost for
-good, as no key returns to an old revision. A creation is never declared lost: a stopped member may
-execute it later if the key is free by then. A created value with our bytes is ours, since created
-objects carry a random uid. An update or deletion that could be ours or another client's identical
-one stays unknown, and so does a write that is not there yet.
+module only reads. If the expected revision was superseded by other bytes, an update is certainly
+lost, because no key returns to an old revision. A creation is never reported as lost: a stopped
+member may execute it later if the key is free by then. A created value with our bytes is ours,
+since created objects carry a random uid. An update or deletion that could be ours or another
+client's identical one stays unknown, and so does a write that is not there yet.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Batches of writes: one call to the server commits all writes that arrived during the last one.
 
-``store.py`` passes every write here. The function ``commit_1`` of ``schema.sql`` compares and
-swaps, numbers the writes and makes the answers. One batch is in flight per process. If the answer
-to a call is lost, PostgreSQL is asked whether the batch was committed; if not, PostgreSQL makes
-sure that the first call cannot commit later, and the batch is sent again. A call is never
-cancelled, because a cancelled commit that waits for a synchronous standby returns success before
-the write is safe.
+``store.py`` passes every write here. The function ``commit_1`` of ``schema.sql`` does the
+compare-and-swap, assigns the revisions and returns the results. One batch is in flight per process.
+If the answer to a call is lost, PostgreSQL is asked whether the batch was committed; if not,
+PostgreSQL makes sure that the first call cannot commit later, and the batch is sent again. A call
+is never cancelled, because a cancelled commit that waits for a synchronous standby returns success
+before the write is safe.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Entry:
 
 
 class _Unanswered(NamedTuple):
-    """The answer to a batch is lost: whether it was committed is open."""
+    """The answer to a batch is lost: whether it was committed is unknown."""
 
     why: StoreError
 
@@ -152,7 +152,7 @@ class BatchWriter:
         try:
             while self._waiting:
                 self._flying = self._next_batch()
-                await self._carry_out(self._flying)
+                await self._commit_batch(self._flying)
                 self._flying = []
         except Exception as error:  # no writer may wait for ever
             report_failure("postgres-commit", error)
@@ -183,7 +183,7 @@ class BatchWriter:
         self._waiting = rest
         return batch
 
-    async def _carry_out(self, batch: list[_Entry]) -> None:
+    async def _commit_batch(self, batch: list[_Entry]) -> None:
         """Commit the batch; send it again as long as it is certain that it was not committed."""
         pause = 0.02
         while not all(entry.done.done() for entry in batch):
@@ -208,7 +208,7 @@ class BatchWriter:
         except Exception as error:  # it was closed in this very moment
             self._link.drop()
             return _Refused(self._server.explain(error).error)
-        # Writers that were told meanwhile that nothing was written are left out.
+        # Writers that have received an error in the meantime are left out.
         batch[:] = [entry for entry in batch if not entry.done.done()]
         if not batch:
             return ()
@@ -258,7 +258,7 @@ class BatchWriter:
     def _judge(self, connection: Connection, error: BaseException) -> _Refused | _Unanswered:
         failure = self._server.explain(error)
         if failure.code == FENCED:
-            # The row of this process was removed after a day without writes: start anew.
+            # The row of this process was removed after a day without writes: register it again.
             self._me, self._number = uuid4(), 0
             return _Refused(failure.error)
         undecided = failure.undecided or connection.is_closed()
@@ -270,8 +270,8 @@ class BatchWriter:
         return _Refused(failure.error, again=failure.code in _AGAIN)
 
     async def _settled(self, lost: _Unanswered) -> Answers | _Refused:
-        """Find out what became of the last batch, for as long as it takes. Writers that wait are
-        told that it is unknown when their time is over."""
+        """Determine whether the last batch was committed, without a time limit. Waiting writers get
+        an error at their deadline, which says that the outcome is unknown."""
         number, link = self._number, PostgresLink(self._server, "settle")
         try:
             while True:
@@ -327,9 +327,9 @@ class BatchWriter:
                     entry.done.set_result(answer)
             else:
                 _fail(entry, Stale(entry.write.key, entry.write.expected, -1 - answer))
-        self._turn_away(accepted)
+        self._fail_stale(accepted)
 
-    def _turn_away(self, accepted: dict[bytes, int]) -> None:
+    def _fail_stale(self, accepted: dict[bytes, int]) -> None:
         """Fail waiting writes that expect an older revision than one just written: no key returns
         to an old revision. One that expects an absent key may still find it deleted."""
         if not self._waiting:
@@ -344,10 +344,10 @@ class BatchWriter:
         self._waiting = rest
 
     def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Answer writers whose time is over, while the batch goes on."""
+        """Fail the writers past their deadline, while the batch continues."""
         self._look = loop.call_later(_LOOK_SECONDS, self._expire, loop)
         limit = loop.time() - self._server.settings.timeout - _LOOK_SECONDS
-        flying, waiting = self._words_for_late()
+        flying, waiting = self._deadline_texts()
         for entry in self._flying:
             if entry.since < limit:
                 _fail(entry, Unavailable(flying))
@@ -357,8 +357,8 @@ class BatchWriter:
             for entry in late:
                 _fail(entry, Unavailable(waiting))
 
-    def _words_for_late(self) -> tuple[str, str]:
-        """Return what to tell writers of the batch in flight, and those that wait behind it."""
+    def _deadline_texts(self) -> tuple[str, str]:
+        """Return the error texts for late writers of the batch in flight and of later batches."""
         if self._refusal is not None:
             return (f"{self._refusal}; {_CERTAIN}",) * 2
         late = f"{self._server.settings}: no answer in time"
@@ -389,6 +389,6 @@ async def _done_within(call: asyncio.Task[Any], seconds: float) -> bool:
 
 
 def _read(call: asyncio.Task[Any]) -> None:
-    """Retrieve the outcome, so that asyncio does not report it as forgotten."""
+    """Retrieve the outcome, so that asyncio does not report it as never retrieved."""
     if not call.cancelled():
         call.exception()

@@ -42,8 +42,8 @@ select coalesce(max(age(xmin)), 0)::bigint as oldest from (
 _BOUNDS = """
 select revision - compacted, pg_table_size('{schema}.log'), compacted from {schema}.head
 """
-# Writes from the newest back: the space of what each superseded, added up. The answer is the newest
-# write that no longer fits.
+# Running total, from the newest write backwards, of the space of superseded values. The result is
+# the newest write that no longer fits.
 _EXCESS = """
 select max(revision) from (
   select l.revision,
@@ -88,7 +88,7 @@ class PostgresCompaction:
         return deleted
 
     async def _reclaim(self) -> None:
-        """Run VACUUM on a connection of its own, and measure what it could not remove."""
+        """Run VACUUM on a separate connection, and measure what it could not remove."""
         link = PostgresLink(self._server, "vacuum")
         try:
             await link.run(self._vacuum, seconds=_VACUUM_SECONDS)

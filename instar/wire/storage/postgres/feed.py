@@ -105,7 +105,7 @@ class PostgresFeed:
             self._check = loop.call_later(_STUCK_SECONDS, self._check_progress, reached)
 
     def end(self, why: StoreError) -> None:
-        """End every subscription; followers load again."""
+        """End every subscription, so that followers reload."""
         self._place, self._stamp, self._wanted = 0, 0, 0
         self._followers.end(why)
 
@@ -136,7 +136,7 @@ class PostgresFeed:
         self._link.drop()
 
     async def _follow(self) -> None:
-        """Read through one connection until it breaks or nothing follows."""
+        """Read through one connection until it breaks or no follower is left."""
         connection = await self._link.ready()
         connection.add_termination_listener(lambda _: self._wake.set())
         if not self._server.settings.polls:
@@ -197,7 +197,7 @@ class PostgresFeed:
             if row[3] is not None
         ]
         last = events[-1].revision if events else head
-        more = bool(events) and last < head and _cut_short(rows)
+        more = bool(events) and last < head and _is_truncated(rows)
         upto = last if more else max(head, last)
         if events:
             self._place, self._stamp = rows[-1][3], rows[-1][6]
@@ -222,8 +222,8 @@ class PostgresFeed:
         return min((follower.reached for follower in self._live()), default=None)
 
     def _check_progress(self, before: int) -> None:
-        """Reconnect a feed that stands still although the revision goes on; if that does not help,
-        end the subscriptions, so that the failure is seen."""
+        """Reconnect a feed that makes no progress although the revision increases; if that does not
+        help, end the subscriptions, so that the failure becomes visible."""
         self._check = None
         reached = self._reached()
         if reached is None or reached >= self._wanted:
@@ -242,6 +242,6 @@ class PostgresFeed:
         self._check = loop.call_later(_STUCK_SECONDS, self._check_progress, reached)
 
 
-def _cut_short(rows: Sequence[Row]) -> bool:
+def _is_truncated(rows: Sequence[Row]) -> bool:
     """Return whether the statement's limits left rows out."""
     return len(rows) == _ROWS or sum(len(row[5] or b"") for row in rows) >= _BYTES

@@ -38,7 +38,7 @@ class PostgresLink:
         if self._closed:
             raise Unavailable("the store is closed")
         if self._opening is None:
-            # A task of its own: several callers wait for it, and the driver's timeouts need one.
+            # A separate task: several callers wait for it, and the driver's timeouts need one.
             opening = self._server.connect(self._purpose)
             self._opening = asyncio.get_running_loop().create_task(opening)
             self._opening.add_done_callback(self._opened)
@@ -53,20 +53,20 @@ class PostgresLink:
             self.drop()
 
     def drop(self) -> None:
-        """Give the connection up without a word to the server, which a silent network would
-        delay."""
+        """Drop the connection without notifying the server, because that could block on an
+        unresponsive network."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()
 
     async def ask(self, sql: str, *arguments: Any) -> Sequence[Row]:
-        """Return the rows of a statement that may run twice."""
+        """Return the rows of an idempotent statement."""
         return await self.run(lambda connection: connection.fetch(sql, *arguments))
 
     async def run(
         self, work: Callable[[Connection], Awaitable[T]], seconds: float | None = None
     ) -> T:
-        """Do work that may be done twice, again until the deadline. Raises ``Unavailable``."""
+        """Run idempotent work, and retry it until the deadline. Raises ``Unavailable``."""
         async with self._turn:
             try:
                 return await self._attempt(work, seconds)
@@ -92,7 +92,7 @@ class PostgresLink:
     ) -> T:
         connection = await self.ready()
         loop = asyncio.get_running_loop()
-        # Ending the connection ends the call, also where the network has gone silent. The driver's
+        # Ending the connection ends the call, also if the network does not respond. The driver's
         # own timeout would first ask the server to cancel.
         limit = self._server.settings.timeout if seconds is None else seconds
         deadline = loop.call_later(limit, connection.terminate)
@@ -120,12 +120,12 @@ class PostgresLink:
             self._opening.cancel()
         connection, self._connection = self._connection, None
         if connection is not None:
-            await _goodbye(connection)
+            await _close_cleanly(connection)
         await asyncio.sleep(0)  # the transport of a dropped connection closes in its own turn
 
 
-async def _goodbye(connection: Connection) -> None:
-    """Close politely, so that the server does not log a lost connection."""
+async def _close_cleanly(connection: Connection) -> None:
+    """Close with a Terminate message, so that the server does not log a lost connection."""
     try:
         await connection.close(timeout=_GOODBYE_SECONDS)
     except Exception:

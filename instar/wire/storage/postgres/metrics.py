@@ -1,7 +1,7 @@
 """Metrics of the PostgreSQL store.
 
-Filled by the other modules of the package; ``store.py`` hands them to the server, which serves them
-at ``/metrics``.
+Filled by the other modules of the package; ``store.py`` passes them to the server, which serves
+them at ``/metrics``.
 """
 
 from __future__ import annotations

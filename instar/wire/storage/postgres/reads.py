@@ -1,4 +1,4 @@
-"""Reads of the log: one key, a range at a revision, a key's past.
+"""Reads of the log: one key, a range at a revision, the past events of a key.
 
 Called by ``store.py``. Every answer comes from one snapshot together with the head and the
 compacted revision, so that no compaction and no write can happen between them.
@@ -105,7 +105,7 @@ class PostgresReads:
         return Past(kept[::-1], more, compacted)
 
     async def problems(self) -> list[str]:
-        """Check what the log says about itself: order of each key's writes, nothing beyond the
+        """Check the consistency of the log: order of each key's writes, no revision beyond the
         head."""
         [[wrong, first]] = await self._link.ask(self._server.sql(_DISORDER))
         [[beyond]] = await self._link.ask(self._server.sql(_BEYOND))
@@ -117,7 +117,7 @@ class PostgresReads:
         return found
 
     async def _whole(self, first: bytes, end: bytes, limit: int, revision: int) -> Page:
-        """Read all of a range by a cursor in one snapshot, which ends with it."""
+        """Read a whole range through a cursor, in one snapshot."""
 
         async def read(connection: Connection) -> tuple[Row, list[Record]]:
             async with connection.transaction(isolation="repeatable_read", readonly=True):

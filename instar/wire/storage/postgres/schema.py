@@ -2,7 +2,8 @@
 
 Called by ``server.py`` at the first connection of a process and by ``instar storage init``. Each
 instar instance has its own PostgreSQL schema. Every change of tables is a numbered migration, run
-once under an advisory lock, so that of several replicas that start at the same moment one runs it.
+once under an advisory lock, so that only one of several replicas that start at the same time runs
+it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def migrations() -> Mapping[int, str]:
 
 
 def filled(text: str, schema: str) -> str:
-    """Put the schema's name into SQL: quoted for ``{schema}``, as it is for ``{channel}``.
+    """Put the schema's name into SQL: quoted for ``{schema}``, unquoted for ``{channel}``.
 
     ``url.py`` has checked that the name is a plain identifier.
     """

@@ -45,12 +45,12 @@ _ECHO_SECONDS = 2.0
 
 
 class ServerFacts(NamedTuple):
-    """What a server says about itself and its settings."""
+    """Identity, version and settings that a server reports."""
 
     system: str
     """Identifier of the cluster's files; a copy has the same one."""
     timeline: int
-    """Raised by each promotion; 0 where the server does not tell."""
+    """Raised by each promotion; 0 if the server does not report it."""
     version: int
     safe: bool
     """Whether fsync and full_page_writes are on."""
@@ -72,7 +72,7 @@ class _KnownHistory(NamedTuple):
 
 
 class PostgresServer:
-    """The installation behind one URL, as this process has come to know it."""
+    """The PostgreSQL installation of one URL, with the history that this process has seen."""
 
     def __init__(self, settings: PostgresSettings, *, must_exist: bool = False) -> None:
         self.settings = settings
@@ -135,7 +135,7 @@ class PostgresServer:
         answers = await asyncio.gather(*asked, return_exceptions=True)
         found = [answer for answer in answers if isinstance(answer, _Candidate)]
         if not found:
-            raise _most_telling(answers)
+            raise _most_informative(answers)
         found.sort(key=lambda candidate: candidate.facts.timeline, reverse=True)
         for other in found[1:]:
             other.connection.terminate()
@@ -268,7 +268,7 @@ class PostgresServer:
         self.saw(revision)
 
     def history_went_back(self, kept: int) -> None:
-        """Have followers load again: the server lacks revisions that this process has seen."""
+        """Make followers reload, because the server lacks revisions that this process has seen."""
         error = StoreError(
             f"{self.settings}: history went back: revision {self.seen} was seen, the server has "
             f"kept {kept}"
@@ -279,8 +279,8 @@ class PostgresServer:
             listener(error)
 
     async def _prepare(self, connection: Connection) -> None:
-        """Create or check the tables. Never done again: a running server does not create tables
-        that were dropped under it."""
+        """Create or check the tables. Done once: a running server does not recreate tables that
+        were dropped."""
         name = self.settings.schema
         found = await schema.stored_version(connection, name)
         if not found and self._must_exist:
@@ -291,7 +291,8 @@ class PostgresServer:
         schema.check_version(found, newest, name)
 
     async def _check_notifications(self, candidate: _Candidate) -> None:
-        """Refuse a pooler in transaction mode: LISTEN succeeds there and nothing ever arrives."""
+        """Refuse a pooler in transaction mode: LISTEN succeeds there, but no notification
+        arrives."""
         heard = asyncio.Event()
         channel = f"{self.settings.schema}_echo"
         await candidate.connection.add_listener(channel, lambda *_: heard.set())
@@ -310,8 +311,9 @@ class PostgresServer:
             other.terminate()
 
 
-def _most_telling(answers: list[_Candidate | BaseException]) -> BaseException:
-    """Return the error of the host that answered most: one that is no standby and not away."""
+def _most_informative(answers: list[_Candidate | BaseException]) -> BaseException:
+    """Return the most informative error: preferably of a host that is reachable and not a
+    standby."""
     errors = [answer for answer in answers if isinstance(answer, BaseException)]
     for error in errors:
         if not isinstance(error, Unavailable):

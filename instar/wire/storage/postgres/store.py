@@ -111,7 +111,8 @@ class PostgresStore:
             await link.close()
 
     async def _current_revision(self) -> int:
-        """Ask the primary; with strict reads its synchronous standby confirms that it is one."""
+        """Ask the primary; with strict reads its synchronous standby confirms that it is the
+        primary."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         if self._server.settings.strict_reads:

@@ -2,7 +2,7 @@
 
 Called by ``wire/storage/open.py``. The result is plain settings; ``server.py`` connects with them.
 A parameter that this client cannot honour is refused by name, because ignoring it could mean less
-security than was asked for. What the URL leaves out comes from a service file, then from the PG
+security than requested. Settings that the URL omits come from a service file, then from the PG
 environment variables, as in libpq.
 """
 
@@ -99,7 +99,7 @@ class DatabaseHost(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresSettings:
-    """Everything needed to connect; ``str`` of it names no password."""
+    """Everything needed to connect; ``str()`` omits the password."""
 
     hosts: tuple[DatabaseHost, ...]
     database: str

@@ -91,7 +91,7 @@ class SqliteFile:
 
     def check_sizes(self) -> None:
         """Raise ``StoreLost`` if the file or its log became shorter since the last commit. SQLite
-        shortens the log in a commit, and the file never."""
+        itself truncates only the log, and only in a commit."""
         if _size(self.path) < self._sizes[0] or _size(self._log) < self._sizes[1]:
             raise StoreLost(
                 f"{self.path}: the file was cut short while in use; take a snapshot while this "

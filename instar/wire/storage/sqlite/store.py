@@ -197,8 +197,7 @@ class SqliteStore:
         return self._index.names(prefix)
 
     def _scan_log(self, until: int, prefixes: Collection[str]) -> Iterator[Logged]:
-        """Yield writes by a sequential scan on a connection of its own, because it may take
-        long."""
+        """Yield writes by a sequential scan on a separate connection, because it may take long."""
         last = "\0"
         with closing(self._file.another_reader()) as connection:
             for revision, key, value in connection.execute(_ALL, (until,)):

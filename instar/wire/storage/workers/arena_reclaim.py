@@ -112,7 +112,7 @@ class Reclaimer:
         return self.arena.put(key.encode(errors=_KEY_ERRORS), value)
 
     def drop(self, place: int) -> None:
-        """Mark a value as unused. Thread-safe: an entry dies where its last reader ends."""
+        """Mark a value as unused. Thread-safe: an entry may be freed in any thread."""
         self._dropped.append(place)
 
     def settle(self, passed: Iterable[int]) -> None:

@@ -55,7 +55,7 @@ class SharedMemoryStore(NamedTuple):
 
 
 class StoreServer:
-    """Serves ``store`` on a socket in ``folder``, which only its owner may enter."""
+    """Serves ``store`` on a socket in ``folder``, which only its owner can access."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class _Peer:
         self._peers.discard(self)
         for subscription in self._subscriptions.values():
             subscription.close()
-        # Its pending writes go on, because others may already build upon them.
+        # Its pending writes continue, because other writes may depend on them.
 
     def _received(self, head: Head, body: bytes) -> None:
         number, what, *rest = head

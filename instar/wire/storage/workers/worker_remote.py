@@ -1,8 +1,8 @@
 """Store of a worker on etcd or PostgreSQL: reads and writes there directly; events come from the
 first process.
 
-Opened by ``wire/storage/open.py``. With this division values are in memory once for all processes,
-only one process watches etcd or PostgreSQL, and a read asks there which revision it must show.
+Opened by ``wire/storage/open.py``. This way values are in memory once for all processes, only one
+process watches etcd or PostgreSQL, and a read gets from there the revision that it must reach.
 ``worker_store.py`` is the connection to the first process.
 """
 
