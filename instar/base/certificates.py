@@ -4,8 +4,8 @@ format.
 Called by ``server/files/certificates.py``, which stores them as files, by
 ``server/access/identities.py`` and by the SDK. ``der.py`` encodes certificates; keys and signatures
 are made with the cryptography library. The X.509 module of that library is loaded only to read an
-existing CA, because importing it takes a sixth of a first start. Import this module lazily where
-certificates are not always needed.
+existing CA, because importing it takes a sixth of the time of a first start. Import this module
+lazily where certificates are not always needed.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def set_of(part: bytes) -> bytes:
 
 
 def integer(value: int) -> bytes:
-    """Encode an integer that is not negative."""
+    """Encode a non-negative integer."""
     return tagged(0x02, value.to_bytes(value.bit_length() // 8 + 1, "big"))
 
 

@@ -41,12 +41,12 @@ def _module(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and name.startswith(error.name):
             raise NotImportable(f"there is no module {name!r}") from None
-        raise NotImportable(_broken(name, error)) from error
+        raise NotImportable(_import_error_text(name, error)) from error
     except Exception as error:
-        raise NotImportable(_broken(name, error)) from error
+        raise NotImportable(_import_error_text(name, error)) from error
 
 
-def _broken(module_name: str, error: Exception) -> str:
+def _import_error_text(module_name: str, error: Exception) -> str:
     """Return a one-line message with the line of the user's module that failed on import."""
     if isinstance(error, SyntaxError):
         return f"{module_name} cannot be imported: {error.filename}:{error.lineno}: {error.msg}"

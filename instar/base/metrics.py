@@ -209,11 +209,11 @@ def without_gauges(families: Iterable[Family]) -> list[Family]:
 def _label_text(names: Labels, values: Labels) -> str:
     if not names:
         return ""
-    pairs = (f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True))
+    pairs = (f'{name}="{_escape_label(value)}"' for name, value in zip(names, values, strict=True))
     return "{" + ",".join(pairs) + "}"
 
 
-def _escaped(value: str) -> str:
+def _escape_label(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

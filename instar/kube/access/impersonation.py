@@ -60,17 +60,21 @@ def modes(attributes: Attributes, wanted: User) -> Iterator[Mode]:
     account = account_of(wanted.name)
     if alone and node:
         if attributes.user.extra.get(_NODE_NAME) == (node,) and account_of(attributes.user.name):
-            yield _constrained(
+            yield _constrained_mode(
                 attributes, "associated-node", "nodes", "*", groups=("system:nodes",)
             )
-        yield _constrained(attributes, "arbitrary-node", "nodes", node, groups=("system:nodes",))
+        yield _constrained_mode(
+            attributes, "arbitrary-node", "nodes", node, groups=("system:nodes",)
+        )
     elif alone and account is not None:
         namespace, name = account
         groups = account_groups(namespace)
-        yield _constrained(attributes, "serviceaccount", "serviceaccounts", name, namespace, groups)
+        yield _constrained_mode(
+            attributes, "serviceaccount", "serviceaccounts", name, namespace, groups
+        )
     elif not node and account is None:
         yield _user_info(attributes, wanted)
-    yield _legacy(attributes, wanted, account)
+    yield _legacy_mode(attributes, wanted, account)
 
 
 def resulting(wanted: User, mode: Mode) -> User:
@@ -105,7 +109,7 @@ def _identity(
     return Attributes(attributes.user, verb, group, version, resource, subresource, namespace, name)
 
 
-def _constrained(
+def _constrained_mode(
     attributes: Attributes,
     mode: str,
     resource: str,
@@ -152,7 +156,7 @@ def _is_prefixed(key: str) -> bool:
     return bool(slash and domain and name) and key == key.lower()
 
 
-def _legacy(attributes: Attributes, wanted: User, account: tuple[str, str] | None) -> Mode:
+def _legacy_mode(attributes: Attributes, wanted: User, account: tuple[str, str] | None) -> Mode:
     verb, checks = "impersonate", []
     if account is not None:
         namespace, name = account

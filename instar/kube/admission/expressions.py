@@ -36,16 +36,18 @@ _TEXTS = list_of(STRING)
 _LABELS = map_of(STRING, STRING)
 
 
-def _same(type: Type, *names: str) -> dict[str, Type]:
+def _all_of_type(type: Type, *names: str) -> dict[str, Type]:
     return dict.fromkeys(names, type)
 
 
-_KIND = record("kubernetes.GroupVersionKind", _same(STRING, "group", "version", "kind"))
-_RESOURCE = record("kubernetes.GroupVersionResource", _same(STRING, "group", "version", "resource"))
+_KIND = record("kubernetes.GroupVersionKind", _all_of_type(STRING, "group", "version", "kind"))
+_RESOURCE = record(
+    "kubernetes.GroupVersionResource", _all_of_type(STRING, "group", "version", "resource")
+)
 _USER = record(
     "kubernetes.UserInfo",
     {
-        **_same(STRING, "username", "uid"),
+        **_all_of_type(STRING, "username", "uid"),
         "groups": _TEXTS,
         "extra": map_of(STRING, _TEXTS),
     },
@@ -53,9 +55,11 @@ _USER = record(
 _REQUEST = record(
     "kubernetes.AdmissionRequest",
     {
-        **_same(_KIND, "kind", "requestKind"),
-        **_same(_RESOURCE, "resource", "requestResource"),
-        **_same(STRING, "subResource", "requestSubResource", "name", "namespace", "operation"),
+        **_all_of_type(_KIND, "kind", "requestKind"),
+        **_all_of_type(_RESOURCE, "resource", "requestResource"),
+        **_all_of_type(
+            STRING, "subResource", "requestSubResource", "name", "namespace", "operation"
+        ),
         "userInfo": _USER,
         "dryRun": BOOL,
         "options": DYN,
@@ -64,16 +68,19 @@ _REQUEST = record(
 _METADATA = record(
     "kubernetes.NamespaceMetadata",
     {
-        **_same(STRING, "name", "generateName", "namespace", "UID", "resourceVersion"),
-        **_same(_LABELS, "labels", "annotations"),
-        **_same(TIMESTAMP, "creationTimestamp", "deletionTimestamp"),
-        **_same(INT, "deletionGracePeriodSeconds", "generation"),
+        **_all_of_type(STRING, "name", "generateName", "namespace", "UID", "resourceVersion"),
+        **_all_of_type(_LABELS, "labels", "annotations"),
+        **_all_of_type(TIMESTAMP, "creationTimestamp", "deletionTimestamp"),
+        **_all_of_type(INT, "deletionGracePeriodSeconds", "generation"),
         "finalizers": _TEXTS,
     },
 )
 _CONDITION = record(
     "kubernetes.NamespaceCondition",
-    {**_same(STRING, "status", "type", "message", "reason"), "lastTransitionTime": TIMESTAMP},
+    {
+        **_all_of_type(STRING, "status", "type", "message", "reason"),
+        "lastTransitionTime": TIMESTAMP,
+    },
 )
 _NAMESPACE = record(
     "kubernetes.Namespace",

@@ -122,7 +122,7 @@ def resource_list(
     """Return the document at ``/apis/<group>/<version>`` (``/api/v1`` for the core group)."""
     entries: list[Object] = []
     found = False
-    for resource, served in _serving(resources, group, version):
+    for resource, served in _resources_serving(resources, group, version):
         found = True
         entries.extend(_entries(resource, served))
     if not found:
@@ -208,7 +208,7 @@ def _group_body(name: str, members: Sequence[DiscoveryResource]) -> Object:
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _serving(
+def _resources_serving(
     resources: Iterable[DiscoveryResource], group: str, version: str
 ) -> Iterator[tuple[DiscoveryResource, CrdVersion]]:
     members = [item for item in resources if item.crd.group == group and item.established]
@@ -287,7 +287,7 @@ def _aggregated_group(name: str, members: Sequence[DiscoveryResource]) -> Object
             "version": version,
             "resources": [
                 _aggregated_resource(item, served)
-                for item, served in _serving(members, name, version)
+                for item, served in _resources_serving(members, name, version)
             ],
             "freshness": "Current",
         }

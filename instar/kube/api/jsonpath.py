@@ -73,7 +73,7 @@ class _Reader:
         return actions
 
     def _part(self, text: str) -> list[Step]:
-        """Parse the text inside brackets as an action of its own."""
+        """Parse the text inside brackets as a separate action."""
         return self.template(f"{{{text}}}")[0]
 
     def _action(self, text: str, at: int) -> tuple[list[Step], int]:

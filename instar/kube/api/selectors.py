@@ -131,16 +131,16 @@ class _LabelParser:
         if self._peek() == _END:
             return requirements
         if not self._may_begin(self._peek()):
-            raise _unexpected(self._peek(), "!, identifier, or 'end of string'")
+            raise _unexpected_token(self._peek(), "!, identifier, or 'end of string'")
         while True:
             requirements.append(self._requirement())
             token = self._next()
             if token == _END:
                 return requirements
             if token != ",":
-                raise _unexpected(token, "',' or 'end of string'")
+                raise _unexpected_token(token, "',' or 'end of string'")
             if not self._may_begin(self._peek()):
-                raise _unexpected(self._peek(), "identifier after ','")
+                raise _unexpected_token(self._peek(), "identifier after ','")
 
     def _requirement(self) -> Requirement:
         try:
@@ -154,7 +154,7 @@ class _LabelParser:
             self._next()
         key = self._next()
         if not _is_identifier(key):
-            raise _unexpected(key, "identifier")
+            raise _unexpected_token(key, "identifier")
         problems = qualified_name(key)
         if problems:
             raise BadRequest(str(invalid("<nil>", key, "; ".join(problems))))
@@ -166,20 +166,22 @@ class _LabelParser:
 
     def _operation(self, key: str, operator: str) -> Requirement:
         if operator in ("in", "notin"):
-            return Requirement(key, operator, _checked(key, self._set()))
+            return Requirement(key, operator, _check_requirement(key, self._set()))
         if operator in ("=", "==", "!="):
-            values = _checked(key, {self._exact()})
+            values = _check_requirement(key, {self._exact()})
             return Requirement(key, "notin" if operator == "!=" else "in", values)
         if operator in (">", "<"):
-            return Requirement(key, operator, _checked(key, {self._exact()}, integer=True))
-        raise _unexpected(operator, _OPERATORS)
+            return Requirement(
+                key, operator, _check_requirement(key, {self._exact()}, integer=True)
+            )
+        raise _unexpected_token(operator, _OPERATORS)
 
     def _exact(self) -> str:
         if self._peek() in (_END, ","):
             return ""
         token = self._next()
         if not _is_identifier(token):
-            raise _unexpected(token, "identifier")
+            raise _unexpected_token(token, "identifier")
         return token
 
     def _set(self) -> set[str]:
@@ -190,7 +192,7 @@ class _LabelParser:
             self._next()
             return {""}
         if self._peek() != "," and not _is_identifier(self._peek()):
-            raise _unexpected(self._peek(), "',', ')' or identifier")
+            raise _unexpected_token(self._peek(), "',', ')' or identifier")
         values = self._identifiers()
         self._next()
         return values
@@ -203,7 +205,7 @@ class _LabelParser:
             if _is_identifier(token):
                 values.add(token)
                 if self._peek() not in (",", ")"):
-                    raise _unexpected(self._peek(), "',' or ')'")
+                    raise _unexpected_token(self._peek(), "',' or ')'")
             elif token == ",":
                 if not values:
                     values.add("")
@@ -212,7 +214,7 @@ class _LabelParser:
                 if self._peek() == ",":
                     self._next()
             else:
-                raise _unexpected(token, "',', or identifier")
+                raise _unexpected_token(token, "',', or identifier")
             if self._peek() == ")":
                 return values
 
@@ -232,11 +234,11 @@ def _is_identifier(token: str) -> bool:
     return token != _END and token not in _SYMBOLS
 
 
-def _unexpected(found: str, expected: str) -> BadRequest:
+def _unexpected_token(found: str, expected: str) -> BadRequest:
     return BadRequest(f"found '{found}', expected: {expected}")
 
 
-def _checked(key: str, values: set[str], *, integer: bool = False) -> frozenset[str]:
+def _check_requirement(key: str, values: set[str], *, integer: bool = False) -> frozenset[str]:
     found = []
     for position, value in enumerate(sorted(values)):
         if integer and not _is_int64(value):

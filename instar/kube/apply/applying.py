@@ -86,7 +86,7 @@ def apply_patch(request: Application) -> Step[Applied]:
         request.live if request.live is not None else _empty_object(request.config)
     )
     managers = _managers_before(request, live)
-    claimed = _claimed(request)
+    claimed = _claimed_fields(request)
     last = managers.get(request.identity)
     merged = merge(schema, live, request.config)
     if same_json_numbers(merged, live) and not must_prune(schema, version, last, claimed):
@@ -164,7 +164,7 @@ def _managers_before(request: Application, live: Object) -> Managers:
     return updated({}, earlier, None, {request.version: live}, request.schemas)
 
 
-def _claimed(request: Application) -> FieldSet:
+def _claimed_fields(request: Application) -> FieldSet:
     """Return the fields that the configuration claims at this endpoint."""
     fields = owned_in_object(request.schemas[request.version], request.config)
     skipped = request.writer.skipped(request.version)

@@ -27,7 +27,7 @@ class ApplyConflict(errors.Conflict):
                 "causes": [
                     {
                         "reason": "FieldManagerConflict",
-                        "message": f"conflict with {_shown(owner)}",
+                        "message": f"conflict with {_manager_text(owner)}",
                         "field": path,
                     }
                     for owner, paths in found.items()
@@ -41,15 +41,15 @@ def _message(found: Mapping[ManagerKey, list[str]]) -> str:
     count = sum(map(len, found.values()))
     if count == 1:
         owner, paths = next(iter(found.items()))
-        return f"Apply failed with 1 conflict: conflict with {_shown(owner)}: {paths[0]}"
+        return f"Apply failed with 1 conflict: conflict with {_manager_text(owner)}: {paths[0]}"
     lines: list[str] = []
     for owner, paths in found.items():
-        lines.append(f"conflicts with {_shown(owner)}:")
+        lines.append(f"conflicts with {_manager_text(owner)}:")
         lines += [f"- {path}" for path in paths]
     return f"Apply failed with {count} conflicts: " + "\n".join(lines)
 
 
-def _shown(owner: ManagerKey) -> str:
+def _manager_text(owner: ManagerKey) -> str:
     text = go_quote(owner.manager)
     if owner.subresource:
         text += f" with subresource {go_quote(owner.subresource)}"

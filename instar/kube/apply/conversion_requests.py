@@ -2,8 +2,7 @@
 
 A step is a generator that yields batches of conversions and receives the results, so the registry
 (``server/registry/verbs/apply.py``) can run it with an async converter and a test with a plain
-function. Results come in the order of the batch; None stands for an object that could not be
-converted.
+function. Results come in the order of the batch; None means that an object could not be converted.
 """
 
 from __future__ import annotations

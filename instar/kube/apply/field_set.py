@@ -192,18 +192,18 @@ def element_text(element: str) -> str:
         return f".{content}"
     if prefix == "k:":
         pairs = sorted(orjson.loads(content).items())
-        return "[" + ",".join(f"{name}={_shown(value)}" for name, value in pairs) + "]"
+        return "[" + ",".join(f"{name}={_key_value_text(value)}" for name, value in pairs) + "]"
     if prefix == "v:":
-        return f"[={_shown(orjson.loads(content))}]"
+        return f"[={_key_value_text(orjson.loads(content))}]"
     return f"[{content}]"
 
 
-def _shown(value: Any) -> str:
+def _key_value_text(value: Any) -> str:
     """Return a key's value inside a path; only scalars are valid keys, but upstream prints any."""
     if isinstance(value, dict):
-        return "".join(f"{name}={_shown(item)}" for name, item in sorted(value.items()))
+        return "".join(f"{name}={_key_value_text(item)}" for name, item in sorted(value.items()))
     if isinstance(value, list):
-        return "[" + ",".join(map(_shown, value)) + "]"
+        return "[" + ",".join(map(_key_value_text, value)) + "]"
     if isinstance(value, str):
         return go_quote(value)
     return go_number(value) if isinstance(value, float) else value_text(value)

@@ -125,7 +125,7 @@ def track_create(
     """Return ``managedFields`` of a new object. ``blank`` is an empty object of its kind,
     ``before`` the managers that the request itself names."""
     if blank is None and not before:
-        managers = _created(writer, schema, obj)
+        managers = _created_fields(writer, schema, obj)
         return encode(managers) if managers else None
     version = writer.api_version
     schemas = {version: schema}
@@ -147,7 +147,7 @@ def updated(
     version = writer.api_version
     schema = schemas[version]
     if live is None and not before:
-        return _created(writer, schema, new[version])
+        return _created_fields(writer, schema, new[version])
     if not before:
         return {}
     current = compare(schema, live[version] if live else {}, new[version], writer.skipped(version))
@@ -180,7 +180,7 @@ def _after_own_changes(
     return {**before, identity: ManagedFieldsEntry(own.fields, own.api_version, writer.now)}
 
 
-def _created(writer: Writer, schema: TypedSchema, obj: Object) -> Managers:
+def _created_fields(writer: Writer, schema: TypedSchema, obj: Object) -> Managers:
     skipped = writer.skipped(writer.api_version)
     if writer.unset:
         touched = compare(schema, dict(writer.unset), obj, skipped).touched()

@@ -52,7 +52,7 @@ class Atom:
     loose: bool = False
 
 
-def _deduced() -> Atom:
+def _deduced_atom() -> Atom:
     anything = Atom(scalar=UNTYPED, loose=True)
     anything.list = ListType("atomic", anything)
     anything.map = MapType(True, {}, anything)
@@ -61,7 +61,7 @@ def _deduced() -> Atom:
     return atom
 
 
-DEDUCED = _deduced()
+DEDUCED = _deduced_atom()
 
 
 class BadItem(ValueError):
@@ -111,20 +111,20 @@ def compile_schema(schema: Structural | None) -> TypedSchema:
     root = _object(schema, False) if schema is not None else MapType(False, {}, DEDUCED)
     root.atomic = False
     root.fields |= _fields({"apiVersion": _STRING, "kind": _STRING, "metadata": OBJECT_META})
-    return TypedSchema(Atom(map=root, loose=_loose(root)))
+    return TypedSchema(Atom(map=root, loose=_has_loose_part(root)))
 
 
 def _atom(schema: Structural, preserve: bool) -> Atom:
-    return _preserving(schema) if preserve or schema.preserve_unknown else _known(schema)
+    return _preserving_atom(schema) if preserve or schema.preserve_unknown else _strict_atom(schema)
 
 
 @once_per_node
-def _preserving(schema: Structural) -> Atom:
+def _preserving_atom(schema: Structural) -> Atom:
     return _new_atom(schema, True)
 
 
 @once_per_node
-def _known(schema: Structural) -> Atom:
+def _strict_atom(schema: Structural) -> Atom:
     return _new_atom(schema, False)
 
 
@@ -134,7 +134,7 @@ def _new_atom(schema: Structural, preserve: bool) -> Atom:
     match schema.type:
         case "object":
             kind = _object(schema, preserve)
-            return Atom(map=kind, loose=_loose(kind))
+            return Atom(map=kind, loose=_has_loose_part(kind))
         case "array":
             items = _list(schema, preserve)
             return Atom(list=items, loose=items.element.loose)
@@ -161,7 +161,7 @@ def _untyped(schema: Structural, preserve: bool) -> Atom:
     )
 
 
-def _loose(kind: MapType) -> bool:
+def _has_loose_part(kind: MapType) -> bool:
     if kind.element is not None and kind.element.loose:
         return True
     return any(atom.loose for _, atom in kind.fields.values())

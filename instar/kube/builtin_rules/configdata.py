@@ -41,7 +41,7 @@ def config_map_errors(obj: Object) -> list[FieldError]:
             found.append(invalid(key("data", name), name, text))
     for name in binary:
         found += _key_errors(name, "binaryData")
-    size = sum(len(value.encode()) for value in data.values()) + _decoded(binary.values())
+    size = sum(len(value.encode()) for value in data.values()) + _decoded_size(binary.values())
     if size > LARGEST:
         found.append(too_long("[]", LARGEST))
     return found
@@ -52,7 +52,7 @@ def secret_errors(obj: Object) -> list[FieldError]:
     found: list[FieldError] = []
     for name in data:
         found += _key_errors(name, "data")
-    if _decoded(data.values()) > LARGEST:
+    if _decoded_size(data.values()) > LARGEST:
         found.append(too_long("data", LARGEST))
     if type == "kubernetes.io/service-account-token":
         annotations = obj["metadata"].get("annotations") or {}
@@ -85,7 +85,7 @@ def _key_errors(name: str, path: str) -> list[FieldError]:
     return config_key_errors(name, where) if name else [invalid(where, name, _NO_KEY)]
 
 
-def _decoded(values: Iterable[str]) -> int:
+def _decoded_size(values: Iterable[str]) -> int:
     """Return the total size of base64 texts when decoded."""
     return sum(len(text) * 3 // 4 - text.count("=", -2) for text in values if text)
 
@@ -94,11 +94,11 @@ def _json_errors(encoded: str, path: str) -> list[FieldError]:
     try:
         json.loads(base64.b64decode(encoded))
     except ValueError as error:
-        return [invalid(path, _SECRET, _go_sentence(base64.b64decode(encoded), error))]
+        return [invalid(path, _SECRET, _go_message(base64.b64decode(encoded), error))]
     return []
 
 
-def _go_sentence(text: bytes, error: ValueError) -> str:
+def _go_message(text: bytes, error: ValueError) -> str:
     """Return the message of Go's JSON decoder for invalid JSON."""
     literals = {ord("n"): "null", ord("t"): "true", ord("f"): "false"}
     stripped = text.lstrip()

@@ -92,11 +92,11 @@ def event_change_errors(new: Object, old: Object) -> list[FieldError]:
     for name, empty in _IMMUTABLE_FIELDS:
         after, before = new.get(name) or empty, old.get(name) or empty
         place = "reportingController" if name == "reportingComponent" else name
-        found += immutable_errors(after, before, place, _shown(name, after))
+        found += immutable_errors(after, before, place, _go_value(name, after))
     return found
 
 
-def _shown(name: str, value: Any) -> Any:
+def _go_value(name: str, value: Any) -> Any:
     message = {"involvedObject": "ObjectReference", "related": "ObjectReference"}.get(name, "")
     message = "EventSource" if name == "source" else message
     return internal(message, value) if message else value

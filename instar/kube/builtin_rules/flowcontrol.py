@@ -50,7 +50,7 @@ def flow_schema_errors(obj: Object) -> list[FieldError]:
     spec, name = obj["spec"], obj["metadata"].get("name", "")
     found: list[FieldError] = []
     if name == "exempt" and spec != EXEMPT_SCHEMA:
-        shown = internal("flowcontrol.apiserver.k8s.io/v1#FlowSchemaSpec", _ordered(spec))
+        shown = internal("flowcontrol.apiserver.k8s.io/v1#FlowSchemaSpec", _in_go_order(spec))
         found.append(invalid("spec", shown, "spec of 'exempt' must equal the fixed value"))
         return found
     precedence = spec.get("matchingPrecedence", 0)
@@ -75,7 +75,7 @@ def flow_schema_errors(obj: Object) -> list[FieldError]:
     return found
 
 
-def _ordered(spec: Object) -> Object:
+def _in_go_order(spec: Object) -> Object:
     names = ("priorityLevelConfiguration", "matchingPrecedence", "distinguisherMethod", "rules")
     return {name: spec[name] for name in names if name in spec}
 

@@ -49,7 +49,7 @@ def cron_name(name: str, prefix: bool) -> list[str]:
 
 
 def job_errors(job: Object) -> list[FieldError]:
-    return _generated_errors(job) + _selected_spec_errors(job["spec"])
+    return _generated_selector_errors(job) + _selected_spec_errors(job["spec"])
 
 
 def _selected_spec_errors(spec: Object) -> list[FieldError]:
@@ -65,7 +65,7 @@ def _selected_spec_errors(spec: Object) -> list[FieldError]:
     return found
 
 
-def _generated_errors(job: Object) -> list[FieldError]:
+def _generated_selector_errors(job: Object) -> list[FieldError]:
     """Check the selector that the server generates if the client sets none. Upstream reports no
     error here for a missing selector."""
     spec, metadata = job["spec"], job["metadata"]
@@ -160,7 +160,7 @@ def _failure_policy_errors(policy: Object, path: str) -> list[FieldError]:
         where = index(child(path, "rules"), position)
         action = rule.get("action", "")
         if not action:
-            found.append(required(child(where, "action"), _valid(_ACTIONS)))
+            found.append(required(child(where, "action"), _valid_values_text(_ACTIONS)))
         elif action not in _ACTIONS:
             found.append(not_supported(child(where, "action"), action, _ACTIONS))
         codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or ()
@@ -175,7 +175,7 @@ def _failure_policy_errors(policy: Object, path: str) -> list[FieldError]:
     return found
 
 
-def _valid(choices: tuple[str, ...]) -> str:
+def _valid_values_text(choices: tuple[str, ...]) -> str:
     return "valid values: " + ", ".join(f'"{choice}"' for choice in choices)
 
 
@@ -237,9 +237,11 @@ def _template_change_errors(spec: Object, former: Object, old: Object) -> list[F
     waits = former.get("suspend") and "startTime" not in (old.get("status") or {})
     if waits:
         for name in ("annotations", "labels"):
-            _keep(munged.setdefault("metadata", {}), former["template"].get("metadata") or {}, name)
+            _restore_member(
+                munged.setdefault("metadata", {}), former["template"].get("metadata") or {}, name
+            )
         for name in _SCHEDULING:
-            _keep(munged["spec"], former["template"]["spec"], name)
+            _restore_member(munged["spec"], former["template"]["spec"], name)
         if not munged["metadata"] and "metadata" not in former["template"]:
             del munged["metadata"]
     if munged == former["template"]:
@@ -247,7 +249,7 @@ def _template_change_errors(spec: Object, former: Object, old: Object) -> list[F
     return [invalid("spec.template", internal_template(munged), IMMUTABLE)]
 
 
-def _keep(new: Object, old: Object, name: str) -> None:
+def _restore_member(new: Object, old: Object, name: str) -> None:
     new.pop(name, None)
     if name in old:
         new[name] = old[name]

@@ -208,7 +208,7 @@ def claim_change_errors(new: Object, old: Object) -> list[FieldError]:
     if shown[0] != shown[1]:
         text = f"{_CLAIM_FROZEN}\n{difference(*shown)}"
         found.append(forbidden("spec", text))
-    wanted, had = (_requested(spec) for spec in (after, before))
+    wanted, had = (_requested_storage(spec) for spec in (after, before))
     known = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
     shrinks = quantity_value(wanted or "0") < quantity_value(had or "0")
     if shrinks and quantity_value(wanted or "0") <= quantity_value(known):
@@ -217,7 +217,7 @@ def claim_change_errors(new: Object, old: Object) -> list[FieldError]:
     return found + immutable_errors(after.get("volumeMode"), before.get("volumeMode"), "volumeMode")
 
 
-def _requested(spec: Object) -> str:
+def _requested_storage(spec: Object) -> str:
     return str(((spec.get("resources") or {}).get("requests") or {}).get("storage", ""))
 
 

@@ -58,7 +58,7 @@ def parse_prefix(text: str) -> tuple[Address, int]:
 
 
 def _problem(text: str) -> tuple[str, str]:
-    """Return what is wrong with an address, and where."""
+    """Return the error of an invalid address, and the position."""
     for char in text:
         if char == ".":
             return _v4_problem(text)

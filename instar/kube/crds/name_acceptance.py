@@ -37,7 +37,7 @@ def decide_names(crd: Object, others: Sequence[Object]) -> NameAcceptance | None
     if names_settled(crd):
         return None
     wanted, held = crd["spec"]["names"], crd["status"].get("acceptedNames") or {}
-    resources, kinds = _used([crd, *others], crd["spec"].get("group", ""))
+    resources, kinds = _used_names([crd, *others], crd["spec"].get("group", ""))
     accepted = dict(held)
     conflict = ("", "")
     for field, used, reason in (
@@ -69,7 +69,7 @@ def _problem(field: str, wanted: Object, held: Object, used: set[str]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
-def _used(crds: Iterable[Object], group: str) -> tuple[set[str], set[str]]:
+def _used_names(crds: Iterable[Object], group: str) -> tuple[set[str], set[str]]:
     resources: set[str] = set()
     kinds: set[str] = set()
     for crd in crds:

@@ -101,20 +101,20 @@ def definitions(roots: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
         block, name = todo.pop()
         published = f"{_SHELF.note(block)}.{name}"
         if published not in out:
-            out[published] = _published(_SHELF.block(block)[name], block, todo)
+            out[published] = _with_full_names(_SHELF.block(block)[name], block, todo)
     return out
 
 
-def _published(raw: Any, home: str, todo: list[tuple[str, str]]) -> Any:
+def _with_full_names(raw: Any, home: str, todo: list[tuple[str, str]]) -> Any:
     """Return a copy with full reference names; the types they name are added to ``todo``."""
     if not isinstance(raw, dict):
         return raw
     out: dict[str, Any] = {}
     for key, value in raw.items():
         if key == "properties":
-            out[key] = {name: _published(item, home, todo) for name, item in value.items()}
+            out[key] = {name: _with_full_names(item, home, todo) for name, item in value.items()}
         elif key in ("items", "additionalProperties"):
-            out[key] = _published(value, home, todo)
+            out[key] = _with_full_names(value, home, todo)
         elif key == "$ref":
             block, name = target = located(value.removeprefix("&"), home)
             todo.append(target)

@@ -76,8 +76,10 @@ def _writers(old: Object, new: Object) -> list[Object]:
     A manager that writes again within a second is recognised by its fields; one that only lost
     fields to another did not write.
     """
-    known = {_identity(each): each for each in _managed(old)}
-    differing = [each for each in _managed(new) if not same_json(known.get(_identity(each)), each)]
+    known = {_identity(each): each for each in _managed_fields(old)}
+    differing = [
+        each for each in _managed_fields(new) if not same_json(known.get(_identity(each)), each)
+    ]
     fresh = [
         each for each in differing if known.get(_identity(each), {}).get("time") != each.get("time")
     ]
@@ -91,7 +93,7 @@ def _identity(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(entry.get(name) for name in ("manager", "operation", "subresource", "apiVersion"))
 
 
-def _managed(obj: Object) -> list[Mapping[str, Any]]:
+def _managed_fields(obj: Object) -> list[Mapping[str, Any]]:
     entries = _metadata(obj).get("managedFields")
     return [each for each in entries if isinstance(each, Mapping)] if entries else []
 

@@ -109,14 +109,14 @@ class ModelNaming:
         for depth in range(
             2, 1 + max((len(each.path) for each in self._found.values()), default=1)
         ):
-            for key in _clashing(names, reserved):
+            for key in _clashing_names(names, reserved):
                 found = self._found[key]
                 if key not in self._roots and len(found.path) >= depth:
                     names[key] = "".join(found.path[-depth:])
-        return _numbered(names, reserved, self._roots)
+        return _number_clashes(names, reserved, self._roots)
 
 
-def _clashing(names: Mapping[Key, str], reserved: frozenset[str]) -> list[Key]:
+def _clashing_names(names: Mapping[Key, str], reserved: frozenset[str]) -> list[Key]:
     users: dict[str, list[Key]] = defaultdict(list)
     for key, name in names.items():
         users[name].append(key)
@@ -125,7 +125,7 @@ def _clashing(names: Mapping[Key, str], reserved: frozenset[str]) -> list[Key]:
     ]
 
 
-def _numbered(
+def _number_clashes(
     names: dict[Key, str], reserved: frozenset[str], roots: Mapping[Key, str]
 ) -> dict[Key, str]:
     """Append numbers, as a last resort."""

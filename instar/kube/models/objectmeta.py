@@ -14,7 +14,7 @@ _TIME: Object = {"type": "string", "format": "date-time"}
 _TEXTS: Object = {"type": "object", "additionalProperties": _TEXT}
 
 
-def _described(node: Object, description: str) -> Object:
+def _with_description(node: Object, description: str) -> Object:
     return {**node, "description": description}
 
 
@@ -27,7 +27,7 @@ _OWNER: Object = {
         "kind": _TEXT,
         "name": _TEXT,
         "uid": _TEXT,
-        "controller": _described({"type": "boolean"}, "Whether it manages this object."),
+        "controller": _with_description({"type": "boolean"}, "Whether it manages this object."),
         "blockOwnerDeletion": {"type": "boolean"},
     },
 }
@@ -37,7 +37,7 @@ _MANAGED: Object = {
     "properties": {
         "manager": _TEXT,
         "operation": _TEXT,
-        "apiVersion": _described(_TEXT, "The version that fieldsV1 is written in."),
+        "apiVersion": _with_description(_TEXT, "The version that fieldsV1 is written in."),
         "time": _TIME,
         "fieldsType": _TEXT,
         "fieldsV1": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
@@ -49,19 +49,21 @@ _META: Object = {
     "description": "Metadata of every object: its name, its labels, and fields set by the server.",
     "properties": {
         "name": _TEXT,
-        "generateName": _described(_TEXT, "Prefix from which the server generates a name."),
+        "generateName": _with_description(_TEXT, "Prefix from which the server generates a name."),
         "namespace": _TEXT,
         "labels": _TEXTS,
         "annotations": _TEXTS,
-        "uid": _described(_TEXT, "Set by the server, unique over time."),
-        "resourceVersion": _described(
+        "uid": _with_description(_TEXT, "Set by the server, unique over time."),
+        "resourceVersion": _with_description(
             _TEXT, "Set by the server: identifies this state of the object."
         ),
-        "generation": _described(
+        "generation": _with_description(
             {"type": "integer", "format": "int64"}, "Counts changes of the spec."
         ),
         "creationTimestamp": {**_TIME, "nullable": True},
-        "deletionTimestamp": _described(_TIME, "Set while the object waits for its finalizers."),
+        "deletionTimestamp": _with_description(
+            _TIME, "Set while the object waits for its finalizers."
+        ),
         "deletionGracePeriodSeconds": {"type": "integer", "format": "int64"},
         "finalizers": {"type": "array", "items": _TEXT},
         "ownerReferences": {"type": "array", "items": _OWNER},

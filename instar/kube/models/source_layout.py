@@ -63,7 +63,7 @@ def lay_out(expr: Expr, indent: str = "", *, after: int = 0) -> str:
     if isinstance(expr, LongString):
         return _pieces(expr.value, indent)
     if isinstance(expr, Join):
-        return _joined(expr, indent, after)
+        return _lay_out_join(expr, indent, after)
     if not expr.parts:
         return line
     inner = indent + INDENT
@@ -72,7 +72,7 @@ def lay_out(expr: Expr, indent: str = "", *, after: int = 0) -> str:
     return "\n".join([expr.opening, *lines, indent + expr.closing])
 
 
-def _joined(expr: Join, indent: str, after: int) -> str:
+def _lay_out_join(expr: Join, indent: str, after: int) -> str:
     """Lay out a join; the last bracket is broken first."""
     groups = [place for place, part in enumerate(expr.parts) if not isinstance(part, str)]
     if not groups:
@@ -137,10 +137,10 @@ def text(value: str) -> str:
     plain = value.isprintable() and quote not in value and not value.endswith("\\")
     if plain and "\\" in value:
         return f"r{quote}{value}{quote}"
-    return f"{quote}{_escaped(value, quote)}{quote}"
+    return f"{quote}{_escape(value, quote)}{quote}"
 
 
-def _escaped(value: str, quote: str) -> str:
+def _escape(value: str, quote: str) -> str:
     out = []
     for letter in value:
         if letter in (quote, "\\"):
@@ -163,7 +163,7 @@ def docstring(description: str, indent: str) -> list[str]:
     if "\\" in body and body.isprintable() and '"""' not in body:
         prefix = "r"
     else:
-        body = "\n".join(_escaped(line, "\\").replace('"""', '\\"""') for line in lines)
+        body = "\n".join(_escape(line, "\\").replace('"""', '\\"""') for line in lines)
     alone = len(lines) == 1 and len(indent) + len(prefix) + len(body) + 6 <= WIDTH
     if alone and not body.endswith(('"', "\\")):
         return [f'{indent}{prefix}"""{body}"""']

@@ -111,7 +111,7 @@ def _node(raw: Mapping[str, Any], dialect: Dialect) -> Object:
 
 
 def _has_meaning(key: str, value: Any) -> bool:
-    """Return whether a keyword has a meaning; a bound of zero does, and so does any free value."""
+    """Return whether a keyword has an effect; a bound of zero and any free-form value have one."""
     if value is None or key in ("default", "example"):
         return value is not None
     return not (value is False or value == "" or value == [])

@@ -105,10 +105,12 @@ def routes(resource: DiscoveryResource, version: CrdVersion) -> Iterator[Route]:
         if allowed is None or step.permission in allowed:
             yield build.route(item, step, f"{scope}{kind}")
     for subresource in version.subresources():
-        yield from _below(build, item, f"{scope}{kind}", subresource)
+        yield from _subresource_routes(build, item, f"{scope}{kind}", subresource)
 
 
-def _below(build: _Builder, item: str, ending: str, subresource: CrdSubresource) -> Iterator[Route]:
+def _subresource_routes(
+    build: _Builder, item: str, ending: str, subresource: CrdSubresource
+) -> Iterator[Route]:
     path, ending = f"{item}/{subresource.name}", ending + subresource.name.capitalize()
     if subresource.kind is None or not subresource.kind.kind.endswith(_OPTIONS):
         for step in (_CREATE, *_ITEM):

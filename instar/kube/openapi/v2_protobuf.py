@@ -2,7 +2,7 @@
 requests.
 
 Called by ``server/endpoints/openapi.py``. The encoder is driven by tables from JSON key to field
-number and wire form, which cover only what our own v2 documents contain.
+number and wire form, which cover only the keys of our own v2 documents.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def _each(writer: Writer) -> Writer:
 
 
 def _any(number: int, value: Any) -> bytes:
-    """Encode a free value as YAML text: in the form that clients compare where that is simple,
-    else as JSON, which is YAML, too."""
+    """Encode a free-form value as YAML text: simple ones in the form that clients compare, others
+    as JSON, which is valid YAML."""
     lines = _yaml_lines(value)
     return _delimited(number, _text(2, "\n".join([*(lines or [_json(value)]), ""])))
 
@@ -91,7 +91,7 @@ _WORDS = frozenset(("y", "yes", "n", "no", "on", "off", "true", "false", "null")
 
 
 def _yaml_lines(value: Any) -> list[str]:
-    """Return a list of texts or flat objects, one member per line; empty for all else."""
+    """Return a list of texts or flat objects, one member per line; empty for other values."""
     lines: list[str] = []
     for item in value if isinstance(value, list) else ():
         members = [f"{name}: " for name in sorted(item)] if isinstance(item, dict) else [""]

@@ -57,7 +57,7 @@ def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
     if kind is PatchType.JSON:
         operations = _operations(document, validation)
         problems = _operation_problems(body, operations)
-        quote = partial(_quoted, _touched(operations))
+        quote = partial(_quoted_document, _changed_members(operations))
         return Patch(lambda obj: _apply_json(obj, operations), problems, quote)
     if not isinstance(document, dict):
         return Patch(lambda obj: document, [])
@@ -69,17 +69,17 @@ def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
             lambda patched, old: go_plain(document),
             from_values=True,
         )
-    quote = partial(_quoted, frozenset(document))
+    quote = partial(_quoted_document, frozenset(document))
     return Patch(lambda obj: merge_patch(obj, document), duplicates, quote, grafts=True)
 
 
-def _touched(operations: list[Object]) -> frozenset[str]:
+def _changed_members(operations: list[Object]) -> frozenset[str]:
     """Return the top-level members that some operation changes."""
     paths = (str(operation.get("path", "")) for operation in operations)
     return frozenset(path.split("/")[1] for path in paths if path.startswith("/"))
 
 
-def _quoted(touched: frozenset[str], patched: Any, old: Object) -> str:
+def _quoted_document(touched: frozenset[str], patched: Any, old: Object) -> str:
     """Return the document as upstream's error quotes it: members that the patch changed are sorted,
     others are in Go's field order."""
     message = message_of(old.get("apiVersion", ""), old.get("kind", ""))

@@ -32,11 +32,11 @@ def _collect_fields(value: Object, message: str, out: Object) -> None:
 
 def _member(value: Any, field: MessageField) -> Any:
     if field.mapped and isinstance(value, dict):
-        return {name: _typed(value[name], field.type) for name in sorted(value)}
+        return {name: _ordered_by_type(value[name], field.type) for name in sorted(value)}
     if field.repeated and isinstance(value, list):
-        return [_typed(item, field.type) for item in value]
-    return _typed(value, field.type)
+        return [_ordered_by_type(item, field.type) for item in value]
+    return _ordered_by_type(value, field.type)
 
 
-def _typed(value: Any, type: str) -> Any:
+def _ordered_by_type(value: Any, type: str) -> Any:
     return in_go_order(value, type) if "#" in type else value

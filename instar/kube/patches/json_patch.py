@@ -155,10 +155,10 @@ def _put(document: Any, path: str, value: Any, missing: str, failing: str) -> An
 
 def _remove(document: Any, path: str, operation: dict[str, Any]) -> Any:
     missing = f'remove operation does not apply: doc is missing path: "{path}"'
-    return _take(document, path, missing, f"error in remove for path: '{path}'")
+    return _delete(document, path, missing, f"error in remove for path: '{path}'")
 
 
-def _take(document: Any, path: str, missing: str, failing: str) -> Any:
+def _delete(document: Any, path: str, missing: str, failing: str) -> Any:
     parent, step = _parent(document, path, missing)
     if isinstance(parent, dict):
         if step not in parent:
@@ -207,7 +207,7 @@ def _move(document: Any, path: str, operation: dict[str, Any]) -> Any:
     value, source = _source(document, operation), operation["from"]
     failing = "error in move for path: "
     missing = "move operation does not apply: doc is missing"
-    document = _take(document, source, f"{missing} from path: {source}", f"{failing}'{source}'")
+    document = _delete(document, source, f"{missing} from path: {source}", f"{failing}'{source}'")
     return _put(document, path, value, f"{missing} destination path: {path}", f"{failing}'{path}'")
 
 

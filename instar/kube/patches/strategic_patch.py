@@ -56,8 +56,8 @@ def strategic_merge(target: Object, patch: Object, schema: Schema) -> Object:
 
 def _merge_map(target: Object, patch: Object, schema: Schema) -> Object:
     if _PATCH in patch:
-        return _directed(patch)
-    merged = _retained(target, patch)
+        return _apply_directive(patch)
+    merged = _retain_keys(target, patch)
     done = _reorder(merged, patch, schema)
     for written, value in patch.items():
         if written in done or written == _RETAIN:
@@ -79,7 +79,7 @@ def _merge_map(target: Object, patch: Object, schema: Schema) -> Object:
     return merged
 
 
-def _directed(patch: Object) -> Object:
+def _apply_directive(patch: Object) -> Object:
     """Apply a map with a ``$patch`` directive."""
     if patch[_PATCH] == "replace":
         return {name: value for name, value in patch.items() if name != _PATCH}
@@ -88,7 +88,7 @@ def _directed(patch: Object) -> Object:
     raise unknown_directive(patch)
 
 
-def _retained(target: Object, patch: Object) -> Object:
+def _retain_keys(target: Object, patch: Object) -> Object:
     """Return a copy of the old map, reduced to the keys of ``$retainKeys`` if given."""
     if _RETAIN not in patch:
         return dict(target)
@@ -119,7 +119,7 @@ def _reorder(merged: Object, patch: Object, schema: Schema) -> set[str]:
         if old is None and new is None:
             continue
         if old is None:
-            result = _cleaned(new)
+            result = _without_nulls(new)
         else:
             result = old if new is None else _merge_list(old, new, place)
         kind = element_kind(old or [], new or [])
@@ -166,19 +166,19 @@ def _set_new_value(merged: Object, name: str, value: Any) -> None:
     if isinstance(value, dict) and _PATCH in value:
         merged.pop(name, None)
     else:
-        merged[name] = _cleaned(value)
+        merged[name] = _without_nulls(value)
 
 
-def _cleaned(value: Any) -> Any:
+def _without_nulls(value: Any) -> Any:
     """Return the patch's value without nulls and without items that are directives."""
     if isinstance(value, dict):
         return {
-            name: _cleaned(item)
+            name: _without_nulls(item)
             for name, item in value.items()
             if item is not None and not _is_directive(item)
         }
     if isinstance(value, list):
-        return [_cleaned(item) for item in value if not _is_directive(item)]
+        return [_without_nulls(item) for item in value if not _is_directive(item)]
     return value
 
 

@@ -97,7 +97,7 @@ _RESTRICTED = (
 
 
 def violations(policy: LevelVersion, pod: PodView) -> list[Violation]:
-    """Return what a level and version forbid in a pod, in upstream's order."""
+    """Return the violations of a level and version by a pod, in upstream's order."""
     minor = NEWEST if policy.minor == LATEST else min(policy.minor, NEWEST)
     return [found for check in _checks(policy.level, minor) if (found := check(pod)) is not None]
 

@@ -13,7 +13,7 @@ from instar.base.json_values import Object
 
 
 class Violation(NamedTuple):
-    """What a check forbids: the reason, and the detail that names containers and values."""
+    """Result of a failed check: the reason, and the detail that names containers and values."""
 
     reason: str
     detail: str

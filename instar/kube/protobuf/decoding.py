@@ -5,7 +5,7 @@ always shows them; unknown fields are skipped. Readers pass positions instead of
 is linear however deep messages nest. An empty message of two bytes may become a hundred bytes of
 JSON, so the size of the resulting JSON is counted while messages are read.
 
-If a message is truncated, a reader may read bytes behind its end; it detects that at the end and
+If a message is truncated, a reader may read bytes after its end; it detects that at the end and
 raises, so the values are never used.
 """
 
@@ -96,7 +96,7 @@ def decoder(message: str) -> Read:
 def _object(message: str, fields: tuple[MessageField, ...]) -> Read:
     entries = {tag: entry for field in fields for tag, entry in _entries(field)}
     names = {field.number: _go_name(field.name) for field in fields}
-    shown = _shown(fields)
+    shown = _always_shown(fields)
     weight = _LEAST_WEIGHT + len(json.dumps(dict(shown)))
     own_name = message.partition("#")[2]
 
@@ -302,7 +302,7 @@ def _schema_or_list(message: str, schema: MessageField, items: MessageField) -> 
     return read
 
 
-def _shown(fields: tuple[MessageField, ...]) -> list[tuple[str, Any]]:
+def _always_shown(fields: tuple[MessageField, ...]) -> list[tuple[str, Any]]:
     shown: list[tuple[str, Any]] = []
     for field in fields:
         if field.shown:

@@ -100,8 +100,8 @@ def int64(value: int) -> int:
 
 
 def skip(data: bytes, at: int, end: int, tag: int) -> int:
-    """Return the end of an unknown field; ``at`` is behind its tag. Groups are skipped as a
-    whole."""
+    """Return the end of an unknown field; ``at`` is the position after its tag. Groups are skipped
+    as a whole."""
     depth = 0
     while True:
         wire = tag & 7

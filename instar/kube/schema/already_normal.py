@@ -1,8 +1,8 @@
 """Fast check whether pruning, null dropping and coercion would leave a value unchanged.
 
-Called through ``compiled.py`` before those three walks, because most objects need none of them. The
+Called through ``compiled.py`` before those three steps, because most objects need none of them. The
 check may return False for a normal value (embedded resources, lists among preserved unknown
-fields); then the walks run.
+fields); then the steps run.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def compile_normal_check(root: Structural) -> Tidy:
     dropped there."""
     known = {name: _node_check(item) for name, item in root.properties.items()}
     known |= {name: _meta(root.properties.get(name)) for name in _META}
-    return _object(root, known, _others(root))
+    return _object(root, known, _additional_check(root))
 
 
 def _meta(node: Structural | None) -> Tidy:
     if node is None or not (node.properties or node.items or node.additional):
-        return _anything
-    flat = not any(item.properties or item.items or item.additional for item in _below(node))
-    return _has_no_nulls if flat else _nothing
+        return _always_normal
+    flat = not any(item.properties or item.items or item.additional for item in _child_nodes(node))
+    return _has_no_nulls if flat else _never_normal
 
 
-def _below(node: Structural) -> list[Structural]:
+def _child_nodes(node: Structural) -> list[Structural]:
     others = (node.items, node.additional)
     return [*node.properties.values(), *(one for one in others if isinstance(one, Structural))]
 
@@ -43,11 +43,11 @@ def _below(node: Structural) -> list[Structural]:
 @once_per_node
 def _node_check(node: Structural) -> Tidy:
     known = {name: _node_check(item) for name, item in node.properties.items()}
-    others = _others(node)
+    others = _additional_check(node)
     if node.embedded or (node.preserve_unknown and node.items is not None):
-        return _nothing
+        return _never_normal
     if not known and node.additional is None and node.items is None:
-        return _anything if node.preserve_unknown else _has_no_keys
+        return _always_normal if node.preserve_unknown else _has_no_keys
     if node.type == "array":
         return _list(node)
     objects = _object(node, known, others)
@@ -57,14 +57,14 @@ def _node_check(node: Structural) -> Tidy:
     return lambda value: (objects if value.__class__ is dict else lists)(value)
 
 
-def _others(node: Structural) -> Tidy | None:
+def _additional_check(node: Structural) -> Tidy | None:
     """Return the check of members without a property schema; None where unknown members are
     pruned."""
     if isinstance(node.additional, Structural):
         return _node_check(node.additional)
     if node.additional is not None:
         return _has_no_keys
-    return _anything if node.preserve_unknown else None
+    return _always_normal if node.preserve_unknown else None
 
 
 def _object(node: Structural, known: dict[str, Tidy], others: Tidy | None) -> Tidy:
@@ -118,9 +118,9 @@ def _has_no_nulls(value: Any) -> bool:
     return None not in (value.values() if value.__class__ is dict else value)
 
 
-def _anything(value: Any) -> bool:
+def _always_normal(value: Any) -> bool:
     return True
 
 
-def _nothing(value: Any) -> bool:
+def _never_normal(value: Any) -> bool:
     return False

@@ -1,4 +1,4 @@
-"""Simulated create and update requests: what a server would answer, computed without one.
+"""Simulated create and update requests: computes a server's response without a server.
 
 Called by the reviewer, the SDK's ``check`` and the console's convert view. An object goes through
 ``pipeline.py`` as on the server. With a status subresource a write takes two requests: the first
@@ -32,7 +32,7 @@ _SOME_SUFFIX = "xxxxx"
 
 
 class SimulatedResponse(NamedTuple):
-    """What a server would answer: the stored object, warnings, or errors."""
+    """Response that a server would send: the stored object, warnings, or errors."""
 
     obj: Object
     """The object as the server would store it: a pruned and defaulted copy."""
@@ -107,7 +107,7 @@ def _creation_errors(pipeline: SchemaPipeline, sent: Object, warn: Warn) -> list
 def _update_errors(
     pipeline: SchemaPipeline, sent: Object, old: Object, warn: Warn
 ) -> list[FieldError]:
-    first = {**sent, "metadata": _updated(sent["metadata"], old["metadata"])}
+    first = {**sent, "metadata": _update_metadata(sent["metadata"], old["metadata"])}
     pipeline.keep_status(first, old)
     found = pipeline.check_update(first, old, warn=warn)
     if found or not pipeline.has_status or _same_status(sent, old):
@@ -128,7 +128,7 @@ def _status_write(
     return pipeline.check_update(new, old, status_only=True, warn=warn)
 
 
-def _updated(metadata: Object, old: Object) -> Object:
+def _update_metadata(metadata: Object, old: Object) -> Object:
     """Return the metadata of an update by a client that has read the object."""
     old.setdefault("resourceVersion", _SOME_REVISION)
     given = {name: value for name, value in metadata.items() if name not in _SET_BY_SERVER}

@@ -190,18 +190,18 @@ class SchemaPipeline:
         self.compiled.default(obj)
 
     def leave_status(self, obj: Object) -> None:
-        """Apply what a create does to a status with its own subresource, in place."""
+        """Drop the status, in place, if it has its own subresource: a create ignores it."""
         if self.has_status:
             obj.pop("status", None)
 
     def keep_status(self, new: Object, old: Object) -> None:
-        """Apply what an update does to a status with its own subresource, in place."""
+        """Restore the old status, in place, if it has its own subresource: an update ignores it."""
         if self.has_status:
             keep_member(new, old, "status")
 
     def reads_alike(self, obj: Object) -> bool:
         """Return whether reading a decoded object back from storage would leave it unchanged; a
-        status that was left out comes back with its default."""
+        status that was left out gets its default when read."""
         return not self._fills_status or "status" in obj
 
     @cached_property

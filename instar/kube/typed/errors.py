@@ -30,7 +30,7 @@ def misfit(value: Any, place: Place, wanted: str, shown: str = "") -> TypedError
     names, struct = _names(place)
     if names:
         field = f"{struct}.{'.'.join(names)}"
-        told = _named(place, wanted) or wanted
+        told = _go_type_name(place, wanted) or wanted
         text = f"json: cannot unmarshal {found} into Go struct field {field} of type {told}"
     else:
         text = f"json: cannot unmarshal {found} into Go value of type {wanted}"
@@ -39,18 +39,18 @@ def misfit(value: Any, place: Place, wanted: str, shown: str = "") -> TypedError
     return error
 
 
-def _named(place: Place, wanted: str) -> str:
+def _go_type_name(place: Place, wanted: str) -> str:
     """Return the name of the Go type at a place; empty if it is ``wanted``."""
     if len(place) == 2 or place[2] is None:
-        declared = _declared(place[0])
+        declared = _declared_type(place[0])
         return declared[2:] if len(place) == 2 else declared.partition("]")[2]
-    declared = _declared(place)
+    declared = _declared_type(place)
     # Texts of a list are read at the place of the list.
     inside = declared.startswith("[]") and not wanted.startswith("[]")
     return declared[2:] if inside else declared
 
 
-def _declared(place: Place) -> str:
+def _declared_type(place: Place) -> str:
     holds = len(place) == 3 and place[2] is not None
     return go_type_of(place[2], place[1]) if holds else ""
 
@@ -77,26 +77,26 @@ def _names(place: Place) -> tuple[list[str], str]:
     while place[0] is not None:
         if len(place) == 3 and place[2] is not None:
             names.append(place[1])
-            names += reversed(_embedded(place[2], place[1]))
+            names += reversed(_embedded_structs(place[2], place[1]))
             struct = struct or place[2].rpartition("#")[2]
         place = place[0]
     return names[::-1], struct
 
 
-def _embedded(message: str, field: str) -> list[str]:
+def _embedded_structs(message: str, field: str) -> list[str]:
     """Return the embedded Go structs between a message and its field, outermost first."""
     fields = fields_of(message)
     if any(each.name == field for each in fields):
         return []
     for each in fields:
-        if not each.name and _holds(each.type, field):
-            return [each.type.rpartition("#")[2], *_embedded(each.type, field)]
+        if not each.name and _has_field(each.type, field):
+            return [each.type.rpartition("#")[2], *_embedded_structs(each.type, field)]
     return []
 
 
-def _holds(message: str, field: str) -> bool:
+def _has_field(message: str, field: str) -> bool:
     return any(
-        each.name == field or (not each.name and _holds(each.type, field))
+        each.name == field or (not each.name and _has_field(each.type, field))
         for each in fields_of(message)
     )
 

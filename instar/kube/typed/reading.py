@@ -47,7 +47,7 @@ def read_object(obj: Object, api_version: str, kind: str) -> list[str]:
 
 
 def zero_object(api_version: str, kind: str) -> Object:
-    """Return what an object of the kind shows when nothing is set. Must not be changed."""
+    """Return the JSON of an object of the kind with nothing set. Must not be changed."""
     message = message_of(api_version, kind)
     return {} if message is None else unset_object(message)
 
@@ -72,7 +72,7 @@ def _struct(message: str) -> Read:
             raise misfit(value, place, go_type(message))
         if entries is None:
             entries = _entries(message)
-            shown.extend(_shown(message))
+            shown.extend(_always_shown(message))
         result: Object = {}
         for name, item in value.items():
             entry = entries.get(name)
@@ -118,7 +118,7 @@ def _drops_empty(field: MessageField) -> bool:
     return shape_of(field.type) is MessageShape.LIST
 
 
-def _shown(message: str) -> list[tuple[str, Any]]:
+def _always_shown(message: str) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for field in fields_of(message):
         if not field.name:

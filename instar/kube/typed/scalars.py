@@ -91,7 +91,7 @@ def _micro_time(value: Any, place: Place, unknown: list[str]) -> Any:
         return None
     match = _MICRO_TIME.fullmatch(value)
     if match is None:
-        raise TypedError(_micro_sentence(value))
+        raise TypedError(_micro_time_error(value))
     try:
         moment = canonical_time(match[1] + match[3])
     except MetaError as error:
@@ -99,7 +99,7 @@ def _micro_time(value: Any, place: Place, unknown: list[str]) -> Any:
     return f"{moment[:-1]}{match[2]}Z"
 
 
-def _micro_sentence(value: str) -> str:
+def _micro_time_error(value: str) -> str:
     """Return Go's message: the part of the layout that failed, and the text there."""
     layout = (
         (r"\d{4}", "2006"), ("-", "-"), (r"\d{2}", "01"), ("-", "-"), (r"\d{2}", "02"), ("T", "T"),

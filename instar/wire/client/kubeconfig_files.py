@@ -134,8 +134,8 @@ def choose(files: list[Path], context: str | None) -> ChosenContext:
     found = entries["context"].get(wanted)
     if found is None:
         raise KubeconfigError(f"{files[0]}: no context named {wanted!r}; it defines: {names}")
-    cluster = _referenced(entries, found.checked(), "cluster")
-    user = _referenced(entries, found, "user") if found.body.get("user") else None
+    cluster = _find_entry(entries, found.checked(), "cluster")
+    user = _find_entry(entries, found, "user") if found.body.get("user") else None
     return ChosenContext(found, cluster, user)
 
 
@@ -152,7 +152,7 @@ def _entries(listed: Any, kind: str, file: Path) -> list[KubeconfigEntry]:
     return found
 
 
-def _referenced(entries: Entries, context: KubeconfigEntry, kind: str) -> KubeconfigEntry:
+def _find_entry(entries: Entries, context: KubeconfigEntry, kind: str) -> KubeconfigEntry:
     name = str(context.body.get(kind) or "")
     entry = entries[kind].get(name)
     if entry is None:

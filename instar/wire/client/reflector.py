@@ -3,7 +3,7 @@
 ``tools/nodes/simulation.py`` calls it. ``follow`` yields the whole list first and every change
 after it; when the server ends the watch, it resumes from the last revision, and when that is too
 old (410) or the connection is lost, it lists again. The caller then gets a ``CollectionState`` and
-compares it with the objects that it had.
+compares it with the previous objects.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def converter_for(crd: Crd, services: ConversionServices) -> VersionConverter:
         raise ValueError(f'unknown conversion strategy "{strategy}" for CRD {crd.name}')
     local = _in_process(crd, services)
     if local is not None:
-        return _measured(crd, local, local.address, services.metrics)
+        return _with_metrics(crd, local, local.address, services.metrics)
     client = crd.conversion.client
     if client is None or (client.url is None and client.service is None):
         raise ValueError("webhook configuration must have either service or URL")
@@ -61,12 +61,12 @@ def converter_for(crd: Crd, services: ConversionServices) -> VersionConverter:
         limits=services.limits,
         timeout=services.timeouts.get(crd.name, services.timeout),
     )
-    measured = _measured(crd, webhook, transport.address, services.metrics)
+    measured = _with_metrics(crd, webhook, transport.address, services.metrics)
     turned_away = partial(services.metrics.turned_away, crd.name, transport.address)
     return BatchingConverter(measured, transport.crowd, turned_away)
 
 
-def _measured(
+def _with_metrics(
     crd: Crd, inner: VersionConverter, address: str, metrics: ConversionMetrics
 ) -> MeasuredConverter:
     return MeasuredConverter(inner, metrics, crd=crd.name, webhook=address)

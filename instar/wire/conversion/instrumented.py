@@ -1,7 +1,7 @@
 """Measures conversions: durations and counts around any converter, and per-request waiting time.
 
 ``factory.py`` wraps converters with it; ``server/app.py`` opens a ``request_clock`` per request.
-Metrics are behind the protocol ``ConversionMetrics``.
+The metrics implement the protocol ``ConversionMetrics``.
 """
 
 from __future__ import annotations

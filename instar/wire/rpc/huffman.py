@@ -1,6 +1,7 @@
 """Huffman decoder for HPACK (RFC 7541, appendix B).
 
-Used by ``headers.py``. The code is canonical, so the code lengths suffice. We never encode with it.
+Used by ``headers.py``. The Huffman code is canonical, so the table has only the code lengths.
+Nothing is encoded with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Coalesced call: concurrent callers share the next call instead of making one each.
 
-Used by ``etcd/store.py`` and ``postgres/store.py`` for the current revision. A caller only gets an
-answer to a call that was sent after the caller asked, because an older answer may be stale.
+Used by ``etcd/store.py`` and ``postgres/store.py`` for the current revision. A caller only gets the
+answer of a call that was sent after its own request, because an older answer may be stale.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Compactor:
         _note(self._seen, now, revision, self._between)
         _note(self._recent, now, revision, 0.0)
         target = max(_old_enough(self._seen, now - self._keep), await self._excess())
-        # Caches first: a cache may still have to read from the store what it shows.
+        # Caches first: a cache may still have to read older entries from the store.
         self._notify_caches(max(target, self._done, _old_enough(self._recent, now - self._window)))
         if target > self._done:
             await self._store.compact(target)

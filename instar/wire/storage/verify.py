@@ -63,7 +63,7 @@ def _verify_rows(connection: sqlite3.Connection, is_sound: IsSound) -> Verified:
     (last,) = connection.execute("SELECT coalesce(max(revision), 0) FROM log").fetchone()
     revision = 0
     while revision < last:
-        row, revision = _next(connection, revision, problems)
+        row, revision = _read_next_row(connection, revision, problems)
         if row is not None:
             key, value = row
             records += 1
@@ -73,7 +73,7 @@ def _verify_rows(connection: sqlite3.Connection, is_sound: IsSound) -> Verified:
     return Verified(records, size, problems)
 
 
-def _next(
+def _read_next_row(
     connection: sqlite3.Connection, after: int, problems: list[str]
 ) -> tuple[tuple[str, bytes | None] | None, int]:
     """Read one row at a time, so that an unreadable page loses only its own rows."""

@@ -107,7 +107,7 @@ def lost_connection(server_name: str, address: str, problem: OSError | None) -> 
 def tls_failure(server_name: str, error: ssl.SSLError) -> Explained:
     """Return the text for a failed TLS handshake or verification with ``server_name``."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        problem, advice = _untrusted(server_name, error)
+        problem, advice = _untrusted_text(server_name, error)
         return Explained(f"tls: failed to verify certificate: x509: {problem}", advice)
     reason = error.reason or ""
     if reason in _NOT_TLS_REASONS:
@@ -124,7 +124,7 @@ def tls_failure(server_name: str, error: ssl.SSLError) -> Explained:
     return Explained(f"tls: {reason.replace('_', ' ').lower() or error}", "see the webhook's log")
 
 
-def _untrusted(server_name: str, error: ssl.SSLCertVerificationError) -> tuple[str, str]:
+def _untrusted_text(server_name: str, error: ssl.SSLCertVerificationError) -> tuple[str, str]:
     code = error.verify_code
     if code in _UNKNOWN_AUTHORITY_CODES:
         return "certificate signed by unknown authority", (

@@ -86,7 +86,7 @@ class RbacPolicy:
             if not key or key in found:
                 continue
             found[key] = None
-            shown = _shown(subject, namespace)
+            shown = _subject_text(subject, namespace)
             grant = Grant(place, kind, role, str(subject.get("kind", "")), shown, position)
             self._grants.setdefault((namespace, key), {})[name] = grant
         self._subjects[place] = tuple(found)
@@ -168,7 +168,7 @@ def join_errors(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def _shown(subject: Object, namespace: str) -> str:
+def _subject_text(subject: Object, namespace: str) -> str:
     name = str(subject.get("name", ""))
     if subject.get("kind") != "ServiceAccount":
         return name

@@ -108,7 +108,7 @@ def uncovered(owned: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list
         for atom in _atoms(rule)
         if not any(_covers(holding, atom) for holding in holdings)
     ]
-    return _joined(missing)
+    return _join_verbs(missing)
 
 
 def comparisons(owned: int, wanted: Iterable[PolicyRule]) -> int:
@@ -143,19 +143,19 @@ def _covers(holding: PolicyRule, atom: PolicyRule) -> bool:
     [group], [resource] = atom.groups, atom.resources
     if not (ALL in holding.groups or group in holding.groups):
         return False
-    if not _resource_covered(holding.resources, resource):
+    if not _covers_resource(holding.resources, resource):
         return False
     return not holding.names or (bool(atom.names) and atom.names[0] in holding.names)
 
 
-def _resource_covered(holdings: tuple[str, ...], resource: str) -> bool:
+def _covers_resource(holdings: tuple[str, ...], resource: str) -> bool:
     if ALL in holdings or resource in holdings:
         return True
     _, slash, subresource = resource.partition("/")
     return bool(slash) and f"*/{subresource}" in holdings
 
 
-def _joined(atoms: list[PolicyRule]) -> list[PolicyRule]:
+def _join_verbs(atoms: list[PolicyRule]) -> list[PolicyRule]:
     """Join atoms that differ only in their verb into one rule; paths stay single."""
     verbs: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     alone = []

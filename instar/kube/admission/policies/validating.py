@@ -122,7 +122,7 @@ class ValidatingProgram:
         try:
             return PolicyResult(decisions, self._annotate(meter, inputs))
         except OutOfBudget as error:
-            return PolicyResult([self._failed(0, _exhausted(error), 0.0)], [])
+            return PolicyResult([self._failed(0, _budget_error(error), 0.0)], [])
 
     def _failed(self, position: int, failure: Failed, seconds: float) -> FailedValidation:
         return FailedValidation(
@@ -146,7 +146,7 @@ class ValidatingProgram:
                 results.append((result, ended - began))
                 began = ended
         except OutOfBudget as error:
-            return [self._failed(0, _exhausted(error), 0.0)]
+            return [self._failed(0, _budget_error(error), 0.0)]
         finally:
             phase.close()
         if passed:
@@ -217,7 +217,7 @@ def _validation(
     )
 
 
-def _exhausted(error: OutOfBudget) -> Failed:
+def _budget_error(error: OutOfBudget) -> Failed:
     return Failed(str(error), Error.BUDGET)
 
 

@@ -45,7 +45,7 @@ _MAX_DEPTH = 1000
 _SURROGATE = re.compile(rb"\\u[dD][89abcdefABCDEF][0-9a-fA-F]{2}")
 
 
-class _Broken(Exception):
+class _InvalidJson(Exception):
     pass
 
 
@@ -91,7 +91,7 @@ def syntax_error(data: bytes, near: int = 0) -> str:
     scanner = _Scanner(data)
     try:
         scanner.document(near)
-    except _Broken as broken:
+    except _InvalidJson as broken:
         return str(broken)
     return _rejected_by_orjson(data)
 
@@ -120,8 +120,8 @@ class _Scanner:
             self._fail("after top-level value")
 
     def _skip(self, stack: list[int], until: int) -> bool:
-        """Continue after the first value that ends behind ``until``; False (and no change) if
-        none does."""
+        """Continue after the first value that ends after ``until``; False (and no change) if none
+        does."""
         data, at = self._data, 0
         while (token := _STRUCTURE.search(data, at)) is not None:
             start, at = token.span()
@@ -163,7 +163,7 @@ class _Scanner:
                 return
             stack.append(byte)
             if len(stack) > _MAX_DEPTH:
-                raise _Broken(TOO_DEEP)
+                raise _InvalidJson(TOO_DEEP)
             if byte == ord("{"):
                 self._key()
             byte = self._peek()
@@ -253,13 +253,13 @@ class _Scanner:
     def _byte(self) -> int:
         byte = self._raw()
         if byte is None:
-            raise _Broken(END)
+            raise _InvalidJson(END)
         return byte
 
     def _fail(self, where: str) -> None:
         byte = self._byte()
         shown = "'\\''" if byte == 0x27 else "'\"'" if byte == 0x22 else _quoted_byte(byte)
-        raise _Broken(f"invalid character {shown} {where}")
+        raise _InvalidJson(f"invalid character {shown} {where}")
 
 
 def _quoted_byte(byte: int) -> str:

@@ -76,7 +76,7 @@ def resolve(text: str, *, timestamps: bool = True) -> tuple[str, Any]:
         return _tag_of(value), value
     first = text[0]
     if first == ".":
-        return ("float", number) if (number := _dotted(text)) is not None else ("str", text)
+        return ("float", number) if (number := _decimal_float(text)) is not None else ("str", text)
     if first not in _NUMBER_STARTS:
         return "str", text
     if timestamps and _is_timestamp(text):
@@ -148,7 +148,7 @@ def _number(text: str) -> int | float | None:
     return _finite(text) if _FLOAT.fullmatch(text) is not None else None
 
 
-def _dotted(text: str) -> float | None:
+def _decimal_float(text: str) -> float | None:
     return _finite(text) if _DOTTED.fullmatch(text) is not None else None
 
 

@@ -66,16 +66,16 @@ def encode_sorted(value: Any) -> bytes:
     """Encode compactly with keys sorted at every level and Go's escapes: the stored form of
     objects."""
     option = orjson.OPT_SORT_KEYS
-    return _as_go(orjson.dumps(value, option=option), value, option)
+    return _adjust_to_go(orjson.dumps(value, option=option), value, option)
 
 
 def encode(value: Any) -> bytes:
     """Encode compactly, keys in their given order: for typed answers such as ``Status``."""
-    return _as_go(orjson.dumps(value), value)
+    return _adjust_to_go(orjson.dumps(value), value)
 
 
 def encode_pretty(value: Any) -> bytes:
-    return _escaped(orjson.dumps(_go_numbers(value), option=orjson.OPT_INDENT_2))
+    return _escape_as_go(orjson.dumps(_go_numbers(value), option=orjson.OPT_INDENT_2))
 
 
 def decode(data: bytes) -> Any:
@@ -159,15 +159,15 @@ def _collect_duplicates(value: Any, path: str, found: list[str]) -> None:
             _collect_duplicates(item, f"{path}[{position}]", found)
 
 
-def _as_go(data: bytes, value: Any, option: int = 0) -> bytes:
+def _adjust_to_go(data: bytes, value: Any, option: int = 0) -> bytes:
     if not _UNLIKE_GO(data):
         return data
     if _FLOAT.search(data):
         data = orjson.dumps(_go_numbers(value), option=option)
-    return _escaped(data)
+    return _escape_as_go(data)
 
 
-def _escaped(data: bytes) -> bytes:
+def _escape_as_go(data: bytes) -> bytes:
     for plain, escaped in _ESCAPES:
         if plain in data:
             data = data.replace(plain, escaped)

@@ -53,7 +53,7 @@ def container_errors(
     for position, container in enumerate(containers):
         where = index(path, position)
         found += common_errors(container, volumes, where)
-        found += _repeated(container, names, where)
+        found += _duplicate_name_errors(container, names, where)
         found += _hook_errors(container, where)
     return found + host_port_errors(containers, path)
 
@@ -67,7 +67,7 @@ def init_container_errors(
     for position, container in enumerate(containers):
         where = index(path, position)
         found += common_errors(container, volumes, where)
-        found += _repeated(container, names, where)
+        found += _duplicate_name_errors(container, names, where)
         policy = container.get("restartPolicy")
         if policy is not None and policy != "Always":
             found.append(not_supported(child(where, "restartPolicy"), policy, ("Always",)))
@@ -93,7 +93,7 @@ def ephemeral_container_errors(
     for position, container in enumerate(containers):
         where = index(path, position)
         found += common_errors(container, volumes, where)
-        found += _repeated(container, names, where)
+        found += _duplicate_name_errors(container, names, where)
         target = container.get("targetContainerName")
         if target and target not in targets:
             found.append(missing(child(where, "targetContainerName"), target))
@@ -105,7 +105,7 @@ def ephemeral_container_errors(
     return found
 
 
-def _repeated(container: Object, names: set[str], path: str) -> list[FieldError]:
+def _duplicate_name_errors(container: Object, names: set[str], path: str) -> list[FieldError]:
     name = container.get("name", "")
     if name in names:
         return [duplicate(child(path, "name"), name)]

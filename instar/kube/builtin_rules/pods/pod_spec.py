@@ -48,7 +48,7 @@ _IP_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 def pod_spec_errors(spec: Object, path: str) -> list[FieldError]:
-    """Check a spec in upstream's order; absent fields cost one lookup."""
+    """Check a spec in upstream's order; an absent field costs one lookup."""
     found: list[FieldError] = []
     volumes: frozenset[str] = frozenset()
     if spec.get("volumes"):
@@ -89,7 +89,7 @@ def pod_spec_errors(spec: Object, path: str) -> list[FieldError]:
 
 
 def _own_errors(spec: Object, path: str) -> list[FieldError]:
-    """Check the scalar fields, last as in upstream."""
+    """Check the scalar fields, which upstream checks last."""
     found: list[FieldError] = []
     for name, check in (
         ("serviceAccountName", name_errors),

@@ -141,18 +141,18 @@ def _is_canonical(text: str) -> bool:
 _ADDRESS_BYTES = Range(4, 16)
 
 
-def _both_compared() -> Range:
+def _comparison_cost() -> Range:
     return _ADDRESS_BYTES.plus(_ADDRESS_BYTES).scaled(TRAVERSAL)
 
 
 def _estimated_ip_inside(site: Site) -> Estimate:
-    return Estimate(_both_compared().plus(_parsing_cost(site)))
+    return Estimate(_comparison_cost().plus(_parsing_cost(site)))
 
 
 def _estimated_block_inside(site: Site) -> Estimate:
     """Estimate: the address is masked first, and the prefix lengths are compared."""
     more = _ADDRESS_BYTES.scaled(TRAVERSAL).plus(ONE)
-    return Estimate(_both_compared().plus(more).plus(_parsing_cost(site)))
+    return Estimate(_comparison_cost().plus(more).plus(_parsing_cost(site)))
 
 
 def _parsing_cost(site: Site) -> Range:

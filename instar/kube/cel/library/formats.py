@@ -183,7 +183,7 @@ def _validate(which: Format, value: str) -> OptionalValue:
     return OptionalValue(True, problems) if problems else NONE
 
 
-def _named(name: str) -> OptionalValue:
+def _format_named(name: str) -> OptionalValue:
     return OptionalValue(True, Format(name)) if name in _CHECKS else NONE
 
 
@@ -202,7 +202,7 @@ _LONGEST_PATTERN = 128
 """Pattern length that upstream assumes for each format, and the maximum."""
 
 
-def _validated(values: Sequence[Any], _result: Any) -> int:
+def _validation_cost(values: Sequence[Any], _result: Any) -> int:
     which, text = values
     size = _PATTERN_SIZES[which.name] if isinstance(which, Format) else 1
     return regex_work(size_of(text), size)
@@ -221,13 +221,13 @@ def _constructor(name: str) -> Overload:
 def overloads() -> list[Overload]:
     return [
         *(_constructor(name) for name in _CHECKS),
-        function("format.named", (STRING,), optional_of(FORMAT), _named),
+        function("format.named", (STRING,), optional_of(FORMAT), _format_named),
         method(
             "validate",
             (FORMAT, STRING),
             optional_of(list_of(STRING)),
             _validate,
-            weigh=_validated,
+            weigh=_validation_cost,
             estimate=_estimated_validation,
             by_name=True,
         ),

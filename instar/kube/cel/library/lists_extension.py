@@ -94,7 +94,7 @@ def _range(count: int) -> list[int]:
     return list(range(count))
 
 
-def _allocated(factor: float, size: Range) -> Estimate:
+def _allocation_estimate(factor: float, size: Range) -> Estimate:
     """Estimate a call that builds a list: the call, the list, and the cost per element."""
     return Estimate(size.scaled(factor).plus(exactly(1 + LIST_COST)), size)
 
@@ -109,26 +109,26 @@ def _literal_count(argument: Argument, otherwise: int) -> int:
 def _estimated_slice(site: Site) -> Estimate:
     start = _literal_count(site.args[0], 0)
     end = _literal_count(site.args[1], site.receiver().high)
-    return _allocated(1, exactly(end - start & MOST))
+    return _allocation_estimate(1, exactly(end - start & MOST))
 
 
 def _estimated_range(site: Site) -> Estimate:
-    return _allocated(1, exactly(_literal_count(site.args[0], MOST)))
+    return _allocation_estimate(1, exactly(_literal_count(site.args[0], MOST)))
 
 
 def _estimated_flatten(site: Site) -> Estimate:
     depth = _literal_count(site.args[0], MOST) if site.args else 1
-    return _allocated(float(depth), site.receiver())
+    return _allocation_estimate(float(depth), site.receiver())
 
 
 def _estimated_copy(site: Site) -> Estimate:
-    return _allocated(1, site.receiver())
+    return _allocation_estimate(1, site.receiver())
 
 
-def _squared(size: Range, element: Type | None = None) -> Estimate:
-    """Estimate comparing every element with every other; texts cost a little more."""
+def _pairwise_estimate(size: Range, element: Type | None = None) -> Estimate:
+    """Estimate comparing every element with every other; texts have a higher cost."""
     factor = 2.0 + (TRAVERSAL if element is not None and is_text(element) else 0)
-    return _allocated(factor, size.times(size))
+    return _allocation_estimate(factor, size.times(size))
 
 
 def _list_cost(factor: float, size: int) -> int:
@@ -139,7 +139,7 @@ def _as_long_as_result(_values: Sequence[Any], result: Any) -> int:
     return _list_cost(1, size_of(result))
 
 
-def _flattened(values: Sequence[Any], _result: Any) -> int:
+def _flatten_cost(values: Sequence[Any], _result: Any) -> int:
     depth = values[1] if len(values) == 2 and isinstance(values[1], int) else 1
     return _list_cost(float(depth), size_of(values[0]))
 
@@ -163,7 +163,7 @@ def _sort_methods(of: Type) -> list[Overload]:
             list_of(of),
             _sort,
             weigh=_pairwise_cost(0),
-            estimate=lambda site: _squared(site.receiver(), of),
+            estimate=lambda site: _pairwise_estimate(site.receiver(), of),
         ),
         method(
             "@sortByAssociatedKeys",
@@ -171,7 +171,7 @@ def _sort_methods(of: Type) -> list[Overload]:
             any_list,
             _sort_by_keys,
             weigh=_pairwise_cost(1),
-            estimate=lambda site: _squared(site.args[0].known(), of),
+            estimate=lambda site: _pairwise_estimate(site.args[0].known(), of),
         ),
     ]
 
@@ -193,7 +193,7 @@ def overloads() -> list[Overload]:
             (list_of(any_list),),
             any_list,
             _flatten,
-            weigh=_flattened,
+            weigh=_flatten_cost,
             estimate=_estimated_flatten,
         ),
         method(
@@ -201,7 +201,7 @@ def overloads() -> list[Overload]:
             (list_of(DYN), INT),
             list_of(DYN),
             _flatten,
-            weigh=_flattened,
+            weigh=_flatten_cost,
             estimate=_estimated_flatten,
         ),
         method(
@@ -218,7 +218,7 @@ def overloads() -> list[Overload]:
             any_list,
             _distinct,
             weigh=_pairwise_cost(0),
-            estimate=lambda site: _squared(site.receiver()),
+            estimate=lambda site: _pairwise_estimate(site.receiver()),
         ),
         function(
             "lists.range",

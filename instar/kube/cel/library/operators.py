@@ -127,7 +127,7 @@ def _of_values(declared: Declared) -> Declared:
     return replace(declared, element=replace(declared.element, convert=lambda value: value))
 
 
-def _ordering(name: str, compare: Callable[[Any, Any], bool]) -> list[Overload]:
+def _ordering_overloads(name: str, compare: Callable[[Any, Any], bool]) -> list[Overload]:
     def plain(of: Type) -> Overload:
         return function(name, (of, of), BOOL, compare)
 
@@ -253,19 +253,19 @@ def _multiplication() -> list[Overload]:
     ]
 
 
-def _not_evaluated(*_values: Any) -> Any:
+def _raise_not_evaluated(*_values: Any) -> Any:
     raise AssertionError("the interpreter evaluates this operator itself")
 
 
 def _logic() -> list[Overload]:
     return [
-        function("_&&_", (BOOL, BOOL), BOOL, _not_evaluated),
-        function("_||_", (BOOL, BOOL), BOOL, _not_evaluated),
-        function("_?_:_", (BOOL, A, A), A, _not_evaluated),
+        function("_&&_", (BOOL, BOOL), BOOL, _raise_not_evaluated),
+        function("_||_", (BOOL, BOOL), BOOL, _raise_not_evaluated),
+        function("_?_:_", (BOOL, A, A), A, _raise_not_evaluated),
         function("!_", (BOOL,), BOOL, operator.not_),
-        function("@not_strictly_false", (BOOL,), BOOL, _not_evaluated),
-        function("_==_", (A, A), BOOL, _not_evaluated, estimate=_estimated_equality),
-        function("_!=_", (A, A), BOOL, _not_evaluated, estimate=_estimated_comparison),
+        function("@not_strictly_false", (BOOL,), BOOL, _raise_not_evaluated),
+        function("_==_", (A, A), BOOL, _raise_not_evaluated, estimate=_estimated_equality),
+        function("_!=_", (A, A), BOOL, _raise_not_evaluated, estimate=_estimated_comparison),
     ]
 
 
@@ -291,10 +291,10 @@ def _access() -> list[Overload]:
         ("_?._", (DYN, STRING), found),
     ]
     return [
-        function("@in", (A, pair), BOOL, _not_evaluated, estimate=_estimated_membership),
-        *(function(name, params, result, _not_evaluated) for name, params, result in rows),
-        function("cel.@mapInsert", (keyed, A, B), keyed, _not_evaluated),
-        function("cel.@mapInsert", (keyed, keyed), keyed, _not_evaluated),
+        function("@in", (A, pair), BOOL, _raise_not_evaluated, estimate=_estimated_membership),
+        *(function(name, params, result, _raise_not_evaluated) for name, params, result in rows),
+        function("cel.@mapInsert", (keyed, A, B), keyed, _raise_not_evaluated),
+        function("cel.@mapInsert", (keyed, keyed), keyed, _raise_not_evaluated),
     ]
 
 
@@ -305,8 +305,8 @@ def overloads() -> list[Overload]:
         *_addition(),
         *_subtraction(),
         *_multiplication(),
-        *_ordering("_<_", less),
-        *_ordering("_<=_", lambda a, b: not less(b, a)),
-        *_ordering("_>_", lambda a, b: less(b, a)),
-        *_ordering("_>=_", lambda a, b: not less(a, b)),
+        *_ordering_overloads("_<_", less),
+        *_ordering_overloads("_<=_", lambda a, b: not less(b, a)),
+        *_ordering_overloads("_>_", lambda a, b: less(b, a)),
+        *_ordering_overloads("_>=_", lambda a, b: not less(a, b)),
     ]

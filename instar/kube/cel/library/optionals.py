@@ -54,7 +54,7 @@ def _unwrap(values: Any) -> list[Any]:
     return [item.content for item in values if item.present]
 
 
-def _not_evaluated(*_values: Any) -> Any:
+def _raise_not_evaluated(*_values: Any) -> Any:
     raise AssertionError("the interpreter evaluates the second argument only where it is needed")
 
 
@@ -76,8 +76,8 @@ def overloads() -> list[Overload]:
         method("unwrapOpt", (many,), any_list, _unwrap),
         method("hasValue", (_OPT,), BOOL, lambda optional: optional.present),
         method("value", (_OPT,), A, OptionalValue.value),
-        method("or", (_OPT, _OPT), _OPT, _not_evaluated),
-        method("orValue", (_OPT, A), A, _not_evaluated),
+        method("or", (_OPT, _OPT), _OPT, _raise_not_evaluated),
+        method("orValue", (_OPT, A), A, _raise_not_evaluated),
         method("first", (any_list,), _OPT, _end(0)),
         method("last", (any_list,), _OPT, _end(-1)),
     ]

@@ -113,13 +113,13 @@ def _quote(text: str) -> str:
 
 def _estimated_replace(site: Site) -> Estimate:
     text, old, new = site.receiver(), site.args[0].known(), site.args[1].known()
-    most = _replaced(text.high, old.low, new.high, longer=new.high > old.low)
-    least = _replaced(text.low, old.high, new.low, longer=new.low < old.high)
+    most = _replacement_counts(text.high, old.low, new.high, longer=new.high > old.low)
+    least = _replacement_counts(text.low, old.high, new.low, longer=new.low < old.high)
     count, kept = Range(least[0], most[0]), Range(least[1], most[1])
     return Estimate(text.scaled(2 * TRAVERSAL), count.times(new).plus(kept))
 
 
-def _replaced(text: int, old: int, new: int, *, longer: bool) -> tuple[int, int]:
+def _replacement_counts(text: int, old: int, new: int, *, longer: bool) -> tuple[int, int]:
     """Return the number of replacements in the cost, and the part of the text that adds to it."""
     if old == 0:
         return min(text + 1, MOST), text
@@ -160,7 +160,7 @@ def _estimated_format(site: Site) -> Estimate:
     return Estimate(site.receiver().scaled(TRAVERSAL))
 
 
-def _joined(_values: Sequence[Any], result: Any) -> int:
+def _join_cost(_values: Sequence[Any], result: Any) -> int:
     return rewritten(size_of(result))
 
 
@@ -200,7 +200,7 @@ def _join_method(*more: Type) -> Overload:
         (_TEXTS, *more),
         STRING,
         _join,
-        weigh=_joined,
+        weigh=_join_cost,
         estimate=_estimated_join,
         by_name=True,
     )

@@ -195,7 +195,7 @@ def _on_error(
     raise failure
 
 
-def _passing(
+def _passing_iterations(
     turns: Iterator[CelError | None], predicate: Step, tested: int, kept: int, frame: Frame
 ) -> Iterator[None]:
     """Yield the iterations that pass the predicate; each is charged for the test, and for being
@@ -214,7 +214,9 @@ def _passing(
             raise NoSuchOverload
 
 
-def _all_passing(turns: Iterator[CelError | None], kept: int, frame: Frame) -> Iterator[None]:
+def _unfiltered_iterations(
+    turns: Iterator[CelError | None], kept: int, frame: Frame
+) -> Iterator[None]:
     for misfit in turns:
         frame[SPENT] += kept
         if frame[SPENT] > frame[NEXT_CHECK]:
@@ -224,7 +226,7 @@ def _all_passing(turns: Iterator[CelError | None], kept: int, frame: Frame) -> I
         yield
 
 
-def _collecting(
+def _collecting_loop(
     macro: Macro,
     own_cost: int,
     collect: Callable[[Iterator[None], Frame, int, Step | None], Any],
@@ -250,9 +252,9 @@ def _collecting(
         def run(frame: Frame) -> Any:
             turns = _iterations(_loop_range(source, entry, frame), slots, frame)
             if predicate is None:
-                passed = _all_passing(turns, kept, frame)
+                passed = _unfiltered_iterations(turns, kept, frame)
             else:
-                passed = _passing(turns, predicate, tested, kept, frame)
+                passed = _passing_iterations(turns, predicate, tested, kept, frame)
             try:
                 return collect(passed, frame, slot, make)
             except CelError as error:
@@ -309,9 +311,9 @@ def _put_new(out: dict[Any, Any], name: Any, value: Any) -> None:
 BUILDERS: dict[Macro, Builder] = {
     Macro.ALL: _quantifier(Macro.ALL, False),
     Macro.EXISTS: _quantifier(Macro.EXISTS, True),
-    Macro.EXISTS_ONE: _collecting(Macro.EXISTS_ONE, 2, _exactly_one),
-    Macro.FILTER: _collecting(Macro.FILTER, 3 + LIST_COST, _elements),
-    Macro.MAP: _collecting(Macro.MAP, 2 + LIST_COST, _mapped),
-    Macro.TRANSFORM_MAP: _collecting(Macro.TRANSFORM_MAP, 3, _by_key, stops=True),
-    Macro.TRANSFORM_ENTRY: _collecting(Macro.TRANSFORM_ENTRY, 2, _merged),
+    Macro.EXISTS_ONE: _collecting_loop(Macro.EXISTS_ONE, 2, _exactly_one),
+    Macro.FILTER: _collecting_loop(Macro.FILTER, 3 + LIST_COST, _elements),
+    Macro.MAP: _collecting_loop(Macro.MAP, 2 + LIST_COST, _mapped),
+    Macro.TRANSFORM_MAP: _collecting_loop(Macro.TRANSFORM_MAP, 3, _by_key, stops=True),
+    Macro.TRANSFORM_ENTRY: _collecting_loop(Macro.TRANSFORM_ENTRY, 2, _merged),
 }

@@ -71,7 +71,7 @@ def opened(slot: int, body: Step) -> Step:
 
 
 def remembered(slot: int, value: Step) -> Step:
-    """Evaluate a value that is read twice and store its cost, to be charged again."""
+    """Evaluate a value that is read twice, and store it with its cost for ``again``."""
 
     def run(frame: Frame) -> Any:
         before = frame[SPENT]
@@ -83,6 +83,8 @@ def remembered(slot: int, value: Step) -> Step:
 
 
 def again(slot: int) -> Step:
+    """Return the value that ``remembered`` stored, and charge its cost a second time."""
+
     def run(frame: Frame) -> Any:
         found, cost = frame[slot]
         frame[SPENT] += cost

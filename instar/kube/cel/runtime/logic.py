@@ -1,5 +1,4 @@
-"""Closures for ``&&``, ``||``, ``?:`` and the ``or`` of optionals, which evaluate only what they
-need.
+"""Closures for ``&&``, ``||``, ``?:`` and the ``or`` of optionals, with short-circuit evaluation.
 
 Built by ``interpreter.py``.
 """
@@ -23,7 +22,7 @@ def logical(left: Step, right: Step, right_cost: int, decisive: bool) -> Step:
                 raise NoSuchOverload
         except CelError as error:
             frame[SPENT] += right_cost
-            if _decided(right, frame, decisive):
+            if _is_decisive(right, frame, decisive):
                 return decisive
             raise error from None
         frame[SPENT] += right_cost
@@ -35,7 +34,7 @@ def logical(left: Step, right: Step, right_cost: int, decisive: bool) -> Step:
     return run
 
 
-def _decided(step: Step, frame: Frame, decisive: bool) -> bool:
+def _is_decisive(step: Step, frame: Frame, decisive: bool) -> bool:
     try:
         return step(frame) is decisive
     except CelError:

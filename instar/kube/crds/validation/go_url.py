@@ -26,23 +26,23 @@ class WebhookUrl(NamedTuple):
 def parse_url(text: str) -> WebhookUrl | str:
     """Return the parts of a URL, or Go's error text."""
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):
-        return _failed(text, "net/url: invalid control character in URL")
+        return _parse_error_text(text, "net/url: invalid control character in URL")
     rest, _, fragment = text.partition("#")
     if rest.startswith(":"):
-        return _failed(rest, "missing protocol scheme")
+        return _parse_error_text(rest, "missing protocol scheme")
     match = _SCHEME.match(rest)
     scheme = match[0][:-1].lower() if match else ""
     rest = rest[match.end() :] if match else rest
     rest, _, query = rest.partition("?")
     if not rest.startswith("//"):
         if not scheme and ":" in rest.split("/", 1)[0]:
-            return _failed(text, "first path segment in URL cannot contain colon")
+            return _parse_error_text(text, "first path segment in URL cannot contain colon")
         return WebhookUrl(scheme, "", None, query, fragment)
     authority, slash, path = rest[2:].partition("/")
     user, at, host = authority.rpartition("@")
     problem = _host_problem(host) or _escape_problem(slash + path)
     if problem:
-        return _failed(text, problem)
+        return _parse_error_text(text, problem)
     return WebhookUrl(scheme, host, user if at else None, query, fragment)
 
 
@@ -68,5 +68,5 @@ def _escape_problem(path: str) -> str:
     return f"invalid URL escape {go_quote(match[0])}" if match else ""
 
 
-def _failed(text: str, problem: str) -> str:
+def _parse_error_text(text: str, problem: str) -> str:
     return f"parse {go_quote(text)}: {problem}"

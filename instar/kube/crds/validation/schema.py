@@ -90,13 +90,13 @@ def _node_rules(options: ValidationOptions) -> NodeRules:
 
 
 def _root_errors(schema: Schema, at: str, has_status: bool) -> list[FieldError]:
-    errors = _with_status(schema, at) if has_status else []
+    errors = _status_root_errors(schema, at) if has_status else []
     if schema.get("nullable"):
         errors.append(forbidden(child(at, "nullable"), "nullable cannot be true at the root"))
     return errors
 
 
-def _with_status(schema: Schema, at: str) -> list[FieldError]:
+def _status_root_errors(schema: Schema, at: str) -> list[FieldError]:
     """Check the root keywords of a schema with a status subresource: only those are allowed that
     still work when the status part is validated alone."""
     for keyword, shown in SCHEMA_FIELDS.items():

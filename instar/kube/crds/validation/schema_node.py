@@ -33,7 +33,7 @@ _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "de
 
 @dataclass(frozen=True, slots=True)
 class NodeRules:
-    """Which optional rules apply, and the position of the walk in a resource."""
+    """Which optional rules apply, and the current position in a resource."""
 
     valid_types: bool
     atomic_sets: bool

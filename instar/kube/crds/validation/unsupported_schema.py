@@ -44,10 +44,10 @@ def nodes(schema: Schema) -> Iterator[Schema]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting += reversed(list(_below(node)))
+        waiting += reversed(list(_child_schemas(node)))
 
 
-def _below(schema: Schema) -> Iterator[Schema]:
+def _child_schemas(schema: Schema) -> Iterator[Schema]:
     for keyword in ("properties", "patternProperties", "definitions", "dependencies"):
         for item in (schema.get(keyword) or {}).values():
             if isinstance(item, Mapping):

@@ -163,7 +163,7 @@ class TypedDicts(Plain):
 
     def _functional(self, base: str, named: NamedClass, odd: list[MemberSource]) -> str:
         pairs = tuple(
-            Join((f"{text(place.name)}: ", self._kind(named, place, _described(place))))
+            Join((f"{text(place.name)}: ", self._kind(named, place, _description_keyword(place))))
             for place in odd
         )
         arguments = (text(base), LayoutGroup("{", pairs, "}"))
@@ -194,5 +194,5 @@ def _is_invalid_name(place: MemberSource) -> bool:
     return not legal or place.name.startswith("__")
 
 
-def _described(place: MemberSource) -> Object:
+def _description_keyword(place: MemberSource) -> Object:
     return {"description": place.doc} if place.doc else {}

@@ -38,7 +38,7 @@ _UNDECLARED = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Position of the walk and how often a value can occur there."""
+    """Current schema position, and how often a value can occur there."""
 
     path: str
     root: bool = False
@@ -172,11 +172,11 @@ def _rule(
     totals.charge(at, min(condition.cost * times, MOST), "rule")
     errors = totals.errors
     if condition.problem:
-        errors.append(invalid(at, _shown(rule), condition.problem))
+        errors.append(invalid(at, _go_rule(rule), condition.problem))
     if message is not None:
         at_message = child(path, "messageExpression")
         if message.problem:
-            errors.append(invalid(at_message, _shown(rule), message.problem))
+            errors.append(invalid(at_message, _go_rule(rule), message.problem))
         else:
             totals.charge(at_message, message.cost, "messageExpression")
     if condition.uses_old:
@@ -191,7 +191,7 @@ def _rule(
         errors.append(invalid(child(path, "optionalOldSelf"), rule.optional_old_self, text))
 
 
-def _shown(rule: ValidationRule) -> dict[str, Any]:
+def _go_rule(rule: ValidationRule) -> dict[str, Any]:
     """Return the rule as upstream prints its own struct."""
     return {
         "Rule": rule.rule,

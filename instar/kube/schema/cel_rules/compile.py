@@ -69,7 +69,7 @@ class CompiledRule:
 
 @dataclass(slots=True, eq=False)
 class RuleNode:
-    """A schema node with rules on it or below it; other nodes are left out of the walk."""
+    """A schema node with rules on it or below it; other nodes are skipped."""
 
     schema: Structural
     declared: Declared | None = None
@@ -199,10 +199,12 @@ def _compile(source: str, key: TypeKey, optional: bool, message: bool) -> Compil
     if found is not None:
         return found
     weight = _ANY_RULE + key.weight + len(source) // _CHARACTERS_OF_A_PLACE
-    return _COMPILED.put(place, _compiled(source, key, optional, message), weight)
+    return _COMPILED.put(place, _compile_uncached(source, key, optional, message), weight)
 
 
-def _compiled(source: str, key: TypeKey, optional: bool, message: bool) -> CompiledExpression:
+def _compile_uncached(
+    source: str, key: TypeKey, optional: bool, message: bool
+) -> CompiledExpression:
     """Compile an expression: a rule must be a bool, a message a string; their errors differ in
     wording."""
     declared = declared_for(key)

@@ -166,8 +166,8 @@ class _Run:
             return
         if budget.remaining <= 0:
             self._stop(broken(node, path, _OUT_OF_BUDGET))
-        value = _converted(declared, new)
-        before = ABSENT if old is ABSENT or old is None else _converted(declared, old)
+        value = _cel_value(declared, new)
+        before = ABSENT if old is ABSENT or old is None else _cel_value(declared, old)
         usable = not isinstance(value, CelError)
         limit, deadline = budget.call_limit, budget.deadline
         for rule in node.rules:
@@ -279,7 +279,7 @@ class _Place(NamedTuple):
         return child(self.path, rule.field_path) if rule.field_path else self.path
 
 
-def _converted(declared: Declared, raw: Any) -> Any:
+def _cel_value(declared: Declared, raw: Any) -> Any:
     """Return the CEL value, or the error that a rule gets when it reads the value."""
     try:
         return declared.convert(raw)

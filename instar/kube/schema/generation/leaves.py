@@ -73,7 +73,7 @@ def text_strategy(overlays: Overlays) -> st.SearchStrategy[str]:
 @lru_cache(maxsize=1024)
 def _patterned(patterns: tuple[str, ...], least: int, most: int) -> st.SearchStrategy[str]:
     try:
-        compiled = [re.compile(_pythonic(pattern), re.ASCII) for pattern in patterns]
+        compiled = [re.compile(_python_pattern(pattern), re.ASCII) for pattern in patterns]
     except re.error:
         return st.text(_ALPHABET, min_size=least, max_size=max(least, min(most, least + 8)))
     # Match the full text: a search pattern would add random text around it.
@@ -85,7 +85,7 @@ def _patterned(patterns: tuple[str, ...], least: int, most: int) -> st.SearchStr
     )
 
 
-def _pythonic(pattern: str) -> str:
+def _python_pattern(pattern: str) -> str:
     """Translate RE2 syntax to Python's where they differ."""
     for theirs, ours in _CLASSES.items():
         pattern = pattern.replace(f"[:{theirs}:]", ours)
@@ -119,7 +119,7 @@ def number_strategy(kind: str, overlays: Overlays) -> st.SearchStrategy[Any]:
     step = next((raw["multipleOf"] for raw in overlays if raw.get("multipleOf")), None)
     wide = any(raw.get("format") == "int64" for raw in overlays)
     limit = 2**53 if wide else 2**31 - 1
-    bottom = _ceil(low, low_open) if low > -math.inf else max(-limit, _below(high, limit))
+    bottom = _ceil(low, low_open) if low > -math.inf else max(-limit, _lower_bound(high, limit))
     top = _floor(high, high_open) if high < math.inf else max(limit, bottom)
     if bottom > top and kind == "number":
         return st.floats(low, high, exclude_min=low_open, exclude_max=high_open)
@@ -136,7 +136,7 @@ def _quarter(number: int) -> int | float:
     return number // 4 if number % 4 == 0 else number / 4
 
 
-def _below(high: float, limit: int) -> int:
+def _lower_bound(high: float, limit: int) -> int:
     return -limit if high == math.inf else math.floor(high) - limit
 
 

@@ -106,10 +106,10 @@ def _best(
     """Return the errors of the branch with the most passed checks; the first of equals."""
     if len(failed) == 1:
         return failed[0][1]
-    return max(failed, key=lambda item: _matched(item[0].schema, value))[1]
+    return max(failed, key=lambda item: _count_passed(item[0].schema, value))[1]
 
 
-def _matched(schema: Structural, value: Any) -> int:
+def _count_passed(schema: Structural, value: Any) -> int:
     """Return how many checks upstream counts for this value, children included."""
     raw = schema.raw
     if value is None:
@@ -126,20 +126,20 @@ def _matched(schema: Structural, value: Any) -> int:
     elif kind is list:
         count += 2
         if schema.items is not None:
-            count += sum(_matched(schema.items, item) for item in value)
+            count += sum(_count_passed(schema.items, item) for item in value)
     elif kind is dict:
-        count += 1 + _matched_members(schema, value)
+        count += 1 + _count_passed_members(schema, value)
     for branch in raw.get("allOf") or ():
-        count += _matched(structural(_schema(branch)), value)
+        count += _count_passed(structural(_schema(branch)), value)
     return count
 
 
-def _matched_members(schema: Structural, value: dict[str, Any]) -> int:
+def _count_passed_members(schema: Structural, value: dict[str, Any]) -> int:
     total = 0
     for name, item in value.items():
         member = schema.properties.get(name, schema.additional)
         if isinstance(member, Structural):
-            total += _matched(member, item)
+            total += _count_passed(member, item)
     return total
 
 

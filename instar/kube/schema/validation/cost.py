@@ -24,16 +24,16 @@ def validation_cost(root: Structural) -> int:
     greatest = 1
     places: list[Sequence[Structural]] = [[root]]
     while places:
-        facing = _flat(places.pop())
+        facing = _schemas_of_value(places.pop())
         cost = sum(1 + _enumerated(node) for node in facing)
         greatest = max(greatest, cost)
         if greatest >= MOST:
             return MOST
-        places += _below(facing)
+        places += _member_schemas(facing)
     return greatest
 
 
-def _flat(nodes: Iterable[Structural]) -> list[Structural]:
+def _schemas_of_value(nodes: Iterable[Structural]) -> list[Structural]:
     """Return all schemas that check the same value: the nodes, and the branches in them."""
     found: list[Structural] = []
     waiting = list(nodes)
@@ -60,7 +60,7 @@ def _enumerated(node: Structural) -> int:
     return len(listed) // _ENUM_SHARE if isinstance(listed, list) else 0
 
 
-def _below(facing: Sequence[Structural]) -> list[list[Structural]]:
+def _member_schemas(facing: Sequence[Structural]) -> list[list[Structural]]:
     """Return the schemas that check the items and members of a value, per place."""
     items = [node.items for node in facing if node.items is not None]
     others = [node.additional for node in facing if isinstance(node.additional, Structural)]

@@ -33,7 +33,7 @@ Surround = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Position of the walk: the resource around it, and whether it is inside the metadata."""
+    """Current schema position: the enclosing resource, and whether it is inside the metadata."""
 
     resource: Structural
     surround: Surround

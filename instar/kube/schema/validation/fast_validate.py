@@ -31,7 +31,7 @@ def passes_of(
 ) -> Passes:
     """Compile the fast check. ``extra`` has the checks that are not about the size or members of
     a list or object or the range of a number."""
-    checked = _checked(table)
+    checked = _by_reporting_checks(table)
     if schema.type == "object":
         return _object(schema, extra[dict], compile_node, checked)
     if schema.type == "array":
@@ -43,19 +43,19 @@ def passes_of(
     return checked
 
 
-def _checked(table: Mapping[type, Sequence[Check]]) -> Passes:
+def _by_reporting_checks(table: Mapping[type, Sequence[Check]]) -> Passes:
     """Return a fast check that runs the reporting checks."""
 
     def passes(value: Any) -> bool:
         kind = value.__class__
         if kind is int and not INT64_MIN <= value <= INT64_MAX:
             value, kind = float(value), float
-        return not table[kind] or _accepted(table[kind], value)
+        return not table[kind] or _passes_all(table[kind], value)
 
     return passes
 
 
-def _accepted(checks: Iterable[Check], value: Any) -> bool:
+def _passes_all(checks: Iterable[Check], value: Any) -> bool:
     found: list[FieldError] = []
     for check in checks:
         check(value, ABSENT, "", found)
@@ -95,8 +95,8 @@ def _list(
 ) -> Passes:
     least, most = _sizes(schema, "minItems", "maxItems")
     items = None if schema.items is None else compile_node(schema.items)
-    each = _anything if items is None else items.passes
-    plain = None if items is None else _plain(items)
+    each = _accept_any if items is None else items.passes
+    plain = None if items is None else _type_without_checks(items)
 
     def passes(value: Any) -> bool:
         if value.__class__ is not list:
@@ -106,7 +106,7 @@ def _list(
         for item in value:
             if item.__class__ is not plain and not each(item):
                 return False
-        return not extra or _accepted(extra, value)
+        return not extra or _passes_all(extra, value)
 
     return passes
 
@@ -117,10 +117,10 @@ def _object(
     least, most = _sizes(schema, "minProperties", "maxProperties")
     sized = least > 0 or most < _NO_MAXIMUM
     nodes = {name: compile_node(item) for name, item in schema.properties.items()}
-    plain = {name: _plain(node) for name, node in nodes.items()}
+    plain = {name: _type_without_checks(node) for name, node in nodes.items()}
     known = {name: node.passes for name, node in nodes.items()}
     required = required_names(schema)
-    other, other_plain = _others(schema, compile_node)
+    other, other_plain = _additional_check(schema, compile_node)
 
     def passes(value: Any) -> bool:
         if value.__class__ is not dict:
@@ -136,21 +136,21 @@ def _object(
                 return False
         if sized and not least <= len(value) <= most:
             return False
-        return not extra or _accepted(extra, value)
+        return not extra or _passes_all(extra, value)
 
     return passes
 
 
-def _others(schema: Structural, compile_node: Compile) -> tuple[Passes, type | None]:
+def _additional_check(schema: Structural, compile_node: Compile) -> tuple[Passes, type | None]:
     """Return the check of members that are not among the properties."""
     if isinstance(schema.additional, Structural):
         node = compile_node(schema.additional)
-        return node.passes, _plain(node)
-    return _nothing if schema.additional is False else _anything, None
+        return node.passes, _type_without_checks(node)
+    return _accept_none if schema.additional is False else _accept_any, None
 
 
-def _plain(node: ValidationNode) -> type | None:
-    """Return the type that needs no further check here, if there is one."""
+def _type_without_checks(node: ValidationNode) -> type | None:
+    """Return the Python type of a node without further checks; None if it has some."""
     kind = _PLAIN_TYPES.get(node.schema.type)
     return kind if kind is not None and not node.table[kind] else None
 
@@ -160,9 +160,9 @@ def _sizes(schema: Structural, fewest: str, most: str) -> tuple[int, int]:
     return low if type(low) is int else 0, high if type(high) is int else _NO_MAXIMUM
 
 
-def _anything(value: Any) -> bool:
+def _accept_any(value: Any) -> bool:
     return True
 
 
-def _nothing(value: Any) -> bool:
+def _accept_none(value: Any) -> bool:
     return False

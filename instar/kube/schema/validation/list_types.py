@@ -49,7 +49,7 @@ def compile_uniqueness(node: Structural) -> Uniqueness | None:
 
 
 def list_type_errors(rule: Uniqueness | None, new: Any, old: Any = ABSENT) -> list[FieldError]:
-    """Return the errors of the new object, unless the old one had errors of its own."""
+    """Return the errors of the new object, unless the old one had errors, too."""
     found = rule(new, "") if rule is not None else []
     if found and rule is not None and old is not ABSENT and rule(old, ""):
         return []

@@ -40,11 +40,11 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
     """Return a function that tells whether the pattern occurs in a text."""
     known = _KEPT.get(pattern)
     if known is None:
-        known = _KEPT.put(pattern, _compiled(pattern), _PROGRAM + _CHARACTER * len(pattern))
+        known = _KEPT.put(pattern, _compile_cached(pattern), _PROGRAM + _CHARACTER * len(pattern))
     return known
 
 
-def _compiled(pattern: str) -> Callable[[str], bool]:
+def _compile_cached(pattern: str) -> Callable[[str], bool]:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True

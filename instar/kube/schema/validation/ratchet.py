@@ -2,7 +2,7 @@
 
 Called by ``validate.py`` and the CEL rules; an error is dropped where a node equals its old value.
 Old values are found by key in objects and by map keys in map lists; items of other lists, and
-values without a schema of their own, have no old value.
+values without a schema, have no old value.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Validator:
         found = collect_errors(lambda out: self._root.run(judged, ABSENT, "", out))
         if found and old is not ABSENT:
             found = self._ratcheted(value, old)
-        return _placed(found, path) if found else found
+        return _with_final_fields(found, path) if found else found
 
     def _ratcheted(self, value: Any, old: Any) -> list[FieldError]:
         if unchanged(self._root.schema, value, old):
@@ -147,17 +147,17 @@ def _number(check: Callable[[Any, str, list[FieldError]], None]) -> Check:
     return number
 
 
-def _placed(found: list[FieldError], prefix: str) -> list[FieldError]:
+def _with_final_fields(found: list[FieldError], prefix: str) -> list[FieldError]:
     """Return the errors with their final fields, without repeats."""
     placed: dict[tuple[str, str, str | None, str], FieldError] = {}
     for error in found:
-        field = _below(prefix, error.field) or NO_FIELD
-        place = None if error.place is None else _below(prefix, error.place)
+        field = _field_under(prefix, error.field) or NO_FIELD
+        place = None if error.place is None else _field_under(prefix, error.place)
         moved = replace(error, field=field, place=place)
         placed.setdefault((error.kind, field, place, error.detail), moved)
     return list(placed.values())
 
 
-def _below(prefix: str, path: str) -> str:
+def _field_under(prefix: str, path: str) -> str:
     path = path.removeprefix(".")
     return child(prefix, path) if path else prefix

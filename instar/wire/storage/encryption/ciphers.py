@@ -1,6 +1,6 @@
 """Ciphers of encryption at rest (AES-CBC, AES-GCM, Secretbox), in kube-apiserver's byte layout.
 
-Used by ``providers.py`` and ``envelope.py`` for the bytes behind a provider's prefix. ``place`` is
+Used by ``providers.py`` and ``envelope.py`` for the bytes after a provider's prefix. ``place`` is
 the key in etcd, which authenticated ciphers bind to the value, so that a value moved to another key
 does not decrypt.
 """

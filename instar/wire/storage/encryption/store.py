@@ -1,6 +1,6 @@
 """Encrypting store: a ``Store`` wrapper that encrypts on write and decrypts on read.
 
-Put around the configured store by ``server/lifecycle/encryption_setup.py`` and
+Created around the configured store by ``server/lifecycle/encryption_setup.py`` and
 ``cli/shared/encrypted_stores.py``. Readers see plaintext and the key used (``Record.seal``); the
 inner store holds ciphertext. Values are decrypted once, when they enter the cache. While a KMS
 plugin is called, later events wait in order.

@@ -4,8 +4,8 @@ Called by ``store.py``. Sending again could restore an object that was deleted i
 module only reads. If the expected revision was superseded by other bytes, an update is certainly
 lost, because no key returns to an old revision. A creation is never reported as lost: a stopped
 member may execute it later if the key is free by then. A created value with our bytes is ours,
-since created objects carry a random uid. An update or deletion that could be ours or another
-client's identical one stays unknown, and so does a write that is not there yet.
+since created objects carry a random uid. The outcome is unknown for an update or deletion that
+another client could also have made, and for a write that is not visible yet.
 """
 
 from __future__ import annotations

@@ -165,8 +165,8 @@ class BatchWriter:
                 self._begin(loop)
 
     def _next_batch(self) -> list[_Entry]:
-        """Take the writes that fit. A second write to a key waits for the outcome of the first, and
-        writes that came later to that key stay behind it."""
+        """Return the writes that fit. A second write to a key waits for the outcome of the first,
+        and later writes to that key stay in order."""
         batch: list[_Entry] = []
         rest: list[_Entry] = []
         keys: set[bytes] = set()

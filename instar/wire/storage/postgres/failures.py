@@ -45,7 +45,7 @@ _ELSEWHERE = ("25006",)
 
 
 class CallFailure(NamedTuple):
-    """What a failed call means."""
+    """Error of a failed call, and whether to reconnect and whether a write may be committed."""
 
     error: StoreError
     code: str

@@ -92,7 +92,7 @@ class PostgresServer:
         return schema.filled(text, self.settings.schema)
 
     def on_went_back(self, listener: Callable[[StoreError], None]) -> None:
-        """Register a listener for a history that lacks what this process has seen."""
+        """Register a listener for a history that lacks revisions that this process has seen."""
         self._went_back.append(listener)
 
     def saw(self, revision: int) -> None:

@@ -78,7 +78,7 @@ class StoreServer:
         if isinstance(self._store, Local):  # a remote store reports its own revision
             # Publish the revision before a write is acknowledged, so that every process sees it.
             current = await self._store.barrier()
-            self._following = self._store.subscribe(current, self._reached, _ended)
+            self._following = self._store.subscribe(current, self._reached, _log_store_end)
             self._revision.set(await self._store.barrier())
         elif self._lent is not None:  # the upper bound of what its workers have seen
             self._lent.books.reached = self._revision.set
@@ -102,7 +102,7 @@ class StoreServer:
         if self._following is not None:
             self._following.close()
         elif self._lent is not None:
-            self._lent.books.reached = _nothing
+            self._lent.books.reached = _ignore_revision
         self._revision.close()
 
     def _reached(self, events: Sequence[Event], revision: int) -> None:
@@ -134,11 +134,11 @@ class StoreServer:
         return more
 
 
-def _nothing(revision: int) -> None:
+def _ignore_revision(revision: int) -> None:
     pass
 
 
-def _ended(error: StoreError) -> None:
+def _log_store_end(error: StoreError) -> None:
     log.error("the store shared with the workers ended: %s", error)
 
 

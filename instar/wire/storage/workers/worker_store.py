@@ -107,7 +107,7 @@ class PeerStore:
         follower = self._followers.add(after, sink, ended, ())
         self._following[number] = follower
         self._frames.send(frame([number, "subscribe", after]))
-        return _Following(self, number, follower)
+        return _PeerSubscription(self, number, follower)
 
     async def barrier(self) -> int:
         return self.current()
@@ -246,7 +246,7 @@ async def borrowed(folder: Path) -> BorrowedStore | None:
     return store
 
 
-class _Following:
+class _PeerSubscription:
     def __init__(self, store: PeerStore, number: int, follower: Follower) -> None:
         self._store, self._number, self._follower = store, number, follower
 
