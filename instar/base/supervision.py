@@ -57,7 +57,7 @@ def report_failure(part: str, error: BaseException, about: str = "") -> None:
 
 
 class Pulse:
-    """Time of the last progress of background work, and whether it waits for work."""
+    """Heartbeat of background work: time of its last progress, and whether it waits for work."""
 
     def __init__(self) -> None:
         self.last = monotonic()

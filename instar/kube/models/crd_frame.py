@@ -84,7 +84,7 @@ def _names(names: Mapping[str, Any]) -> Object:
 
 
 class Defaults(NamedTuple):
-    """Values from the command line for what a model does not state."""
+    """Values from the command line for settings that a model lacks."""
 
     group: str = ""
     plural: str = ""

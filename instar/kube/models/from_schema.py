@@ -68,7 +68,7 @@ def shape_of(raw: Mapping[str, Any]) -> ModelShape:
 
 
 def _class(raw: Mapping[str, Any]) -> ModelShape:
-    """Return a class; the object's own keywords go with it, a default goes with the field."""
+    """Return a class with the object's own keywords; a default belongs to the field."""
     needed = raw.get("required")
     names = [name for name in needed if isinstance(name, str)] if isinstance(needed, list) else []
     members = tuple(
@@ -93,20 +93,22 @@ def _class(raw: Mapping[str, Any]) -> ModelShape:
 
 
 def _member(name: str, raw: Mapping[str, Any], needed: bool) -> ShapeMember:
-    """Return a member; one with a default is optional, whatever ``required`` says."""
+    """Return a member; one with a default is optional even if it is in ``required``."""
     return ShapeMember(name, shape_of(raw), needed and "default" not in raw)
 
 
-def _additional_keywords(raw: Mapping[str, Any], said: Mapping[str, Any], held: set[str]) -> Object:
-    """Return the keywords of ``raw`` that ``said`` lacks, and None for each that only ``said``
+def _additional_keywords(
+    raw: Mapping[str, Any], stated: Mapping[str, Any], held: set[str]
+) -> Object:
+    """Return the keywords of ``raw`` that ``stated`` lacks, and None for each that only ``stated``
     has."""
     known = {"description", "nullable"} | held
     beyond = {
         name: value
         for name, value in raw.items()
-        if name not in known and not (name in said and same_json(said[name], value))
+        if name not in known and not (name in stated and same_json(stated[name], value))
     }
-    beyond |= {name: _absent(name) for name in said if name not in raw}
+    beyond |= {name: _absent(name) for name in stated if name not in raw}
     return beyond
 
 

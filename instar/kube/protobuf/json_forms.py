@@ -70,7 +70,7 @@ def shape_of(message: str) -> MessageShape:
 
 
 def unset_value(field: MessageField) -> Any:
-    """Return what JSON shows for an unset field that is always shown; must not be changed."""
+    """Return the JSON value of an unset field that is always encoded; must not be changed."""
     if not field.always or field.repeated or field.mapped:
         return None
     if field.type in SCALARS:

@@ -1,7 +1,7 @@
 """Limits of concurrent and waiting calls per webhook.
 
 Used by ``transport.py``, conversion and in-process webhooks. Without the limit on waiting, every
-reader of a CRD with a hanging webhook would wait with its connection and memory; beyond that limit
+reader of a CRD with a hanging webhook would occupy a connection and memory; beyond that limit
 readers get 429.
 """
 

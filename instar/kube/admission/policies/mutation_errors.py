@@ -1,4 +1,5 @@
-"""Error responses of mutating policies: 403, every error a cause, the first one the message.
+"""Error responses of mutating policies: 403 with a cause for each error and the first error as
+message.
 
 Called by ``server/registry/admission/policies/mutating.py``.
 """
@@ -34,7 +35,7 @@ def misconfigured(policy: str, binding: str | None, why: str) -> MutationRejecte
 
 
 class _InvalidButForbidden(ApiError):
-    """A failed evaluation; upstream keeps the 403 of a denial."""
+    """A failed evaluation; upstream answers 403, as for a denial."""
 
     code = 403
     reason = "Invalid"

@@ -94,8 +94,8 @@ def read_yaml(body: bytes, *, typed_keys: bool = False, above: int = 0) -> tuple
 
 
 def _read_json(body: bytes) -> Any:
-    """Parse the body as JSON, which is much faster and what most apply clients send; None if it
-    is not plain JSON (or has duplicates to report)."""
+    """Parse the body as JSON, which is much faster and the format of most apply requests; None if
+    it is not plain JSON (or has duplicates to report)."""
     try:
         document = decode(body)
     except orjson.JSONDecodeError:

@@ -97,8 +97,8 @@ def _root_errors(schema: Schema, at: str, has_status: bool) -> list[FieldError]:
 
 
 def _status_root_errors(schema: Schema, at: str) -> list[FieldError]:
-    """Check the root keywords of a schema with a status subresource: only those are allowed that
-    still work when the status part is validated alone."""
+    """Check the root keywords of a schema with a status subresource: only keywords that also work
+    when the status is validated alone are allowed."""
     for keyword, shown in SCHEMA_FIELDS.items():
         value = schema.get(keyword)
         if value is None or value is False or value in ("", [], {}):

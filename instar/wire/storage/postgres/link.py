@@ -1,9 +1,9 @@
-"""One connection of a store, which is opened on first use and opened again when it has broken.
+"""One connection of a store, which is opened on first use and reopened after it breaks.
 
 A store has four such connections, each for one purpose: writes, consistent reads, other reads, the
-feed (``store.py`` makes them). A call that fails here is repeated until its deadline, on the host
-that is then the primary. ``commit.py`` uses the connection itself instead, because a write must not
-be repeated before the outcome of the first attempt is known.
+feed (``store.py`` makes them). A call that fails here is repeated until its deadline, on the
+current primary. ``commit.py`` uses the connection itself instead, because a write must not be
+repeated before the outcome of the first attempt is known.
 """
 
 from __future__ import annotations

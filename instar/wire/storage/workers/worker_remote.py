@@ -1,9 +1,9 @@
 """Store of a worker on etcd or PostgreSQL: reads and writes there directly; events come from the
 first process.
 
-Opened by ``wire/storage/open.py``. This way values are in memory once for all processes, only one
-process watches etcd or PostgreSQL, and a read gets from there the revision that it must reach.
-``worker_store.py`` is the connection to the first process.
+Opened by ``wire/storage/open.py``. Values are in memory once for all processes, and only one
+process watches etcd or PostgreSQL. Before a read, the worker gets the minimum revision from etcd or
+PostgreSQL. ``worker_store.py`` is the connection to the first process.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class RemoteConnection(Store, Remembering, Protocol):
 
 
 class WorkerRemoteStore:
-    """``Borrowing`` store: values and events from the first process, everything else from the
-    cluster."""
+    """``Borrowing`` store: values and events from the first process, other calls go to etcd or
+    PostgreSQL."""
 
     def __init__(self, cluster: RemoteConnection, lender: BorrowedStore) -> None:
         self._cluster = cluster
