@@ -1,7 +1,7 @@
 """API identifiers (GroupVersion, GroupVersionKind, GroupResource) and the priority order of
 versions.
 
-Used wherever objects, resources or versions are named.
+Used by the registry, discovery, OpenAPI, the tools and all of ``kube``.
 """
 
 from __future__ import annotations

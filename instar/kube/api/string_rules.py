@@ -109,8 +109,8 @@ def dns1035_label(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _is_usual_name(text: str) -> bool:
-    """Return whether the key is certainly valid. Cached: the same few keys come with every
-    write."""
+    """Return whether the key is certainly valid. Cached, because most writes have the same few
+    keys."""
     return _usual_name(text) is not None
 
 
@@ -130,7 +130,8 @@ def is_usual_pair(name: str, value: str) -> bool:
 
 
 def is_usual_label(text: str) -> bool:
-    """Return whether a DNS label is certainly valid. Cached: every object names its namespace."""
+    """Return whether a DNS label is certainly valid. Cached, because every object has a
+    namespace."""
     return len(text) <= LABEL_MAX and _is_label(text)
 
 

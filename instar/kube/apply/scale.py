@@ -36,7 +36,7 @@ def replicas_path(json_path: str) -> tuple[str, ...]:
 
 
 def to_scale(managed_fields: Entries | None, paths: ReplicasPaths) -> Entries:
-    """Return the entries that own the replicas field, as owners of a Scale's."""
+    """Return the entries that own the replicas field, as entries of a Scale."""
     return encode(
         {
             _in_scale(owner): ManagedFieldsEntry(
@@ -51,7 +51,8 @@ def to_scale(managed_fields: Entries | None, paths: ReplicasPaths) -> Entries:
 def to_parent(
     managed_fields: Entries | None, scale: Entries | None, paths: ReplicasPaths, version: str
 ) -> Entries:
-    """Return the object's entries after a scale write through ``version`` left ``scale``."""
+    """Return the object's entries after a scale write at ``version``; ``scale`` has the Scale's new
+    entries."""
     owners, before = decode(scale), decode(managed_fields)
     known: set[ManagerKey] = set()
     out: Managers = {}

@@ -41,7 +41,7 @@ def type_problems(schema: TypedSchema, obj: dict[str, Any]) -> list[TypeProblem]
 
 
 def problems_text(problems: list[TypeProblem]) -> str:
-    """Return one problem as it is, several as an indented list."""
+    """Return one problem unchanged, several as an indented list."""
     if len(problems) == 1:
         return str(problems[0])
     return "\n".join(["errors:", *(f"  {problem}" for problem in problems)])
@@ -78,8 +78,7 @@ def _mismatch(atom: Atom, value: Any) -> str:
 
 
 def _check_map(kind: MapType, value: dict[str, Any], path: str, out: list[TypeProblem]) -> None:
-    """Check a map; of several undeclared fields one is reported, as upstream does (there a
-    random one)."""
+    """Check a map; of several undeclared fields one is reported (upstream reports a random one)."""
     reported = False
     for name, child in value.items():
         known = kind.fields.get(name)

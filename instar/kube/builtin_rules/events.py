@@ -1,7 +1,7 @@
 """Validates Events of the core group and of events.k8s.io; stored events are mostly immutable.
 
-Called by ``server/registry/kinds/events.py``. Events of both groups are validated in the form of
-the core group, and errors name its paths; only two paths are those of the request's form.
+Called by ``server/registry/kinds/events.py``. Events of both groups are validated as core Events,
+and error paths are core's, except for two that are named as in the request.
 """
 
 from __future__ import annotations

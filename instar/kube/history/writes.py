@@ -28,7 +28,7 @@ class ObjectState(NamedTuple):
 
 
 def rows(states: Sequence[ObjectState], before: ObjectState | None) -> list[Object]:
-    """Return a row for each state, oldest first; ``before`` is the state before the first one,
+    """Return one row per state, oldest first; ``before`` is the state before the first one,
     ``None`` if it is no longer stored."""
     found: list[Object] = []
     for state in states:

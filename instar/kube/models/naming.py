@@ -142,7 +142,8 @@ def _number_clashes(
 
 
 def _short(found: _Found) -> str:
-    """Return the words that all uses end in: ``aSecretRef`` and ``bSecretRef`` give SecretRef."""
+    """Return the last words that all uses share: ``aSecretRef`` and ``bSecretRef`` give
+    SecretRef."""
     if not found.ends:
         return found.path[-1]
     common = found.ends[0]

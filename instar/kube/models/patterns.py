@@ -14,7 +14,7 @@ _GROUPS = ("?:", "?P<")
 
 
 def plain_pattern(pattern: str) -> bool:
-    """Return whether all three engines read the pattern alike."""
+    """Return whether the pattern means the same in all three engines."""
     if not _same_everywhere(pattern.removeprefix("(?i)")):
         return False
     try:

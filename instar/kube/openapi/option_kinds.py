@@ -1,4 +1,4 @@
-"""Group versions listed with the DeleteOptions model, as upstream registers that type.
+"""Group versions that documents list for the DeleteOptions model, as registered upstream.
 
 Called by the document modules. The document of a built-in group version lists that group version.
 The documents of custom resources list every group version of Go's client; the single v2 document

@@ -73,7 +73,7 @@ def _text(value: int | bytes | None) -> str:
 
 @lru_cache(maxsize=1024)
 def write_time(text: str) -> bytes:
-    """Encode whole seconds, as upstream's JSON has them."""
+    """Encode whole seconds, as in upstream's JSON."""
     moment = _moment(text)
     if moment == _NO_TIME:
         return b""
@@ -145,7 +145,7 @@ def read_quantity(data: bytes) -> str:
 
 
 def write_int_or_string(value: Any) -> bytes:
-    """Encode type, number and text, which are all always present."""
+    """Encode type, number and text; all three are always present."""
     if isinstance(value, str):
         return b"\x08\x01\x10\x00" + _TEXT_3 + sized(text_bytes(value))
     return b"\x08\x00\x10" + varint(value) + b"\x1a\x00"

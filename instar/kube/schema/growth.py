@@ -1,6 +1,6 @@
 """Limits how much defaults add to an object: their bytes are counted while they are applied.
 
-A schema whose defaults contain lists of nulls that have defaults can turn a few bytes into
+With defaults for null list items inside other defaults, a schema can expand a few bytes to
 gigabytes. ``defaulting.py`` and the defaults of pods call it. A step that adds much in the event
 loop is stopped and repeated in a thread (``offload.TooLargeForLoop``); no step may add more than
 can be stored.

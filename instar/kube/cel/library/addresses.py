@@ -108,7 +108,8 @@ def _contains_ip(block: Cidr, ip: Ip) -> bool:
 
 
 def _contains_cidr(block: Cidr, other: Cidr) -> bool:
-    """Return whether ``other`` lies inside: same family, no shorter a prefix, start within."""
+    """Return whether the block contains ``other``: same family, prefix not shorter, first address
+    inside."""
     return (
         block.address.version == other.address.version
         and block.bits <= other.bits

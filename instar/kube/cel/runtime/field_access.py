@@ -41,7 +41,8 @@ def variable(slot: int) -> Step:
 
 
 def bound(slot: int, value: Step, cost: int) -> Step:
-    """Return a bound name (``cel.bind``): computed on first read and cached, also an error."""
+    """Return a bound name (``cel.bind``): its value or error is computed on first read and
+    cached."""
 
     def run(frame: Frame) -> Any:
         held = frame[slot]

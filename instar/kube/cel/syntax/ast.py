@@ -111,8 +111,8 @@ class Fold:
 
 @dataclass(slots=True, eq=False)
 class Again:
-    """A second copy of a tree, as optMap makes of its target. A reference, because copies of
-    copies would double with every link of a chain."""
+    """Reference to a tree that a macro expansion uses twice (``optMap``). Copies would double the
+    size with every nested call."""
 
     pos: int
     node: Node

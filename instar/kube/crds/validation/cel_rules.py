@@ -36,7 +36,7 @@ def rule_errors(schema: Schema, path: str) -> Iterator[FieldError]:
 
 
 def _texts(rule: Schema, at: str) -> Iterator[FieldError]:
-    """Return at most one error, because each makes the next one meaningless."""
+    """Return at most one error, because after one the others are meaningless."""
     text, message = rule.get("rule", "").strip(), rule.get("message", "")
     shown = message.strip()
     if not text:

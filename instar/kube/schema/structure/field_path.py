@@ -1,6 +1,7 @@
 """Resolves a simple field path (``.spec.replicas``, ``.spec['a.b']``) in a raw schema.
 
-Called for selectable fields and for the ``fieldPath`` of a CEL rule.
+Called by the validation of selectable fields (``kube/crds/validation``) and by the CEL rules for
+their ``fieldPath``.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _step(schema: Schema, name: str, normal: str) -> tuple[Schema, str]:
-    """Descend by one name; the schema decides whether it is a property or a map key, not the
-    notation."""
+    """Descend by one name; the schema, not the notation, decides whether it is a property or a map
+    key."""
     properties = schema.get("properties")
     if properties is not None:
         found, normal = properties.get(name), f"{normal}.{name}" if normal else name

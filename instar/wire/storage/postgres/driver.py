@@ -1,4 +1,4 @@
-"""The PostgreSQL driver, asyncpg, as this package uses it.
+"""Typed interface of the PostgreSQL driver, asyncpg, and its lazy import.
 
 Imported by the other modules of the package. The driver itself is loaded at the first connection,
 because servers on other stores may run without it.
@@ -22,7 +22,7 @@ class Notice(Protocol):
 
 
 class Connection(Protocol):
-    """The methods of ``asyncpg.Connection`` that are used here."""
+    """The methods of ``asyncpg.Connection`` that this package uses."""
 
     async def fetch(self, query: str, *args: Any) -> Sequence[Row]: ...
 

@@ -1,4 +1,5 @@
-"""The feed: events of the log, in order and without a gap, for the followers in this process.
+"""Event feed: reads the events of the log, in order and without gaps, for the followers in this
+process.
 
 ``store.py`` makes one feed; the task of the feed runs while there are followers. A notification
 carries no event: it causes a read of the log from the last revision that followers have. The log is

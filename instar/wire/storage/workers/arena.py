@@ -3,8 +3,8 @@
 Used by ``worker_store.py`` and the cache entries in shared memory
 (``server/registry/stored/shared_entry.py``). Values are appended to segments and never changed; a
 location (a number) says where a value is. ``arena_reclaim.py`` moves values out of sparse segments
-and returns their memory once all workers have confirmed. A counter in shared memory tells a worker
-that has not confirmed that a value it just read may be overwritten.
+and returns their memory once all workers have confirmed. A worker that has not confirmed detects by
+a counter in shared memory that a value it just read may be overwritten.
 """
 
 from __future__ import annotations

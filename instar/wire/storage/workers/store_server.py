@@ -1,10 +1,10 @@
 """Serves the first process's store to the workers, over a unix socket that only its owner can open.
 
-Started by ``cli/serving/workers.py``; the client side is ``worker_store.py``. A file has one
-writer, this process: workers receive every event in order, and their writes join its transactions.
-Workers on a cluster receive state and events from here and write to the cluster themselves
-(``worker_remote.py``). Values in shared memory are sent as locations, with announcements when they
-move (``arena_reclaim.py``).
+Started by ``cli/serving/workers.py``; the client side is ``worker_store.py``. A SQLite file has one
+writer, this process: workers receive every event in order, and their writes join this process's
+transactions. Workers on a cluster receive state and events from here and write to the cluster
+themselves (``worker_remote.py``). Values in shared memory are sent as locations, with announcements
+when they move (``arena_reclaim.py``).
 """
 
 from __future__ import annotations
