@@ -1,7 +1,7 @@
 """API identifiers (GroupVersion, GroupVersionKind, GroupResource) and the priority order of
 versions.
 
-Used by the registry, discovery, OpenAPI, the tools and all of ``kube``.
+Used by the registry, the discovery endpoints, the tools and most packages of ``kube``.
 """
 
 from __future__ import annotations
