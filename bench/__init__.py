@@ -1,5 +1,5 @@
-"""Measurements of instar: micro-benchmarks, load over HTTP, and the floor below which nothing goes.
+"""Benchmarks of instar: micro-benchmarks, load over HTTP, and baselines of a bare server.
 
-``python -m bench --help``. Figures from a shared machine mean little by themselves: compare the
-ratios of one sitting.
+``python -m bench --help``. Absolute figures from a shared machine mean little; compare the ratios
+of one run.
 """

@@ -1,4 +1,4 @@
-"""``python -m bench [--quick] [--record]``: one table, with ratios to the last record."""
+"""``python -m bench [--quick] [--record]``: prints one table, with ratios to the last record."""
 
 from __future__ import annotations
 

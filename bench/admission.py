@@ -1,6 +1,6 @@
-"""What admission webhooks cost: creates on 8 connections without one, with one that does not mean
-the resource, with one validating and one mutating webhook behind TLS (``instar webhook`` in a
-process of its own), and with the same two in the server's process.
+"""Measures the cost of admission webhooks: creates on 8 connections without a webhook, with a
+webhook whose rules do not match the resource, with one validating and one mutating webhook behind
+TLS (``instar webhook`` in a separate process), and with the same two in the server's process.
 
 ``python -m bench.admission [--seconds 5]``
 """

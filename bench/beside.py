@@ -1,8 +1,9 @@
-"""``python -m bench.beside TREE``: this tree and another (a worktree of an older commit), in turns.
+"""``python -m bench.beside TREE``: compares this tree with another one (a worktree of an older
+commit), in alternating rounds.
 
-What is compared is the CPU time of the server for one request, the least of several rounds: it
-stays the same, to a few per cent, while neighbours make requests a second useless. On SQLite, or
-with ``--storage etcd`` on one member that both share (of etcd's own CPU nothing is counted).
+Compares the server's CPU time per request, the least of several rounds. On a shared machine it
+varies by a few per cent, while requests per second vary too much to be compared. Runs on SQLite, or
+with ``--storage etcd`` on one member that both servers share (etcd's own CPU time is not counted).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _OBJECTS = 100
 _MERGE_PATCH, _APPLY_PATCH = "application/merge-patch+json", "application/apply-patch+yaml"
 
 
-class Ask(NamedTuple):
+class RequestSpec(NamedTuple):
     method: str
     path: str
     body: object = None
@@ -36,72 +37,78 @@ class Ask(NamedTuple):
 class Operation(NamedTuple):
     name: str
     requests: int
-    ask: Callable[[int], Ask]
+    ask: Callable[[int], RequestSpec]
 
 
-def _named(name: str, **spec: object) -> object:
+def _object_named(name: str, **spec: object) -> object:
     obj = thing()
     obj["metadata"] = {**obj["metadata"], "name": name}
     obj["spec"] |= spec
     return obj
 
 
-def _kept(number: int) -> str:
+def _object_name(number: int) -> str:
     return f"kept-{number % _OBJECTS}"
 
 
-def _patch(number: int, body: object) -> Ask:
-    return Ask("PATCH", f"{BASE}/{_kept(number)}", body, _MERGE_PATCH)
+def _patch(number: int, body: object) -> RequestSpec:
+    return RequestSpec("PATCH", f"{BASE}/{_object_name(number)}", body, _MERGE_PATCH)
 
 
-def _annotated(number: int) -> Ask:
+def _annotation_patch(number: int) -> RequestSpec:
     return _patch(number, {"metadata": {"annotations": {"example.com/seq": str(number)}}})
 
 
-def _applied(number: int) -> Ask:
-    path = f"{BASE}/{_kept(number)}?fieldManager=bench&force=true"
-    return Ask("PATCH", path, _named(_kept(number), replicas=number % 1000), _APPLY_PATCH)
+def _apply_request(number: int) -> RequestSpec:
+    path = f"{BASE}/{_object_name(number)}?fieldManager=bench&force=true"
+    return RequestSpec(
+        "PATCH", path, _object_named(_object_name(number), replicas=number % 1000), _APPLY_PATCH
+    )
 
 
 OPERATIONS = (
-    Operation("get", 3200, lambda n: Ask("GET", f"{BASE}/{_kept(n)}")),
-    Operation("get, other version", 3200, lambda n: Ask("GET", f"{OTHER}/{_kept(n)}")),
-    Operation("create", 800, lambda n: Ask("POST", BASE, _named(f"made-{n}"))),
+    Operation("get", 3200, lambda n: RequestSpec("GET", f"{BASE}/{_object_name(n)}")),
+    Operation(
+        "get, other version", 3200, lambda n: RequestSpec("GET", f"{OTHER}/{_object_name(n)}")
+    ),
+    Operation("create", 800, lambda n: RequestSpec("POST", BASE, _object_named(f"made-{n}"))),
     Operation("merge patch", 800, lambda n: _patch(n, {"spec": {"replicas": n % 1000}})),
-    Operation("patch, annotation", 800, _annotated),
-    Operation("apply", 800, _applied),
-    Operation("list 100", 320, lambda n: Ask("GET", f"{BASE}?limit=100")),
-    Operation("list by label, none", 1600, lambda n: Ask("GET", f"{BASE}?labelSelector=app%3Dx")),
+    Operation("patch, annotation", 800, _annotation_patch),
+    Operation("apply", 800, _apply_request),
+    Operation("list 100", 320, lambda n: RequestSpec("GET", f"{BASE}?limit=100")),
+    Operation(
+        "list by label, none", 1600, lambda n: RequestSpec("GET", f"{BASE}?labelSelector=app%3Dx")
+    ),
 )
 
 
 class Client:
-    """A few connections, each with one request on its way."""
+    """A few connections with one request in flight on each."""
 
     def __init__(self, server: Measured) -> None:
         self._server = server
         self._number = 0
         host, port = server.url.removeprefix("https://").rsplit(":", 1)
-        self._sockets = [_connected(host, int(port)) for _ in range(_CONNECTIONS)]
+        self._sockets = [_connect(host, int(port)) for _ in range(_CONNECTIONS)]
 
     def fill(self) -> None:
         self._server.call("POST", CRDS, crd())
         for number in range(_OBJECTS):
-            self._server.call("POST", BASE, _named(_kept(number)))
+            self._server.call("POST", BASE, _object_named(_object_name(number)))
 
     def cpu_of(self, operation: Operation) -> float:
-        """Microseconds of the server's CPU for each request."""
+        """Return the microseconds of server CPU per request."""
         before = _cpu_seconds(self._server.pid)
         for _ in range(operation.requests // _CONNECTIONS):
             for each in self._sockets:
                 self._number += 1
-                each.sendall(self._written(operation.ask(self._number)))
+                each.sendall(self._encode(operation.ask(self._number)))
             for each in self._sockets:
                 status = _read(each)
                 assert status in (200, 201), f"{operation.name}: {status}"
         return (_cpu_seconds(self._server.pid) - before) / operation.requests * 1e6
 
-    def _written(self, ask: Ask) -> bytes:
+    def _encode(self, ask: RequestSpec) -> bytes:
         body = b"" if ask.body is None else json.dumps(ask.body).encode()
         head = (
             f"{ask.method} {ask.path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
@@ -112,7 +119,7 @@ class Client:
         return head.encode() + b"\r\n" + body
 
 
-def _connected(host: str, port: int) -> ssl.SSLSocket:
+def _connect(host: str, port: int) -> ssl.SSLSocket:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     plain = socket.create_connection((host, port))
@@ -133,7 +140,9 @@ def _read(connection: ssl.SSLSocket) -> int:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Of all threads, to the nanosecond: the kernel's ticks are too coarse for a round."""
+    """Return the CPU time of all threads to the nanosecond; clock ticks are too coarse for one
+    round.
+    """
     threads = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1e9
 

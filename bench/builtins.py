@@ -1,7 +1,8 @@
-"""What a built-in create costs beside a custom one, and what a server with all kinds weighs.
+"""Compares the cost of creating built-in objects and custom resources, and measures the memory of a
+server with all built-in kinds.
 
 ``python -m bench.builtins [--count N]``: microseconds of CPU per create, in process, best of five
-rounds; each built-in kind beside a custom resource with the same body, and the usual small one.
+rounds; each built-in kind, a custom resource with the same body, and a small custom resource.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ async def measure(count: int) -> tuple[float, dict[str, tuple[float, float]]]:
 
 
 def twin(api_version: str, kind: str, plural: str) -> dict[str, Any]:
-    """A CRD with the schema of a built-in kind."""
+    """Return a CRD with the schema of a built-in kind."""
     schema = structural(schema_of(api_version, kind) or {})
     schema["properties"].pop("metadata", None)
     return {
@@ -111,7 +112,7 @@ def twin(api_version: str, kind: str, plural: str) -> dict[str, Any]:
 
 
 def structural(node: Mapping[str, Any]) -> dict[str, Any]:
-    """What a CRD may say of it."""
+    """Return the schema with only the keywords that the benchmark CRD keeps."""
     out = {
         key: value
         for key, value in node.items()
@@ -127,7 +128,7 @@ def structural(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def best(caller: Caller, path: str, body: dict[str, Any], count: int) -> float:
-    """Microseconds of CPU per create; the first round warms up."""
+    """Return the microseconds of CPU per create, best of all rounds; the first round warms up."""
     data = json.dumps(body).encode()
     found: list[float] = []
     for _ in range(ROUNDS):

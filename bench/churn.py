@@ -1,8 +1,8 @@
-"""A day of churn in a minute: does the store's file stay as large as what is in it?
+"""Simulates a day of writes in a minute, to see whether the size of the store's file stays bounded.
 
-``python -m bench.churn [--objects 10000] [--hours 24] [--rate 20]``: objects are written over, and
-some deleted and made again, at a steady rate; the compactor runs by a clock that jumps from tick to
-tick. Nothing is served: the store, its index and the compactor are the real ones.
+``python -m bench.churn [--objects 10000] [--hours 24] [--rate 20]``: overwrites objects at a steady
+rate, and deletes and creates some of them again. The compactor runs with a simulated clock. There
+is no HTTP server; the store, its index and the compactor are the real ones.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _DELETED = 0.1
 _TABLE = ("hours", "writes", "file MB", "log MB, most", "free pages", "resident MB", "CPU s")
 
 
-class Day:
-    """The store, and the time it believes it is."""
+class ChurnedStore:
+    """A store, its compactor and their simulated clock."""
 
     def __init__(self, path: Path, objects: int, size: int) -> None:
         self.path = path
@@ -47,7 +47,7 @@ class Day:
             await asyncio.gather(*map(self._write, self._names[start : start + _AT_ONCE]))
 
     async def tick(self, writes: int) -> int:
-        """A minute of it; the most that the write-ahead log measured meanwhile."""
+        """Simulate one minute; return the largest size of the write-ahead log in it."""
         largest = 0
         for start in range(0, writes, _AT_ONCE):
             chosen = self._random.sample(self._names, min(_AT_ONCE, writes - start))
@@ -74,20 +74,22 @@ def size_of(path: Path, suffix: str = "") -> int:
 
 
 def free_pages(path: Path) -> int:
-    """From the file's header: nobody else may open it."""
+    """Read the number of free pages from the file's header, because the store holds an exclusive
+    lock.
+    """
     with open(path, "rb") as file:
         return int.from_bytes(file.read(40)[36:40], "big")
 
 
 async def _run(options: argparse.Namespace, path: Path) -> None:
-    day = Day(path, options.objects, options.size)
+    day = ChurnedStore(path, options.objects, options.size)
     await day.fill()
     print(" | ".join(f"{name:>12}" for name in _TABLE))
     largest = 0
     ticks = int(options.hours * 3600 / _TICK)
     for number in range(ticks + 1):
         if number % max(1, ticks // 12) == 0:
-            _tell(day, number * _TICK / 3600, largest)
+            _print_row(day, number * _TICK / 3600, largest)
             largest = 0
         largest = max(largest, await day.tick(int(options.rate * _TICK)))
     await day.store.close()
@@ -96,7 +98,7 @@ async def _run(options: argparse.Namespace, path: Path) -> None:
     print(f"{rows} rows in a file of {size_of(path) / 1e6:.1f} MB at the end")
 
 
-def _tell(day: Day, hours: float, largest: int) -> None:
+def _print_row(day: ChurnedStore, hours: float, largest: int) -> None:
     row = (
         f"{hours:.1f}",
         f"{day.writes}",

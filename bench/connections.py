@@ -1,7 +1,9 @@
-"""``python -m bench.connections``: gets and creates on etcd and on SQLite, by connections.
+"""``python -m bench.connections``: measures gets and creates on etcd and on SQLite, by the number
+of connections.
 
-Both servers in turns; of each number of connections the least CPU of the server for a request, of
-etcd itself in brackets, the best rate and the least p99. Needs Debian's etcd-server and wrk.
+Both servers are measured in alternating rounds. For each number of connections it prints the least
+CPU time of the server per request, that of etcd in brackets, the best rate and the least p99. Needs
+Debian's etcd-server and wrk.
 """
 
 from __future__ import annotations
@@ -15,15 +17,15 @@ from bench.load import wrk
 from bench.process import Measured, cpu_seconds, etcd_process, scratch, serving
 
 
-class Turn(NamedTuple):
+class RoundResult(NamedTuple):
     server: float
     etcd: float
     rate: float
     p99: float
 
 
-class Side:
-    """A server under load, and the process that its store is, if that is one."""
+class LoadedServer:
+    """A server under load, and the pid of its etcd, if it has one."""
 
     def __init__(self, name: str, server: Measured, store: int | None) -> None:
         self.name, self._server, self._store = name, server, store
@@ -31,7 +33,7 @@ class Side:
         made = json.loads(server.call("POST", BASE, thing()))
         self._one = f"{BASE}/{made['metadata']['name']}"
 
-    def turn(self, verb: str, connections: int, seconds: int) -> Turn:
+    def turn(self, verb: str, connections: int, seconds: int) -> RoundResult:
         get = verb == "get"
         before = self._cpu()
         rate = wrk(
@@ -47,7 +49,7 @@ class Side:
             (after - then) / rate.requests * 1e6
             for after, then in zip(self._cpu(), before, strict=True)
         )
-        return Turn(server, store, rate.per_second, rate.p99_ms)
+        return RoundResult(server, store, rate.per_second, rate.p99_ms)
 
     def _cpu(self) -> tuple[float, float]:
         return self._server.cpu_seconds(), cpu_seconds(self._store) if self._store else 0.0
@@ -66,18 +68,18 @@ def main() -> None:
         serving(f"{address}/bench", first) as on_etcd,
         serving(f"sqlite:{second}/bench.db", second) as on_file,
     ):
-        sides = Side("etcd", on_etcd, pid), Side("SQLite", on_file, None)
+        sides = LoadedServer("etcd", on_etcd, pid), LoadedServer("SQLite", on_file, None)
         for verb in ("get", "create"):
             for connections in options.connections:
-                turns: dict[str, list[Turn]] = {side.name: [] for side in sides}
+                turns: dict[str, list[RoundResult]] = {side.name: [] for side in sides}
                 for _ in range(options.rounds):
                     for side in sides:
                         turns[side.name].append(side.turn(verb, connections, options.seconds))
                 for name, found in turns.items():
-                    _tell(f"{verb}, {connections} connections, {name}", found)
+                    _print_line(f"{verb}, {connections} connections, {name}", found)
 
 
-def _tell(what: str, turns: list[Turn]) -> None:
+def _print_line(what: str, turns: list[RoundResult]) -> None:
     server, store = min(turn.server for turn in turns), min(turn.etcd for turn in turns)
     rate, p99 = max(turn.rate for turn in turns), min(turn.p99 for turn in turns)
     print(f"{what:32} {server:6.0f} µs ({store:.0f}) {rate:8.0f} /s  p99 {p99:.1f} ms", flush=True)

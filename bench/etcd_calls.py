@@ -1,7 +1,8 @@
-"""``python -m bench.etcd_calls``: our calls to etcd and grpcio's, in turns: CPU of the caller.
+"""``python -m bench.etcd_calls``: compares the caller's CPU time of our etcd client and of grpcio,
+in alternating rounds.
 
-One member of Debian's etcd; transactions that create 1.4 kB, and the read that every consistent
-read of the server shares with others.
+Runs one member of Debian's etcd. Measures transactions that create 1.4 kB, and the read that
+concurrent consistent reads of the server share.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def _barrier() -> tuple[str, bytes]:
 
 
 async def _cpu(call: Call, ask: Callable[[], tuple[str, bytes]], at_once: int) -> float:
-    """Microseconds of this process for each call."""
+    """Return the microseconds of CPU of this process per call."""
 
     async def some() -> None:
         for _ in range(_CALLS // at_once):

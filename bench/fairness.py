@@ -1,5 +1,6 @@
-"""What one client's gets take while others are busy: listing everything, watching in hundreds, or
-asking as fast as they can as another user; and what merge patches take, alone and beside lists.
+"""Measures the latency of one client's gets while other clients list everything, hold hundreds of
+watches, or send requests as fast as they can as another user; and that of merge patches, alone and
+during lists.
 
 ``python -m bench.fairness [--objects 10000] [--watchers 500] [--seconds 5] [--only writes]``
 """
@@ -62,15 +63,18 @@ def _measure(options: argparse.Namespace, folder: Path, *flags: str) -> None:
 
         def show(what: str, measure: Callable[[], Rate], busy: Busy | None, count: int = 0) -> None:
             if what.startswith(options.only):
-                _show(what, measure() if busy is None else _beside(measure, busy, server, count))
+                _show(
+                    what,
+                    measure() if busy is None else _measure_during(measure, busy, server, count),
+                )
 
         watching = f"{options.watchers} watch, {_WRITES_PER_SECOND} writes a second"
         show("gets alone", gets, None)
-        show("gets, one lists everything in a loop", gets, _list_for_ever)
-        show(f"gets, {watching}", gets, _watch_for_ever, options.watchers)
+        show("gets, one lists everything in a loop", gets, _list_forever)
+        show(f"gets, {watching}", gets, _watch_forever, options.watchers)
         show(f"gets, {_CONNECTIONS} connections of another user", gets, _flood, _CONNECTIONS)
         show(f"writes of {_WRITERS} connections alone", writes, None)
-        show("writes, one lists everything in a loop", writes, _list_for_ever)
+        show("writes, one lists everything in a loop", writes, _list_forever)
 
 
 def _show(what: str, rate: Rate) -> None:
@@ -81,7 +85,7 @@ def _show(what: str, rate: Rate) -> None:
     )
 
 
-def _beside(
+def _measure_during(
     measure: Callable[[], Rate],
     busy: Busy,
     server: Measured,
@@ -98,7 +102,7 @@ def _beside(
         other.join()
 
 
-def _list_for_ever(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
+def _list_forever(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
     while True:
         server.call("GET", BASE)
         ready.set()
@@ -111,7 +115,7 @@ def _flood(server: Measured, count: int, ready: multiprocessing.synchronize.Even
         wrk(f"{server.url}{BASE}/{name}", _FLOOD, connections=count, seconds=2)
 
 
-def _watch_for_ever(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
+def _watch_forever(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
     asyncio.run(_watch(server, count, ready))
 
 

@@ -1,4 +1,4 @@
-"""The CRD and objects everything is measured with: 1.4 kB, two versions, a pattern, defaults."""
+"""The CRD and the objects that all benchmarks use: 1.4 kB, two versions, a pattern, defaults."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def thing(version: str = "v1", kind: str = KIND) -> dict[str, Any]:
 
 
 def pod() -> dict[str, Any]:
-    """As a server keeps it: defaulted, owned, one container with a probe."""
+    """Return a pod as a server stores it: with defaults, managedFields and one container with a
+    probe.
+    """
     container: dict[str, Any] = {".": {}, "f:image": {}}
     owned = {"f:spec": {"f:containers": {'k:{"name":"app"}': container}}}
     return {

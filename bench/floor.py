@@ -1,6 +1,8 @@
-"""The floor: the same bytes, served by a bare ASGI application on uvicorn over TLS.
+"""Baseline for the HTTP benchmarks: a bare ASGI application on uvicorn serves the same bytes over
+TLS.
 
-Nothing is parsed, looked up or checked: what is left is what HTTP and TLS cost in Python here.
+The application parses and checks nothing, so it measures the cost of HTTP and TLS in Python alone.
+``bench/__main__.py`` compares the server with it.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ async def app(scope, receive, send):
 
 @contextmanager
 def floor(folder: Path, small: bytes, large: bytes, certificates: Path) -> Iterator[str]:
-    """The address of a server that answers ``small``, or ``large`` when there is a query."""
+    """Yield the URL of a server that responds with ``small``, or with ``large`` if there is a
+    query.
+    """
     (folder / "floor_app.py").write_text(_APP)
     (folder / "small.json").write_bytes(small)
     (folder / "large.json").write_bytes(large)

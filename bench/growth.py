@@ -1,7 +1,7 @@
-"""What grows with the number of objects and of CRDs, and what must not.
+"""Measures how memory, start time and request cost grow with the number of objects and of CRDs.
 
-``python -m bench.growth [--objects 1000 10000 100000] [--crds 1 10 200]``: one server as shipped
-(SQLite, TLS, token) that is filled step by step, restarted, and measured at each step.
+``python -m bench.growth [--objects 1000 10000 100000] [--crds 1 10 200]``: one server with default
+settings (SQLite, TLS, token) is filled step by step, restarted, and measured at each step.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _server(folder: Path) -> AbstractContextManager[Measured]:
 
 
 def _memory(server: Measured, empty: float) -> Figures:
-    """Resident memory for each byte of JSON that lies in the store."""
+    """Return the resident memory per byte of stored JSON."""
     whole = len(server.call("GET", BASE)) / 1e6
     return {
         "JSON MB": whole,
@@ -89,7 +89,7 @@ def _some(server: Measured) -> list[dict[str, dict[str, str]]]:
 
 
 def _numbered(number: int) -> dict[str, object]:
-    """The first is the one that is measured; the others only have to be there."""
+    """Return a CRD with a numbered name. Only the first one is measured."""
     return crd(f"others{number}", f"Other{number}") if number else crd()
 
 

@@ -1,4 +1,5 @@
-"""One verb through the whole application, without sockets: microseconds, or a profile.
+"""Runs one verb through the whole application without sockets; prints microseconds per request or a
+profile.
 
 ``python -m bench.inprocess create [--profile cumtime] [--storage sqlite:/tmp/x.db]``
 """
@@ -66,7 +67,7 @@ async def _once(caller: Caller, verb: str, step: int, names: list[str], new: byt
 
 
 async def measure(verb: str, storage: str, count: int, profile: str) -> float:
-    """Microseconds of CPU per request, best of five rounds."""
+    """Return the microseconds of CPU per request, best of five rounds."""
     async with running(Settings(port=0, storage=storage)) as server:
         caller = Caller(server)
         await caller.call("POST", CRDS, json.dumps(crd()).encode())

@@ -1,12 +1,13 @@
-"""``python -m bench.instructions [--check] [--record]``: instructions per request, which do not
-depend on who else uses the machine. What costs 5 % more than the committed record is told.
+"""``python -m bench.instructions [--check] [--record]``: counts CPU instructions per request, which
+do not depend on the load of the machine. Reports operations that cost 5 % more than the committed
+record.
 
 A server runs under valgrind. For each operation it forks twice: one child makes N requests, the
-other 2 N, and half of what lies between them is one request's, whatever starting and warming up
-took. Hashes are not shuffled and no garbage is collected meanwhile.
+other 2 N. The difference divided by N is the cost of one request, without start-up and warm-up.
+Hash randomisation and garbage collection are off meanwhile.
 
-Other versions of Python, of valgrind or of the libraries written in C count otherwise: then the
-ratios are told, and that they mean little.
+Other versions of Python, of valgrind or of the C libraries give other counts; then the ratios are
+printed with a warning.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def main() -> int:
 
 
 def measured(chosen: list[str]) -> Counts:
-    """Instructions per request, of each operation."""
+    """Return the instructions per request of each operation."""
     compile_dir(ROOT / "instar", quiet=1)  # else valgrind would watch the compiler
     with tempfile.TemporaryDirectory(prefix="instar-instructions-") as folder:
         subprocess.run(
@@ -101,7 +102,7 @@ def _total(file: Path) -> int:
 
 
 async def _inside(chosen: list[str], folder: Path) -> None:
-    """Under valgrind: a child for each operation and number of requests."""
+    """Run under valgrind: fork a child for each operation and number of requests."""
     children: dict[str, list[int]] = {}
     logging.disable()  # everything takes long here
     async with stage() as on:
@@ -137,7 +138,7 @@ async def _make(operation: Operation, on: Any, requests: int) -> None:
 
 
 def surroundings() -> dict[str, str]:
-    """What instruction counts depend on besides our own code."""
+    """Return the versions that instruction counts depend on besides our own code."""
     told = subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=True)
     return {
         "python": platform.python_version(),
@@ -156,7 +157,7 @@ def differences(here: dict[str, str], recorded: dict[str, str]) -> list[str]:
 
 
 def show(found: Counts, recorded: Counts, others: list[str]) -> list[str]:
-    """Prints a line for each operation; returns those that cost more than they may."""
+    """Print a line for each operation; return those that cost more than allowed."""
     grown = []
     width = max(map(len, found))
     for name, count in found.items():

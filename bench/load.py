@@ -1,4 +1,6 @@
-"""Load over HTTP: requests a second and percentiles from wrk (Debian's package)."""
+"""Runs wrk (Debian's package) against a server and parses requests per second and latency
+percentiles.
+"""
 
 from __future__ import annotations
 

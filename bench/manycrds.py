@@ -1,11 +1,12 @@
-"""What grows with the number of CRDs, and what must not.
+"""Measures how memory, start time and the cost of discovery and OpenAPI grow with the number of
+CRDs.
 
-``python -m bench.manycrds [--crds 10 100 1000 10000] [--corpus FOLDER]``: a server as shipped
-(SQLite, TLS, token) that is given CRDs step by step, restarted at each, and asked for everything
-that is made of all of them. With a folder of real CRDs (``*/*/*.yaml``) those are renamed into
-groups of other names, else one of 60 kB is; beyond the first few they are put into the file as a
-server would have left them. Milliseconds are the server's CPU time, which a busy machine disturbs
-least.
+``python -m bench.manycrds [--crds 10 100 1000 10000] [--corpus FOLDER]``: adds CRDs step by step to
+a server with default settings (SQLite, TLS, token), restarts it at each step, and requests every
+document that covers all CRDs. With ``--corpus``, a folder of real CRDs (``*/*/*.yaml``), these are
+copied under other group names; otherwise one CRD of 60 kB is. Only the first few are created
+through the API; the copies are written to the store as a server would store them. Milliseconds are
+the server's CPU time, which depends least on other load of the machine.
 """
 
 from __future__ import annotations
@@ -59,16 +60,17 @@ def main() -> None:
             size = asyncio.run(_multiply(f"sqlite:{folder}/bench.db", step))
             with _server(folder, options.flags) as server:
                 figures = {"restart s": server.started_in, "JSON MB": size / 1e6}
-                figures |= _at_rest(server, empty, size)
-                figures |= _documents(Client(server)) | _writes(Client(server), made)
+                figures |= _measure_idle(server, empty, size)
+                figures |= _measure_documents(Client(server)) | _measure_writes(
+                    Client(server), made
+                )
             steps[step] = figures
             print(step, {name: round(value, 2) for name, value in figures.items()}, flush=True)
     _table(steps)
 
 
 async def _multiply(storage: str, wanted: int) -> int:
-    """Copies of the CRDs there are, in groups of other names, until there are so many; the bytes
-    of all."""
+    """Copy the stored CRDs to other groups until there are ``wanted``; return the bytes of all."""
     store = await open_store(storage)
     originals = [orjson.loads(one.value) for one in (await store.range(_STORED)).records]
     have, size = len(originals), sum(len(orjson.dumps(one)) for one in originals)
@@ -87,7 +89,7 @@ async def _multiply(storage: str, wanted: int) -> int:
 
 
 def renamed(originals: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """All of them, then again in groups of other names, without end."""
+    """Yield the CRDs under other group names, endlessly."""
     number = 0
     while True:
         for original in originals:
@@ -109,7 +111,7 @@ def originals(corpus: Path | None) -> list[dict[str, Any]]:
         for document in documents(path.read_text(), str(path)):
             if document.value.get("apiVersion") == "apiextensions.k8s.io/v1":
                 newest[document.value["metadata"]["name"]] = document.value
-    # A group that only its owner may use asks for more than a name; a webhook is not there.
+    # A protected group (k8s.io) needs an approval annotation; conversion webhooks do not run here.
     for found in newest.values():
         found["spec"]["group"] = found["spec"]["group"].replace("k8s.io", "example.com")
         found["spec"].pop("conversion", None)
@@ -128,7 +130,7 @@ def _grow(schema: dict[str, Any]) -> None:
 
 
 class Client:
-    """One connection that stays; tells the server's CPU of what it asks."""
+    """One keep-alive connection that also measures the server's CPU time."""
 
     def __init__(self, server: Measured) -> None:
         self.server = server
@@ -151,9 +153,7 @@ class Client:
         self._connection.request(method, path, sent, headers)
         answer = self._connection.getresponse()
         data = answer.read()
-        if (
-            answer.status == 504
-        ):  # what it asked for is being made, and takes longer than an answer may
+        if answer.status == 504:  # the document is still being built: request it again
             return self.ask(method, path, body, media, accept)
         assert answer.status < 300, data[:500]
         return data
@@ -167,8 +167,8 @@ class Client:
         return (self.server.cpu_seconds() - before) * 1e3
 
 
-def _writes(client: Client, made: Iterator[dict[str, Any]]) -> Figures:
-    """Of some CRDs, together: one is too short to be measured by the clock of a process."""
+def _measure_writes(client: Client, made: Iterator[dict[str, Any]]) -> Figures:
+    """Measure writes of several CRDs together, because one is too short for the process clock."""
     some = [next(made) for _ in range(_ROUNDS)]
     paths = [f"{CRDS}/{one['metadata']['name']}" for one in some]
 
@@ -184,18 +184,18 @@ def _writes(client: Client, made: Iterator[dict[str, Any]]) -> Figures:
 
     figures = {
         "create": client.cpu_ms(lambda: [client.create(one) for one in some]),
-        "annotate": client.cpu_ms(lambda: patch(lambda _: _note("a"))),
+        "annotate": client.cpu_ms(lambda: patch(lambda _: _annotation_patch("a"))),
         "change schemas": client.cpu_ms(lambda: patch(wider)),
     }
     return {f"{name}, ms": value / _ROUNDS for name, value in figures.items()}
 
 
-def _note(text: str) -> Any:
+def _annotation_patch(text: str) -> Any:
     return {"metadata": {"annotations": {"example.com/note": text}}}
 
 
-def _at_rest(server: Measured, empty: float, size: int) -> Figures:
-    """After what a start leaves to be done in the background."""
+def _measure_idle(server: Measured, empty: float, size: int) -> Figures:
+    """Wait until the background work of a start is done; return CPU time and memory."""
     before, now = -1.0, server.cpu_seconds()
     while now - before > 0.02:
         server.pause(1.0)
@@ -208,8 +208,8 @@ def _at_rest(server: Measured, empty: float, size: int) -> Figures:
     }
 
 
-def _documents(client: Client) -> Figures:
-    """Each document when first asked for, and again after one CRD was written."""
+def _measure_documents(client: Client) -> Figures:
+    """Measure each document on its first request, and again after a CRD was written."""
     listed = json.loads(client.ask("GET", f"{CRDS}?limit=1"))["items"][0]
     group, version = listed["spec"]["group"], listed["spec"]["versions"][0]["name"]
     asked = {
@@ -223,7 +223,9 @@ def _documents(client: Client) -> Figures:
     figures: Figures = {}
     for name, ask in asked.items():
         figures[f"{name}, first, ms"] = client.cpu_ms(ask)
-        client.ask("PATCH", f"{CRDS}/{listed['metadata']['name']}", _note(name), media=_MERGE)
+        client.ask(
+            "PATCH", f"{CRDS}/{listed['metadata']['name']}", _annotation_patch(name), media=_MERGE
+        )
         figures[f"{name}, after a write, ms"] = client.cpu_ms(ask)
     return figures | {"resident MB after all documents": client.server.resident_mb()}
 

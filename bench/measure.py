@@ -1,4 +1,6 @@
-"""Measures a running server over HTTP: what every benchmark here is made of."""
+"""Measures a running server over HTTP: requests per second and CPU per request. Used by most
+benchmarks.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ end
 
 
 def patch_script(names: list[str], token: str) -> str:
-    """For wrk: merge patches of an annotation, each object in turn."""
+    """Return a wrk script that sends merge patches of an annotation to each object in turn."""
     return _PATCHES.format(names=" ".join(names), base=BASE, token=token)
 
 
 class Load:
-    """Requests a second, and the server's CPU for each: on a shared machine the steadier ruler."""
+    """Measures requests per second and CPU per request; CPU varies less on a shared machine."""
 
     def __init__(self, server: Measured, seconds: int) -> None:
         self._server = server
@@ -49,7 +51,7 @@ class Load:
         return figures | self.measure("list by label, none", f"{BASE}?labelSelector=app%3Dx", 8)
 
     def patches(self, names: list[str]) -> Figures:
-        """Merge patches of an annotation, each object in turn."""
+        """Measure merge patches of an annotation, sent to each object in turn."""
         script = patch_script(names, self._server.token)
         return self.measure("merge patch, 32 connections", "", 32, script=script)
 
@@ -77,7 +79,7 @@ class Load:
 
 
 def fill(server: Measured, objects: int) -> None:
-    """Create until there are so many."""
+    """Create objects until there are ``objects`` of them."""
     while count(server) < objects:
         wrk(
             server.url + BASE,

@@ -1,4 +1,4 @@
-"""The hot functions by themselves, in microseconds of CPU (best of several rounds)."""
+"""Micro-benchmarks of the hot functions, in microseconds of CPU (best of several rounds)."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def run() -> dict[str, float]:
 
 
 def _finish(coroutine: Any) -> None:
-    """Drive a coroutine that does not wait."""
+    """Run a coroutine that never suspends, and return its result."""
     try:
         coroutine.send(None)
     except StopIteration:

@@ -1,8 +1,8 @@
-"""How long a migration takes, beside one-at-a-time PUTs with the ``kubernetes`` client.
+"""Measures the time of a migration, compared with one PUT at a time by the ``kubernetes`` client.
 
     python -m bench.migration 10000 [sqlite|etcd]
 
-Not a test: it prints. The server is a process of its own, as it would be.
+The server runs in a separate process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.storage.etcd_server import EtcdCluster
 
 
 async def _prepared(kubeconfig: Path, definition: Object, count: int) -> None:
-    """``count`` objects stored at v1beta1, v1 the storage version."""
+    """Create ``count`` objects stored at v1beta1, then make v1 the storage version."""
     async with Client(load_access(kubeconfig)) as api:
         await api.post(crd_path(), definition)
         limit = asyncio.Semaphore(32)
@@ -112,7 +112,7 @@ WAYS: dict[str, Callable[[Path, Object], None]] = {
 
 
 def _busy() -> float:
-    """Processor time of the client side: ours and that of commands that have ended."""
+    """Return the CPU time of the client: this process and its finished children."""
     kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, kinds))
 

@@ -1,8 +1,8 @@
-"""Many objects: how long a restart takes, what is served meanwhile, and how much memory it holds.
+"""Measures a server with many objects: restart time, latency meanwhile, and memory.
 
-``python -m bench.million [--objects 1000 10000 100000 1000000] [--values memory disk]``: a store
-file is filled with rows as the server writes them (one object is created, the others are copies
-under other names), then a server is started on it as shipped.
+``python -m bench.million [--objects 1000 10000 100000 1000000] [--values memory disk]``: fills a
+store file with rows as the server writes them (one object is created, the others are copies with
+other names), then starts a server with default settings on it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def fill(path: Path, count: int) -> None:
 
 
 def copies(key: str, value: bytes, revision: int, count: int) -> Iterator[tuple[int, str, bytes]]:
-    """The same object under other names, with uids of their own."""
+    """Yield copies of the object with other names and uids."""
     prefix, _, name = key.rpartition("/")
     match = re.search(rb'"uid":"([^"]+)"', value)
     assert match is not None
@@ -99,7 +99,7 @@ def _cpu(server: Measured, path: str, connections: int, seconds: int) -> float:
 
 
 def _whole(server: Measured, what: str, path: str) -> Figures:
-    """Everything in one list: its time, the server's peak meanwhile, and what another waits."""
+    """Measure one list of all objects: its time, the peak memory, and the latency of other gets."""
     before, cpu, peak = server.resident_mb(), server.cpu_seconds(), [0.0]
     slowest, over = [0.0], threading.Event()
 

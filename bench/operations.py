@@ -1,7 +1,8 @@
-"""What is counted, request by request: the same operations for instructions
-(``bench.instructions``) and for calls (``tests/counts``).
+"""The requests that are counted per operation: in instructions by ``bench.instructions`` and in
+function calls by ``tests/counts``.
 
-Each is made on a stage of its own: a server with one CRD and a few objects, asked over a ``Wire``.
+Each operation runs on its own ``Stage``: a server with one CRD and a few objects, called through a
+``Wire``.
 """
 
 from __future__ import annotations
@@ -67,27 +68,27 @@ async def stage(storage: str = "memory:") -> AsyncIterator[Stage]:
 
 
 async def _get(on: Stage) -> Step:
-    return _same(on, on.wire.request("GET", f"{BASE}/{on.names[3]}"))
+    return _repeat_request(on, on.wire.request("GET", f"{BASE}/{on.names[3]}"))
 
 
 async def _get_other(on: Stage) -> Step:
-    return _same(on, on.wire.request("GET", f"{OTHER}/{on.names[3]}"))
+    return _repeat_request(on, on.wire.request("GET", f"{OTHER}/{on.names[3]}"))
 
 
 async def _get_converted(on: Stage) -> Step:
-    return _same(on, on.wire.request("GET", f"{CONVERTED}/{on.converted[3]}"))
+    return _repeat_request(on, on.wire.request("GET", f"{CONVERTED}/{on.converted[3]}"))
 
 
 async def _page(on: Stage) -> Step:
-    return _same(on, on.wire.request("GET", f"{BASE}?limit=100"))
+    return _repeat_request(on, on.wire.request("GET", f"{BASE}?limit=100"))
 
 
 async def _filtered(on: Stage) -> Step:
-    return _same(on, on.wire.request("GET", f"{BASE}?labelSelector=rare%3Dyes"))
+    return _repeat_request(on, on.wire.request("GET", f"{BASE}?labelSelector=rare%3Dyes"))
 
 
 async def _create(on: Stage) -> Step:
-    return _same(on, on.wire.request("POST", BASE, _json(thing())))
+    return _repeat_request(on, on.wire.request("POST", BASE, _json(thing())))
 
 
 async def _merge_patch(on: Stage) -> Step:
@@ -95,7 +96,7 @@ async def _merge_patch(on: Stage) -> Step:
         patch = b'{"metadata":{"annotations":{"example.com/seq":"%06d"}}}' % step
         return on.wire.request("PATCH", f"{BASE}/{on.names[5]}", patch, _MERGE)
 
-    return _changing(on, asked)
+    return _make_request(on, asked)
 
 
 async def _apply(on: Stage) -> Step:
@@ -106,7 +107,7 @@ async def _apply(on: Stage) -> Step:
         path = f"{BASE}/applied?fieldManager=bench&force=true"
         return on.wire.request("PATCH", path, _json(wanted), _APPLY)
 
-    return _changing(on, asked)
+    return _make_request(on, asked)
 
 
 async def _watched_patch(on: Stage) -> Step:
@@ -137,11 +138,11 @@ OPERATIONS: Mapping[str, Operation] = {
 }
 
 
-def _same(on: Stage, request: bytes) -> Step:
+def _repeat_request(on: Stage, request: bytes) -> Step:
     return lambda step: on.wire.ask(request)
 
 
-def _changing(on: Stage, asked: Callable[[int], bytes]) -> Step:
+def _make_request(on: Stage, asked: Callable[[int], bytes]) -> Step:
     return lambda step: on.wire.ask(asked(step))
 
 

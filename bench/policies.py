@@ -1,9 +1,9 @@
-"""What admission policies cost: creates on 32 connections without one, with a policy bound that
-does not mean the resource, with one that does (one validation), with a larger one as well (two
-validations, a variable, a message, a loop), and with one that mutates.
+"""Measures the cost of admission policies: creates on 32 connections without a policy, with a bound
+policy that does not match the resource, with one that matches (one validation), with a larger one
+added (two validations, a variable, a message, a loop), and with a mutating one.
 
-Requests a second over HTTP, and the CPU of one in process (the best of several rounds: on a busy
-machine the steadier ruler).
+Prints requests per second over HTTP, and CPU time per request in process (best of several rounds),
+which varies less on a busy machine.
 
 ``python -m bench.policies [--seconds 5]``
 """
@@ -109,7 +109,7 @@ def _bind(server: Measured, what: str, name: str, spec: dict[str, Any]) -> None:
 
 
 def _objects(what: str, name: str, spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A policy and its binding, with the paths they are posted to."""
+    """Return a policy and its binding with the paths to POST them to."""
     binding: dict[str, Any] = {"policyName": name}
     if what == "Validating":
         binding["validationActions"] = ["Deny"]

@@ -1,4 +1,4 @@
-"""Simulates replicas on one PostgreSQL: the lock of the head, batches, and the feed's reads.
+"""Simulates replicas on one PostgreSQL: the row lock on the head, batches, and the feed's reads.
 
 ``python -m bench.postgres_model`` prints the table of docs/explanation/storage-engines.md. The
 costs are constants measured with a prototype; the simulation adds queueing, which the formula

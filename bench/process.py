@@ -1,4 +1,6 @@
-"""Starts what is measured as a process of its own, and reads its memory and CPU time."""
+"""Starts the measured server or etcd in a separate process, and reads its memory and CPU time. Used
+by all benchmarks over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def cpu_seconds(pid: int) -> float:
 def serving(
     storage: str, folder: Path, *flags: str, environment: Mapping[str, str] | None = None
 ) -> Iterator[Measured]:
-    """``instar serve`` as shipped: TLS, token, durable writes."""
+    """Run ``instar serve`` with default settings: TLS, token, durable writes."""
     config = folder / "kubeconfig"
     began = time.perf_counter()
     process = subprocess.Popen(
@@ -103,14 +105,14 @@ def serving(
 
 @contextmanager
 def etcd() -> Iterator[str]:
-    """One member of Debian's etcd, durable as shipped; its address as ``--storage`` takes it."""
+    """Run one member of Debian's etcd, with fsync; yield its address as ``--storage`` takes it."""
     with etcd_process() as (address, _):
         yield address
 
 
 @contextmanager
 def etcd_process() -> Iterator[tuple[str, int]]:
-    """The same, and its process."""
+    """Run one etcd member like ``etcd``; yield its address and pid."""
     with scratch() as folder:
         client, peer = (f"http://127.0.0.1:{port}" for port in _free_ports(2))
         command = ["etcd", "--data-dir", str(folder / "data"), "--listen-client-urls", client]

@@ -1,7 +1,8 @@
-"""``python -m bench.start [ROUNDS]``: what a server costs before it is asked anything.
+"""``python -m bench.start [ROUNDS]``: measures time, CPU and memory of a server start, before any
+request.
 
-Least of several rounds, because everything that is not ours only adds. CPU time is the steadier
-figure on a busy machine.
+Prints the least of several rounds, because other load only adds to it. On a busy machine CPU time
+varies less than wall time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def main() -> None:
 
 
 def process(storage: str) -> tuple[float, float, float]:
-    """A first start, certificates included."""
+    """Measure a first start in a new process, including the creation of certificates."""
     with scratch() as folder, serving(storage, folder) as server:
         return server.started_in, server.cpu_seconds(), server.resident_mb()
 

@@ -1,6 +1,6 @@
-"""What a Go test binary said about its specs, and the table over several servers. Pure.
+"""Parses the results of Go test binaries and renders a table that compares several servers. Pure.
 
-``bench/suites.py`` reads the files and prints what this module makes of them.
+``bench/suites.py`` reads the files and prints the table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Spec(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a suite took. ``cpu`` and ``peak_mb`` are those of the servers it started."""
+    """Resources of one suite run; ``cpu`` and ``peak_mb`` are those of the servers it started."""
 
     seconds: float
     cpu: float
@@ -35,7 +35,7 @@ class Usage(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One suite on one server."""
+    """Result of one suite on one server."""
 
     specs: Sequence[Spec]
     usage: Usage
@@ -51,7 +51,9 @@ class Run(NamedTuple):
 
 
 def ginkgo_specs(report: str) -> list[Spec]:
-    """Read a report of ``--json-report``. Of set-up and tear-down only failures are kept."""
+    """Parse a report of ``--json-report``; set-up and tear-down nodes are included only if they
+    failed.
+    """
     found = []
     for suite in json.loads(report) or []:
         for each in suite.get("SpecReports") or []:
@@ -70,7 +72,7 @@ def _ginkgo_spec(report: Mapping[str, Any]) -> Spec:
 
 
 def go_tests(output: str) -> list[Spec]:
-    """Read the lines of ``-test.v``, without the test that runs Ginkgo's specs."""
+    """Parse the output of ``-test.v``, without the test function that runs Ginkgo's specs."""
     found: dict[str, str] = {}
     begun, runners = "", set()
     for line in output.splitlines():
@@ -84,7 +86,7 @@ def go_tests(output: str) -> list[Spec]:
 
 
 def differences(first: Run, second: Run) -> list[str]:
-    """Return a line for each spec that ended differently. Specs may share a name."""
+    """Return a line for each spec whose result differs. Several specs may have the same name."""
     ours, theirs = (
         Counter((spec.name, spec.state) for spec in run.specs) for run in (first, second)
     )
@@ -109,7 +111,7 @@ def _first_line(text: str) -> str:
 
 
 def table(suites: Mapping[str, Mapping[str, Run]], servers: Sequence[str]) -> str:
-    """A Markdown table: a row for each suite, with the figures of each server in turn."""
+    """Return a Markdown table: a row per suite, with the figures of each server."""
     beside = " / ".join(servers)
     heads = ["suite", "specs", *(f"pass on {name}" for name in servers)]
     heads += [f"seconds, {beside}", f"CPU s of the servers, {beside}", f"peak MB, {beside}"]

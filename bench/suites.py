@@ -1,10 +1,11 @@
-"""``python -m bench.suites FOLDER ... --assets NAME=FOLDER ...``: Go suites on several servers.
+"""``python -m bench.suites FOLDER ... --assets NAME=FOLDER ...``: runs Go test suites on several
+servers.
 
-``FOLDER``s are searched for ``*.test``, which ``go test -c`` writes. Each runs in the folder where
-it lies, as with ``go test``, once for each ``--assets``: a folder with ``kube-apiserver`` and
-``etcd``, such as ``setup-envtest`` or ``instar envtest`` writes. Without ``--assets`` named
+Searches the ``FOLDER``s for ``*.test`` binaries, as ``go test -c`` writes them. Each binary runs in
+its own folder, as with ``go test``, once per ``--assets``: a folder with ``kube-apiserver`` and
+``etcd``, as ``setup-envtest`` or ``instar envtest`` writes it. Without ``--assets`` named
 ``instar`` one is written for this tree. Prints a table of specs, CPU time and memory, and each spec
-that did not end alike; exits with 1 if there is any.
+whose result differs; exits with 1 if there is any.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _GINKGO = b"-ginkgo.json-report"
 
 
 class Options(NamedTuple):
-    """How suites are run."""
+    """Command-line options of a run."""
 
     flags: Sequence[str]
     """Further arguments of the test binaries."""
@@ -49,9 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if "instar" not in servers:
             servers["instar"] = stack.enter_context(tempfile.TemporaryDirectory())
             _write_assets(servers["instar"])
-        suites = {_name(path): _beside(path, servers, options) for path in binaries}
+        suites = {_name(path): _run_on_each(path, servers, options) for path in binaries}
     print(table(suites, list(servers)))
-    return _tell_differences(suites, list(servers))
+    return _print_differences(suites, list(servers))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -81,7 +82,7 @@ def _write_assets(folder: str) -> None:
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
 
-def _beside(binary: Path, servers: dict[str, str], options: Options) -> dict[str, Run]:
+def _run_on_each(binary: Path, servers: dict[str, str], options: Options) -> dict[str, Run]:
     found = {}
     for name, assets in servers.items():
         found[name] = run = _run(binary.resolve(), name, assets, options)
@@ -100,7 +101,7 @@ def _run(binary: Path, server: str, assets: str, options: Options) -> Run:
     report.unlink(missing_ok=True)
     environment = {**os.environ, "KUBEBUILDER_ASSETS": str(Path(assets).resolve())}
     with log.open("wb") as file:
-        words = _words(binary, report, options)
+        words = _command(binary, report, options)
         watched = run_watched(words, binary.parent, environment, file)
     specs = go_tests(log.read_text(errors="replace"))
     if report.exists():
@@ -109,7 +110,7 @@ def _run(binary: Path, server: str, assets: str, options: Options) -> Run:
     return Run(specs, usage, watched.exit_code)
 
 
-def _words(binary: Path, report: Path, options: Options) -> list[str]:
+def _command(binary: Path, report: Path, options: Options) -> list[str]:
     if not _has_ginkgo(binary):
         return [str(binary), "-test.v", *options.flags]
     if options.processes > 1:
@@ -125,12 +126,12 @@ def _words(binary: Path, report: Path, options: Options) -> list[str]:
 
 
 def _has_ginkgo(binary: Path) -> bool:
-    """Whether it knows Ginkgo's flags; one that only links to Ginkgo refuses them."""
+    """Return whether the binary accepts Ginkgo's flags; linking to Ginkgo is not enough."""
     told = subprocess.run([binary, "-h"], capture_output=True, check=False)
     return _GINKGO in told.stdout + told.stderr
 
 
-def _tell_differences(suites: dict[str, dict[str, Run]], servers: Sequence[str]) -> int:
+def _print_differences(suites: dict[str, dict[str, Run]], servers: Sequence[str]) -> int:
     found = False
     for name, runs in suites.items():
         for other in servers[1:]:

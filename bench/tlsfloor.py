@@ -1,9 +1,9 @@
-"""The floor of a watch: what a bare server pays for an idle connection, and for a write to it.
+"""Baseline for watches: memory per idle connection and CPU per write of a bare TLS server.
 
-``python -m bench.tlsfloor [--connections 500] [--bytes 1450] [--few 25] [--pause 0.01]``: nothing
-but uvloop and a protocol that writes the same bytes to everybody, or to a ``few`` of them with a
-``pause`` in between, over plain TCP, over uvloop's TLS and over ours (``tls_transport.py``);
-clients that read and throw away, in a process of their own.
+``python -m bench.tlsfloor [--connections 500] [--bytes 1450] [--few 25] [--pause 0.01]``: a uvloop
+protocol writes the same bytes to all connections, or to a ``few`` of them with a ``pause`` in
+between, over plain TCP, over uvloop's TLS and over ours (``tls_transport.py``). The clients run in
+a separate process and discard what they read.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ async def _measured(name: str, folder: Path, options: argparse.Namespace) -> tup
 
 
 async def _round(receivers: list[Any], data: bytes, pause: float) -> float:
-    """Seconds of CPU for one write."""
+    """Return the CPU seconds per write."""
     began = time.process_time()
     for transport in receivers:
         transport.write(data)

@@ -1,12 +1,12 @@
-"""What watches cost: the server's CPU per delivered event, and memory per watch that is idle.
+"""Measures the cost of watches: the server's CPU per delivered event, and memory per idle watch.
 
 ``python -m bench.watchers [--watchers 1 100 1000 5000] [--selectors 1 20 200] [--rate 100]``
 
-A server as shipped (SQLite, TLS, token), patches at a steady rate over one connection, watches from
-other processes (``bench/watchload.py``). Watches without a selector get every event; with 20
-selectors each event belongs to a twentieth of them (``shard=k``), or to all but a twentieth
-(``--overlap``, ``shard!=k``). What the patches cost is told apart: as many are made in a namespace
-that nobody watches, in turns with the others.
+Runs a server with default settings (SQLite, TLS, token), patches at a steady rate over one
+connection, and watches from other processes (``bench/watchload.py``). Watches without a selector
+get every event; with 20 selectors each event matches a twentieth of them (``shard=k``), or all but
+a twentieth (``--overlap``, ``shard!=k``). The cost of the patches themselves is measured
+separately, by as many patches in a namespace without watches, in alternating rounds.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _measured(step: Step, options: argparse.Namespace) -> Figures:
 
 
 def _open(server: Measured, loads: list[Watchers], step: Step) -> float:
-    """Opens them all; kilobytes of the server's memory for each."""
+    """Open all watches; return the kilobytes of server memory per watch."""
     listed = json.loads(server.call("GET", f"{BASE}?limit=1"))
     revision = listed["metadata"]["resourceVersion"]
     paths = [watch_path(BASE, _selector(number, step), revision) for number in range(step.watchers)]
@@ -174,7 +174,7 @@ def _object(number: int, selectors: int) -> dict[str, object]:
 
 
 def _write(server: Measured, rate: float, seconds: float, first: int, where_to: str = BASE) -> int:
-    """Merge patches of an annotation, at a steady pace; how many were made."""
+    """Send merge patches of an annotation at a steady rate; return their number."""
     where = urlsplit(server.url)
     trusting = ssl._create_unverified_context()
     connection = http.client.HTTPSConnection(where.hostname or "", where.port, context=trusting)

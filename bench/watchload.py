@@ -1,7 +1,8 @@
-"""Watches in thousands, from processes of their own that cost little: raw sockets and epoll.
+"""Opens thousands of watches from separate processes at low CPU cost, with raw sockets and epoll.
 
-Events are counted by a byte that stands in each of them once (``MARK``), so nothing is parsed; one
-connection in ``SAMPLED`` keeps what it received, from which order and delays are told.
+``bench/watchers.py`` uses it. Each event contains the byte ``MARK`` once, so events are counted
+without parsing. One connection in ``SAMPLED`` also checks the order and measures the delay of its
+events.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from urllib.parse import quote, urlsplit
 from bench.process import Measured
 
 MARK = b"~"
-"""Once in every event, nowhere else in the objects: ``~number/nanoseconds/``."""
+"""Occurs once in every event, as ``~number/nanoseconds/``, and nowhere else in the objects."""
 SAMPLED = 50
 _MARKED = re.compile(rb"~(\d+)/(\d+)/")
 _DRAIN = 1 << 18
@@ -30,7 +31,7 @@ _DRAIN = 1 << 18
 
 @dataclass
 class Tally:
-    """What came since it was last asked for."""
+    """Counts of received events since the last call of ``tally``."""
 
     events: int = 0
     delays: list[float] = field(default_factory=list)
@@ -41,7 +42,7 @@ class Tally:
 
 
 class Watchers:
-    """As many watches as are asked for, of one process."""
+    """Watches that one child process holds."""
 
     def __init__(self, server: Measured, number: int) -> None:
         self._pipe, theirs = multiprocessing.Pipe()
@@ -72,7 +73,7 @@ def watch_path(base: str, selector: str, revision: str) -> str:
 
 
 def many_files() -> None:
-    """So many sockets; children inherit it."""
+    """Raise the limit of open files to the maximum; child processes inherit it."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

@@ -1,9 +1,9 @@
-"""How many reviews `instar webhook` answers, beside a plain ``http.server`` doing the same work.
+"""Measures how many ConversionReviews per second ``instar webhook`` answers, compared with a plain
+``http.server`` that does the same work.
 
-Run by hand: ``python -m bench.webhook [seconds]``. Both serve TLS with keep-alive to the
-same clients, in turns; the plain handler is what one writes without a framework: json and
-one function.
-Last comes what a server of ours adds to each object of an answer: the check of its contract.
+``python -m bench.webhook [seconds]``. Both serve TLS with keep-alive to the same clients, in
+alternating rounds; the plain handler uses json and one function, without a framework. At the end it
+measures the API server's check of the conversion contract, per converted object.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ async def measure(url: str, pid: int, tls: ssl.SSLContext, objects: int, seconds
 
 
 def contract_check(objects: int = 1000, rounds: int = 20) -> float:
-    """Seconds of CPU per object that came back with another annotation; least of some rounds."""
+    """Return the CPU seconds to check an object whose annotation changed; least of all rounds."""
     sent = orjson.loads(review(objects))["request"]["objects"]
     answer = orjson.loads(review(objects))["request"]["objects"]
     for obj in answer:
@@ -176,7 +176,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def serving(words: list[str]) -> Iterator[tuple[str, int]]:
-    """The address and process of a webhook."""
+    """Run a webhook; yield its address and process."""
     process: Any = subprocess.Popen(
         [sys.executable, "-m", *words], cwd=ROOT, stderr=subprocess.PIPE, text=True
     )
@@ -190,7 +190,7 @@ def serving(words: list[str]) -> Iterator[tuple[str, int]]:
 def in_turns(
     servers: Mapping[str, tuple[str, int]], tls: ssl.SSLContext, objects: int, seconds: float
 ) -> dict[str, Rate]:
-    """The best of some turns each: neighbours on the machine only ever take away."""
+    """Return the best of several alternating rounds, because other load only slows a server."""
     best = dict.fromkeys(servers, Rate(0.0, float("inf")))
     for _ in range(TURNS):
         for name, (url, pid) in servers.items():

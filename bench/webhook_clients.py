@@ -1,7 +1,8 @@
-"""What a call of a webhook costs us: our own client against aiohttp's, CPU of the caller alone.
+"""Compares the caller's CPU time of a webhook call: our own client and aiohttp.
 
-``python -m bench.webhook_clients``: one TLS server in another process, a body of a review's size,
-keep-alive, in turns. CPU per call, because wall time on a shared machine says little.
+``python -m bench.webhook_clients``: one TLS server in another process, a body of the size of a
+review, keep-alive, alternating rounds. It measures CPU per call, because wall time varies on a
+shared machine.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ async def _no_service(namespace: str, name: str) -> None:
 
 
 async def _measure(post: Post, url: str) -> float:
-    """Microseconds of CPU per call."""
+    """Return the microseconds of CPU per call."""
 
     async def caller() -> None:
         for _ in range(_CALLS // _AT_ONCE):

@@ -1,5 +1,9 @@
-"""A client without a socket: bytes go into a connection of the server and come out of it, in this
-process and in this event loop. What is counted here is ours alone: no TLS, no kernel, no client."""
+"""In-memory client: passes bytes to a connection of the server and receives its output, in the same
+process and event loop.
+
+``bench/operations.py`` uses it to count the cost of the server alone, without TLS, sockets or an
+HTTP client.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,12 @@ _LENGTH = b"content-length: "
 
 
 class Wire(asyncio.Transport):
-    """One client that keeps its connection."""
+    """A client with one keep-alive connection; it is the transport of the server's protocol."""
 
     def __init__(self, connections: Connections, token: str) -> None:
         super().__init__()
         self.writes = 0
-        """How often the server handed bytes to the system."""
+        """Number of writes to the transport."""
         self.parts: list[bytes] = []
         self._missing = 0
         self._seen = asyncio.Event()
@@ -38,29 +42,29 @@ class Wire(asyncio.Transport):
         ).encode() + body
 
     async def ask(self, request: bytes) -> bytes:
-        """The whole answer to a request as it goes over the wire, its head included."""
+        """Send a request; return the whole response as on the wire, including its head."""
         self.parts.clear()
         self._seen.clear()
         self._protocol.data_received(request)
-        await asyncio.sleep(0)  # each request in a turn of its own
+        await asyncio.sleep(0)  # handle each request in a separate loop iteration
         await self._seen.wait()
         return b"".join(self.parts)
 
     async def get(self, method: str, path: str, body: bytes = b"", media: str = "") -> bytes:
-        """The body of an answer, which is no refusal."""
+        """Send a request; return the body of the successful response."""
         asked = self.request(method, path, body, media or "application/json")
         head, _, answer = (await self.ask(asked)).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 20"), head + answer
         return answer
 
     async def watch(self, path: str) -> None:
-        """From now on its events come, and are counted by ``writes``."""
+        """Start a watch; its events are counted in ``writes``."""
         self._seen.clear()
         self._protocol.data_received(self.request("GET", path))
         await self._seen.wait()
 
     async def event(self) -> None:
-        """Until something has come since the last."""
+        """Wait until an event arrives after the previous one."""
         await self._seen.wait()
         self._seen.clear()
         self.parts.clear()
@@ -70,7 +74,7 @@ class Wire(asyncio.Transport):
     def write(self, data: Any) -> None:
         self.writes += 1
         if not self.parts:
-            self._missing = _whole(data)
+            self._missing = _response_length(data)
         self.parts.append(data)
         self._missing -= len(data)
         if self._missing <= 0:
@@ -101,13 +105,13 @@ class Wire(asyncio.Transport):
 
 
 def wires(server: RunningServer, count: int) -> list[Wire]:
-    """Clients of an administrator's, on connections of their own."""
+    """Return clients with the administrator's token, each with its own connection."""
     connections = Connections(server.machinery.app, None, EVERY_ANSWER)
     return [Wire(connections, server.token) for _ in range(count)]
 
 
-def _whole(first: bytes) -> int:
-    """How long an answer is, by what came of it first; 0 where only its end will tell."""
+def _response_length(first: bytes) -> int:
+    """Return the length of a response from its first chunk; 0 without Content-Length."""
     end = first.find(b"\r\n\r\n") + 4
     at = first.find(_LENGTH, 0, end)
     return 0 if at < 0 else end + int(first[at + len(_LENGTH) : first.find(b"\r\n", at)])

@@ -1,8 +1,9 @@
-"""What is left in memory when many CRDs have been worked with, not only stored.
+"""Measures the memory that stays in use after requests to many CRDs, not only their storage.
 
-``python -m bench.workedcrds FOLDER [--crds 181] [--requests 10000]``: real CRDs (``*/*/*.yaml``),
-renamed until there are so many, and a sample of each made, applied, read, listed as a table and
-described in every way, at every version, in turns until so many requests are made.
+``python -m bench.workedcrds FOLDER [--crds 181] [--requests 10000]``: creates that many CRDs by
+renaming real ones (``*/*/*.yaml``). For every served version a sample object is created, applied,
+read, listed as a Table and looked up in discovery and OpenAPI, in rounds until the number of
+requests is reached.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ def main() -> None:
         with serving(storage, folder) as server:
             server.pause(3.0)
             print(f"after a restart: {server.resident_mb():.0f} MB", flush=True)
-            _work(Client(server), made, options.requests)
+            _send_requests(Client(server), made, options.requests)
 
 
-def _work(client: Client, made: list[dict[str, Any]], requests: int) -> None:
+def _send_requests(client: Client, made: list[dict[str, Any]], requests: int) -> None:
     server, step, refused = client.server, max(1, requests // 10), 0
-    for number, ask in enumerate(islice(_asked(made), requests), 1):
+    for number, ask in enumerate(islice(_requests(made), requests), 1):
         try:
             ask(client)
         except AssertionError:
@@ -62,18 +63,18 @@ def _work(client: Client, made: list[dict[str, Any]], requests: int) -> None:
     print(f"a minute later: {server.resident_mb():.0f} MB; {refused} were refused")
 
 
-def _asked(made: list[dict[str, Any]]) -> Iterator[Ask]:
-    """First each CRD's objects, then documents about everything, and again."""
+def _requests(made: list[dict[str, Any]]) -> Iterator[Ask]:
+    """Yield requests for the objects of each CRD, then for documents about all CRDs, in rounds."""
     for turn in cycle(range(1_000_000)):
         for one in made:
             for version in filter(itemgetter("served"), one["spec"]["versions"]):
-                yield from _about(one["spec"], version, turn)
+                yield from _requests_of(one["spec"], version, turn)
         yield lambda client: client.ask("GET", "/apis", accept=AGGREGATED)
         yield lambda client: client.ask("GET", "/openapi/v3")
         yield lambda client: client.ask("GET", "/openapi/v2")
 
 
-def _about(spec: dict[str, Any], version: dict[str, Any], turn: int) -> Iterator[Ask]:
+def _requests_of(spec: dict[str, Any], version: dict[str, Any], turn: int) -> Iterator[Ask]:
     home = f"/apis/{spec['group']}/{version['name']}"
     place = "/namespaces/default" if spec["scope"] == "Namespaced" else ""
     path, name = f"{home}{place}/{spec['names']['plural']}", f"sample-{version['name']}-{turn}"
@@ -95,7 +96,9 @@ def _about(spec: dict[str, Any], version: dict[str, Any], turn: int) -> Iterator
 
 
 def sample(schema: dict[str, Any], depth: int) -> Any:
-    """A value that mostly fits: every field that says what it wants in a simple way."""
+    """Return a value that usually satisfies the schema: required fields and those without complex
+    rules.
+    """
     for given in (schema.get("default"), *(schema.get("enum") or ())):
         if given is not None:
             return given
@@ -105,10 +108,10 @@ def sample(schema: dict[str, Any], depth: int) -> Any:
             return {
                 name: sample(below, depth + 1)
                 for name, below in (schema.get("properties") or {}).items()
-                if name in required or (depth < _DEEPEST and not _is_picky(below))
+                if name in required or (depth < _DEEPEST and not _has_complex_rules(below))
             }
         case "array":
-            wanted = depth < _DEEPEST and not _is_picky(schema.get("items") or {})
+            wanted = depth < _DEEPEST and not _has_complex_rules(schema.get("items") or {})
             count = max(schema.get("minItems", 0), 1 if wanted else 0)
             return [sample(schema.get("items") or {}, depth + 1) for _ in range(count)]
         case "integer" | "number":
@@ -122,7 +125,7 @@ def sample(schema: dict[str, Any], depth: int) -> Any:
     return 1 if schema.get("x-kubernetes-int-or-string") else {}
 
 
-def _is_picky(schema: dict[str, Any]) -> bool:
+def _has_complex_rules(schema: dict[str, Any]) -> bool:
     return any(key in schema for key in ("pattern", "oneOf", "anyOf", "x-kubernetes-validations"))
 
 

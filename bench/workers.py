@@ -1,10 +1,11 @@
-"""What ``--workers`` costs and brings: start, memory, CPU per request, and how evenly it is shared.
+"""Measures the cost and gain of ``--workers``: start, memory, CPU per request, and the balance
+between workers.
 
-``python -m bench.workers [--workers 1 2 4] [--objects 20000] [--storage URL]``. Processor time per
-request is what tells on a machine whose cores the load generator needs, too: where N processes take
-as much for a request as one did, and each has its part, a machine with a core for each of them
-serves N times as many. Memory is the proportional set size: shared pages count once. All read the
-same objects: what is created while that is measured comes when everything else is done.
+``python -m bench.workers [--workers 1 2 4] [--objects 20000] [--storage URL]``. The relevant figure
+is CPU time per request, because the load generator uses the same cores: if N processes need as much
+CPU per request as one did, and the load is balanced, a machine with N cores serves N times as many
+requests. Memory is the proportional set size, in which shared pages count once. All steps read the
+same objects; creates are measured last.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _measure(
     options: argparse.Namespace,
     body: object = None,
 ) -> None:
-    """The least of some rounds: neighbours only ever add."""
+    """Return the least of several rounds, because other load only adds to it."""
     best, share, rate = 1e9, 0.0, 0.0
     for _ in range(options.rounds):
         processes = _processes(server.pid)
