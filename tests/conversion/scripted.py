@@ -16,6 +16,7 @@ import trustme
 from instar.wire.webhooks.dialer import Dialer
 from instar.wire.webhooks.https import HttpsClient, tls_context
 from instar.wire.webhooks.resolver import ServiceResolver
+from tests.support.listening import stop_listening
 
 PATIENCE = 60.0
 AUTHORITY = trustme.CA()
@@ -96,7 +97,7 @@ async def served(behaviour: Behaviour, *, tls: bool = True) -> AsyncIterator[Ser
         async with asyncio.timeout(PATIENCE):
             yield server
     finally:
-        listening.close()
+        await stop_listening(listening)
         for caller in server.callers:
             caller.hang_up()
 

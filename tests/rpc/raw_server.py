@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from instar.wire.rpc import frames
 from instar.wire.rpc.headers import literal
+from tests.support.listening import stop_listening
 
 HEAD = b"\x88" + literal("content-type", "application/grpc")  # :status 200
 WELL = literal("grpc-status", "0") + literal("grpc-message", "")
@@ -106,7 +107,7 @@ async def serving(*scripts: Script) -> AsyncIterator[str]:
     try:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
-        server.close()
+        await stop_listening(server)
         for task in tasks:
             task.cancel()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)

@@ -13,51 +13,38 @@ import asyncio
 import random
 import sys
 import time
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 
 from instar.wire.storage.postgres.store import PostgresStore
 from instar.wire.storage.postgres.url import parse_url
 from instar.wire.storage.store import Stale, StoreError, Write
 from tests.storage.postgres_server import PostgresNode, postgres_node
+from tests.storage.proxy import ForwardingProxy
 from tests.storage.recorder import Recorder
 
 _LONGEST = 24
 """Pieces that pass at most; connecting needs about ten."""
 
 
-class CuttingProxy:
+class CuttingProxy(ForwardingProxy):
     def __init__(self, port: int, chance: random.Random) -> None:
-        self._target, self._chance = port, chance
+        super().__init__(f"127.0.0.1:{port}")
+        self._chance = chance
         self.cuts = 0
         self.cutting = True
-        self._tasks: set[asyncio.Task[None]] = set()
 
-    async def start(self) -> int:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
-
-    async def stop(self) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            there, to = await asyncio.open_connection("127.0.0.1", self._target)
-        except OSError:
-            writer.close()
-            return
+    def _passing(
+        self,
+        here: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        there: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+    ) -> Iterable[Coroutine[None, None, None]]:
         doomed_up = self._chance.random() < 0.5
         pieces, passes = self._chance.randint(1, _LONGEST), self._chance.random() < 0.5
         never = sys.maxsize
-        both = (writer, to)
-        for source, target, doomed in ((reader, to, doomed_up), (there, writer, not doomed_up)):
-            work = self._pass(source, target, pieces if doomed else never, passes, both)
-            task = asyncio.ensure_future(work)
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        both = (here[1], there[1])
+        yield self._pass(here[0], there[1], pieces if doomed_up else never, passes, both)
+        yield self._pass(there[0], here[1], never if doomed_up else pieces, passes, both)
 
     async def _pass(
         self,
@@ -101,7 +88,7 @@ async def cut(node: PostgresNode, schema: str, cuts: int, seed: int, writers: in
     """Write through several stores whose connections are cut so often, then compare."""
     chance = random.Random(seed)
     proxy = CuttingProxy(node.port, chance)
-    port = await proxy.start()
+    port = int((await proxy.start()).rpartition(":")[2])
     url = node.url(schema)
     straight = PostgresStore(parse_url(url, timeout=30))
     await straight.barrier()  # creates the tables
