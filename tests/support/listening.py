@@ -1,4 +1,4 @@
-"""Stops the asyncio servers that tests start, without losing a connection accepted at that moment."""
+"""Stops asyncio servers of tests without losing a connection accepted at that moment."""
 
 from __future__ import annotations
 
