@@ -74,8 +74,8 @@ def size_of(path: Path, suffix: str = "") -> int:
 
 
 def free_pages(path: Path) -> int:
-    """Read the number of free pages from the file's header, because the store holds an exclusive
-    lock.
+    """Read the number of free pages from the file's header; only the store may open the
+    database.
     """
     with open(path, "rb") as file:
         return int.from_bytes(file.read(40)[36:40], "big")

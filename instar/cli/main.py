@@ -106,8 +106,9 @@ OPTIONAL = frozenset(
 def main(
     argv: Sequence[str] | None = None, program: str = "instar", *, owns_process: bool = False
 ) -> int:
-    """Run a command. Without ``argv`` this is the program itself, and ``instar serve`` ends the
-    process. ``owns_process``: the caller is a program that ends after it."""
+    """Run a command. Without ``argv`` this process is the command, and ``instar serve`` ends it.
+    ``owns_process``: the caller is a program that ends after this call.
+    """
     prepare_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in arguments if not word.startswith("-")), "")
@@ -191,7 +192,7 @@ def _missing(error: ModuleNotFoundError, command: str) -> Exception:
 
 
 def _sentence(text: str) -> str:
-    """Upper-case the first letter only; ``capitalize`` would turn API into Api."""
+    """Capitalise the first letter only; ``str.capitalize`` would turn API into Api."""
     return f"{text[0].upper()}{text[1:]}."
 
 

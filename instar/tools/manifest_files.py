@@ -18,7 +18,7 @@ STDIN = "-"
 
 
 class Unopenable(Exception):
-    """A path that cannot be read; ``str()`` says in one line which and why."""
+    """A path that cannot be read; ``str()`` is one line with the path and the reason."""
 
     def __init__(self, file: str, problem: str) -> None:
         super().__init__(f"{file}: {problem}")
@@ -26,15 +26,16 @@ class Unopenable(Exception):
 
 
 class Text(NamedTuple):
-    """What one file holds."""
+    """The text of one file."""
 
     file: str
     text: str
 
 
 def texts_of(source: str | Path, exclude: Sequence[str] = ()) -> Iterator[Text]:
-    """The text of a file or of ``-``, or those of all manifests of a folder. Raises
-    ``Unopenable`` at the first that cannot be read."""
+    """Return the text of a file or of ``-``, or the texts of all manifests of a folder. Raises
+    ``Unopenable`` for the first one that cannot be read.
+    """
     if str(source) == STDIN:
         yield Text("<stdin>", text_of(STDIN))
         return
@@ -43,7 +44,7 @@ def texts_of(source: str | Path, exclude: Sequence[str] = ()) -> Iterator[Text]:
 
 
 def files_of(source: str | Path, exclude: Sequence[str] = ()) -> list[Path]:
-    """A file as it is named; of a folder all manifests, however deep, in the order of names."""
+    """Return the named file, or all manifests of a folder and its subfolders, sorted by name."""
     path = Path(source)
     try:
         found = sorted(path.rglob("*")) if path.is_dir() else [path]
@@ -71,13 +72,15 @@ def text_of(source: str | Path, *, exact: bool = False) -> str:
 
 
 def is_manifest(inside: PurePath) -> bool:
-    """By its name below the folder that was given. What is hidden belongs to other programs."""
+    """Return whether the file name, relative to the given folder, is that of a manifest; hidden
+    files are not.
+    """
     hidden = any(part.startswith(".") for part in inside.parts)
     return inside.suffix in SUFFIXES and not hidden
 
 
 def is_excluded(file: str, patterns: Sequence[str]) -> bool:
-    """A pattern is a file's name, or a path with ``*`` for any part of it."""
+    """Return whether a pattern matches: a file name, or a path in which ``*`` matches any part."""
     name = file.rpartition("/")[2]
     return any(fnmatch(name, each) or fnmatch(file, f"*{each}") for each in patterns)
 

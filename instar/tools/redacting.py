@@ -1,7 +1,7 @@
-"""Hides values of fields whose name says that they are secret. Pure.
+"""Redacts values of fields whose name suggests a secret. Pure.
 
-Called by the reports of ``migrate``, ``upgrade`` and ``rehearse``. A schema does not say what is
-secret, so the last name in a field's path decides whether its value is hidden. Names of Secrets
+Called by the reports of ``migrate``, ``upgrade`` and ``rehearse``. A schema does not mark secrets,
+so the last name in a field's path decides whether its value is redacted. Names of Secrets
 (``secretName``, ``secretRef``) are references and are shown.
 """
 
@@ -40,8 +40,8 @@ def last_name(path: str) -> str:
 
 
 def redacted(value: Any, depth: int = 0) -> Any:
-    """Return a copy without secret values and of limited depth. A mapping below a secret name
-    tells where the secret is, not what it is.
+    """Return a copy without secret values and of limited depth. A mapping below a secret name is a
+    reference to the secret and is kept.
     """
     if depth > _DEEPEST and isinstance(value, dict | list):
         return "…"

@@ -185,7 +185,9 @@ async def _requested_attributes(args: argparse.Namespace, client: Client) -> Att
 
 
 async def _group_of(client: Client, resource: str) -> str:
-    """Return the group of a plural: the core group if it has it, else the first that does."""
+    """Return the API group of a plural: the core group if it has the plural, else the first
+    other.
+    """
     core = await client.get("/api/v1")
     if any(item["name"] == resource for item in core.get("resources") or ()):
         return ""

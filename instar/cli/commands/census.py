@@ -124,7 +124,7 @@ async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
 
 
 def _from_storage(args: argparse.Namespace) -> list[Row]:
-    """Count bytes in the store itself; CRDs are named, or found there."""
+    """Count objects directly in the store, for the named CRDs or for all CRDs stored there."""
     try:
         return asyncio.run(_count_stored(args, storage_options(args)))
     except StoreError as error:

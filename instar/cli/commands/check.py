@@ -1,7 +1,7 @@
 """``instar check``: searches a converter or conversion webhook for data loss.
 
-This module has the flags and prints the report. ``tools/sdk/checking`` has the laws (what must be
-true of every conversion, such as that no field is lost) and generates the objects.
+This module defines the flags and prints the report. ``tools/sdk/checking`` has the laws (what must
+be true of every conversion, such as that no field is lost) and generates the objects.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_admission(args: argparse.Namespace) -> int:
-    """Check admission handlers by their own laws."""
+    """Check admission handlers with the admission laws."""
     try:
         admission = load_admission(args.admission)
         live = args.crd.startswith(_LIVE)

@@ -75,7 +75,7 @@ def offered(typed: Sequence[str]) -> list[str]:
 
     *before, begun = typed
     if not before:
-        return _starting(begun, COMMANDS)
+        return _with_prefix(begun, COMMANDS)
     if before[0] not in COMMANDS:
         return []
     try:
@@ -84,10 +84,10 @@ def offered(typed: Sequence[str]) -> list[str]:
         return []  # the command's extra is not installed
     previous = parser._option_string_actions.get(before[-1]) if len(before) > 1 else None
     if previous is not None and previous.nargs != 0:
-        return _starting(begun, previous.choices or ())
+        return _with_prefix(begun, previous.choices or ())
     if begun.startswith("-"):
-        return _starting(begun, parser._option_string_actions)
-    return _starting(begun, _positionals(parser, before))
+        return _with_prefix(begun, parser._option_string_actions)
+    return _with_prefix(begun, _positionals(parser, before))
 
 
 def _positionals(parser: argparse.ArgumentParser, before: Sequence[str]) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _positionals(parser: argparse.ArgumentParser, before: Sequence[str]) -> Iter
             yield from _crd_names(before)
 
 
-def _starting(begun: str, words: object) -> list[str]:
+def _with_prefix(begun: str, words: object) -> list[str]:
     assert hasattr(words, "__iter__")
     return sorted(word for word in map(str, words) if word.startswith(begun))
 

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    host, port = _place(args.listen)
+    host, port = _parse_listen(args.listen)
     return with_client(args, lambda client: _serve(args, client, host, port), user_agent=CONSOLE)
 
 
@@ -58,7 +58,7 @@ def _show(url: str) -> None:
     print(f"instar console: {url} (the link works in one browser)", flush=True)
 
 
-def _place(text: str) -> tuple[str, int]:
+def _parse_listen(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not colon or not port.isdecimal() or int(port) > 65535:

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     convert = converting(converters, args.to, pipelines)
     changed = failed = 0
     for number, path in enumerate(_files(args.paths)):
-        result = _one(args, path, convert, first=number == 0)
+        result = _convert_file(args, path, convert, first=number == 0)
         changed += result.converted
         failed += len(result.problems)
     return EXIT_CHANGES if failed or (args.check and changed) else 0
@@ -99,7 +99,9 @@ def _pipelines(files: list[Path], version: str) -> dict[GroupKind, SchemaPipelin
     return found
 
 
-def _one(args: argparse.Namespace, path: Path, convert: Convert, *, first: bool) -> Rewritten:
+def _convert_file(
+    args: argparse.Namespace, path: Path, convert: Convert, *, first: bool
+) -> Rewritten:
     name = "stdin" if path == Path("-") else str(path)
     text = _read(path)
     result = rewrite(text, convert)

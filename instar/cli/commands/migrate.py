@@ -184,7 +184,7 @@ async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[st
 async def _migrate_one(
     args: argparse.Namespace, client: Client, raw: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the report; None for a CRD of ``--all`` whose objects are all counted as current."""
+    """Return the report; None for a CRD of ``--all`` without objects at other versions."""
     live = read_live_crd(raw)
     if not live.crd.served():
         raise CliFailure(f"{live.name}: no version is served, so no object can be read")
@@ -210,24 +210,24 @@ async def _migrate_one(
     if args.all and not plan.needed and not args.owner_references:
         return None
     _print_lines(args, plan.lines())
-    document = await _carried_out(args, client, plan)
+    document = await _plan_or_run(args, client, plan)
     if args.owner_references and not plan.obstacles:
-        await _repointed(args, client, live, document)
+        await _repoint_references(args, client, live, document)
     return document
 
 
-async def _carried_out(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
+async def _plan_or_run(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
     if not plan.needed or plan.obstacles:
         return {"plan": plan.to_json(), "ok": not plan.obstacles}
     if args.plan:
-        return await _scanned(args, client, plan)
+        return await _scan_changes(args, client, plan)
     report = await _run(args, client, plan)
     _print_lines(args, report.lines())
     return report.to_json()
 
 
-async def _scanned(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
-    """Prove the rewrite of every object, and say what it would change."""
+async def _scan_changes(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
+    """Prove the rewrite of every object, and report what it would change."""
     options = _options(args, ())
     prover = RewriteProver(
         client,
@@ -247,7 +247,7 @@ async def _scanned(args: argparse.Namespace, client: Client, plan: Plan) -> dict
     return {"plan": {**plan.to_json(), "rewrites": scan.to_json()}, "ok": ok}
 
 
-async def _repointed(
+async def _repoint_references(
     args: argparse.Namespace, client: Client, live: LiveCrd, document: dict[str, Any]
 ) -> None:
     """Find owner references at versions that will be removed, and change them unless planning."""
@@ -284,7 +284,7 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Migratio
             report = await migrate(client, plan, options, journal, progress, undo)
         finished = report.ok
         if finished and not args.dry_run:
-            _keep_record(report)
+            _save_pass_record(report)
     except ProgressFileError as error:
         raise CliFailure(str(error)) from None
     except asyncio.CancelledError:
@@ -297,8 +297,8 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Migratio
     return report
 
 
-def _keep_record(report: MigrationReport) -> None:
-    """Record the pass, as proof for ``instar versions`` and ``instar census``."""
+def _save_pass_record(report: MigrationReport) -> None:
+    """Save the record of the pass, as evidence for ``instar versions`` and ``instar census``."""
     try:
         save_record(report.pass_record())
     except OSError as error:
@@ -306,7 +306,7 @@ def _keep_record(report: MigrationReport) -> None:
 
 
 def _decide(args: argparse.Namespace, journal: ProgressFile) -> tuple[str, ...]:
-    """Apply what the user decided about single objects; return those that may change."""
+    """Apply the user's decisions about single objects; return the objects that may change."""
     accepted = []
     for key in args.accept:
         known = journal.line(key)

@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     )
     try:
         with (
-            _started(args.webhook_command, list(converting.urls.values())),
+            _running_webhook(args.webhook_command, list(converting.urls.values())),
             open_captured_cluster(args.source, cluster) as world,
         ):
             report = rehearse(world, releases, options, _progress())
@@ -195,7 +195,7 @@ def _converting(args: argparse.Namespace) -> Converting:
 
 
 @contextlib.contextmanager
-def _started(command: str | None, urls: list[str]) -> Iterator[None]:
+def _running_webhook(command: str | None, urls: list[str]) -> Iterator[None]:
     """Run the webhook's program until the rehearsal is over."""
     if not command:
         yield

@@ -236,7 +236,7 @@ def _pair(args: argparse.Namespace, options: ReviewOptions, convert: Convert | N
 def _objects(
     args: argparse.Namespace, cluster: ReviewedCluster, problems: list[Problem]
 ) -> StoredObjects | None:
-    """Return the source of stored objects; what cannot be read is added to ``problems``."""
+    """Return the source of stored objects; unreadable ones are added to ``problems``."""
     if not args.objects:
         return None
     if not str(args.objects).startswith("kube:"):
@@ -327,7 +327,7 @@ def _print(args: argparse.Namespace, report: Report, outputs: list[ReportOutput]
 
 
 def _whole(outputs: Sequence[ReportOutput], run: str = "") -> str:
-    """Return the sentence that says where a shortened report is complete."""
+    """Return the sentence that names the place of the complete report."""
     if run:
         return f"The whole report is in the [job's summary]({run})."
     files = [f"`{each.file}`" for each in outputs if each.form in ("html", "json") and each.file]

@@ -155,7 +155,9 @@ def _network(text: str) -> str:
 
 
 def _has_owner() -> bool:
-    """Return whether standard input is a pipe of a parent (or a socket, as asyncio uses)."""
+    """Return whether standard input is a pipe from a parent process (or a socket, as
+    asyncio uses).
+    """
     mode = os.fstat(sys.stdin.fileno()).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
@@ -186,7 +188,7 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
             if args.worker_of:
                 numbers = share_worker_metrics(server.machinery.metrics, args.worker_of)
                 await stack.enter_async_context(numbers)
-            problem = unused(settings.converters, _customs(server))
+            problem = unused(settings.converters, _custom_crds(server))
             if problem is not None:
                 raise CliFailure(problem)
             freeze_startup_objects()
@@ -196,7 +198,7 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
             )
             background.announce(ready, None if args.worker_of else args.ready_fd)
             if args.worker_of:
-                await _until_its_store_is_lost(server.machinery.backend.store)
+                await _stop_when_store_is_lost(server.machinery.backend.store)
             await asyncio.Event().wait()
 
     loop = asyncio.get_running_loop()
@@ -219,7 +221,7 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
     return 0
 
 
-def _customs(server: RunningServer) -> list[Crd]:
+def _custom_crds(server: RunningServer) -> list[Crd]:
     return [resource.crd for resource in server.machinery.catalog.customs()]
 
 
@@ -233,8 +235,10 @@ def once_readable(loop: asyncio.AbstractEventLoop, file: int, then: Callable[[],
     loop.add_reader(file, ended)
 
 
-async def _until_its_store_is_lost(store: Store) -> None:
-    """End a worker when its first process is gone, because that one starts another."""
+async def _stop_when_store_is_lost(store: Store) -> None:
+    """Return when a worker has lost its store, so that it ends; the first process starts
+    another.
+    """
     owner = bare(store)
     if isinstance(owner, RemotelyOwnedStore):
         await owner.lost()

@@ -148,7 +148,7 @@ def _take_snapshot(
             with open_captured_cluster(args.source, cluster) as world:
                 events = audit if args.audit_log else world.audit()
                 return asyncio.run(
-                    _waited(taking(CapturedClusterSource(world), events, world.problems))
+                    _await_manifest(taking(CapturedClusterSource(world), events, world.problems))
                 )
         if args.storage is not None:
             return asyncio.run(_of_store(args, taking))
@@ -160,7 +160,7 @@ def _take_snapshot(
         return with_client(args, of_cluster, user_agent=SNAPSHOT)
 
 
-async def _waited(work: Awaitable[Manifest]) -> Manifest:
+async def _await_manifest(work: Awaitable[Manifest]) -> Manifest:
     return await work
 
 

@@ -150,7 +150,9 @@ def _print_manifests(args: argparse.Namespace) -> int:
 
 
 def _admissions(specs: list[str]) -> Iterator[Admission]:
-    """Yield the admissions of modules that can be imported here; a manifest may name others."""
+    """Yield the admissions of modules that can be imported here; ``--manifests`` accepts others
+    too.
+    """
     for spec in specs:
         try:
             found = load_any(spec)
@@ -271,7 +273,9 @@ async def _configure(
     issued: Issued,
     listening: int,
 ) -> None:
-    """Write the configurations once the webhook listens: from here on the server calls it."""
+    """Write the webhook configurations after the webhook listens, because the server calls
+    it then.
+    """
     # Imported here, as for the certificate itself.
     from instar.tools.sdk.crd_patch import client_config
 

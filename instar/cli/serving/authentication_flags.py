@@ -263,8 +263,9 @@ def new_user(text: str) -> NewUser:
 
 
 def _name_parts(parts: list[str]) -> int:
-    """How many of the parts between colons are the user's name: Kubernetes' own users, such as
-    ``system:kube-scheduler`` and ``system:node:worker-1``, have colons in theirs."""
+    """Return how many of the colon-separated parts belong to the user name: Kubernetes' own users,
+    such as ``system:kube-scheduler`` and ``system:node:worker-1``, have colons in their names.
+    """
     if parts[0] != "system" or len(parts) == 1:
         return 1
     return {"serviceaccount": 4, "node": 3}.get(parts[1], 2)

@@ -1,8 +1,8 @@
 """``instar serve --background`` and ``--stop``: a detached server, its pid file and its log.
 
 ``cli/commands/serve.py`` calls ``start`` in the process that the user runs and ``claim`` in the
-server. The server holds a lock on its pid file for as long as it lives, so that a file left behind
-by a killed server, or a pid that another program has got since, is never taken for a server.
+server. The server locks its pid file until it exits. So a pid file that a killed server left behind
+is not taken for a running server, not even if another program has the pid now.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def add_background_arguments(parser: argparse._ActionsContainer) -> None:
 
 
 def settle(args: argparse.Namespace) -> None:
-    """Reject flags that exclude each other; set the default pid file."""
+    """Reject mutually exclusive flags; set the default pid file."""
     if args.background and args.stop:
         raise CliFailure("--background and --stop are mutually exclusive", code=2)
     if args.background and args.exit_with_parent:
@@ -68,7 +68,9 @@ def settle(args: argparse.Namespace) -> None:
 
 
 def start(args: argparse.Namespace) -> int:
-    """Run this command line again, detached; return when that server is ready or has failed."""
+    """Run this command line again as a detached process; return when its server is ready or
+    failed.
+    """
     _reject_running(args.pid_file)
     log = args.pid_file.with_suffix(".log")
     reader, writer = os.pipe()
@@ -102,7 +104,9 @@ def _reject_running(pid_file: Path) -> None:
 
 
 def _failed(server: subprocess.Popen[bytes], log: Path, late: float | None) -> int:
-    """Print why the server is not ready, and return its exit code. ``late``: it still starts."""
+    """Print why the server is not ready, and return the exit code. ``late``: it is still
+    starting.
+    """
     if late is not None:
         server.terminate()
     code = server.wait()
@@ -114,7 +118,9 @@ def _failed(server: subprocess.Popen[bytes], log: Path, late: float | None) -> i
 
 
 def _first_line(file: int, patience: float) -> str | None:
-    """Return what the server wrote when it was ready; "" if it ended before, None if it is late."""
+    """Return the line that the server prints when ready; "" if it ended before, None on a
+    timeout.
+    """
     if not select.select([file], [], [], patience)[0]:
         return None
     return os.read(file, 4096).decode().rstrip()
@@ -125,7 +131,7 @@ def _named(pid_file: Path) -> str:
 
 
 def announce(text: str, ready_fd: int | None) -> None:
-    """Print that the server is ready, or tell the process that waits for that."""
+    """Print that the server is ready, or report it to the waiting parent process."""
     print(text, flush=True)
     if ready_fd is not None:
         with contextlib.suppress(BrokenPipeError):
@@ -135,8 +141,9 @@ def announce(text: str, ready_fd: int | None) -> None:
 
 @contextlib.contextmanager
 def claim(pid_file: Path | None) -> Iterator[None]:
-    """Write the pid file, and remove it afterwards. Its lock ends with the process, so that
-    ``stop`` returns when nothing of the server is left."""
+    """Write the pid file, and remove it at the end. The lock is released when the process exits, so
+    ``stop`` returns after the whole process has ended.
+    """
     if pid_file is None:
         yield
         return

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f'"command failed" err={go_quote(str(error))}', file=sys.stderr)
         return 1
     with TemporaryDirectory(prefix="instar-envtest-") as folder:
-        ours = _flags_of_ours()
+        ours = _instar_flags()
         words, ignored = translate(flags, _storage(flags), _certificate(flags, folder), ours)
         if ignored:
             told = " ".join(f"--{name}" for name in ignored)
@@ -67,12 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return instar(["serve", *words], owns_process=argv is None)
 
 
-def _flags_of_ours() -> set[str]:
+def _instar_flags() -> set[str]:
     return set(parser_of("serve")._option_string_actions)
 
 
 def _storage(flags: Flags) -> str:
-    """Return memory storage if the etcd is our stand-in as well; a real etcd is used."""
+    """Return memory storage if etcd is the stand-in too, else the address of the real etcd."""
     servers = [part for value in flags["etcd-servers"] for part in value.split(",")]
     try:
         asking = urllib.request.urlopen(
@@ -96,7 +96,9 @@ def _etcd_tls(flags: Flags) -> ssl.SSLContext:
 
 
 def _certificate(flags: Flags, folder: str) -> tuple[str, str]:
-    """Return the named certificate, the one in the certificates' folder, or a new one there."""
+    """Return the given certificate, the one in the certificate folder, or a new one created
+    there.
+    """
     if flags.get("tls-cert-file") and flags.get("tls-private-key-file"):
         return flags["tls-cert-file"][-1], flags["tls-private-key-file"][-1]
     place = Path(flags["cert-dir"][-1]) if flags.get("cert-dir") else Path(folder)

@@ -38,7 +38,7 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """JSON lines; structured ``fields`` of a record become members."""
+    """Formats records as JSON lines; the structured ``fields`` of a record become members."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

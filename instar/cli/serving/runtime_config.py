@@ -39,7 +39,7 @@ def add_runtime_arguments(parser: argparse._ActionsContainer) -> None:
 
 
 def switched_off(values: list[str]) -> frozenset[GroupVersionName]:
-    """Group versions that are not served. Raises ``CliFailure``."""
+    """Return the group versions that are not served. Raises ``CliFailure``."""
     if not values:
         return frozenset()
     known, found = builtin_versions(), set()

@@ -1,8 +1,8 @@
 """The flags of ``instar serve``, by topic.
 
 ``--help`` shows the most used flags, ``--help-all`` shows all flags. ``cli/commands/serve.py``
-turns the values into ``Settings``; groups of flags with rules of their own are in the modules
-beside this one.
+turns the values into ``Settings``; larger groups of flags are in the other modules of
+``cli/serving``.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ _PIECE = 64 << 10
 async def with_workers(
     settings: Settings, args: argparse.Namespace
 ) -> AsyncIterator[RunningServer]:
-    """Run a server in this process and ``args.workers`` - 1 more; ready when this one is."""
+    """Run a server in this process and ``args.workers`` - 1 workers; ready when this server is."""
     with temporary_folder("workers-") as folder:
-        loans = _loans(settings)
+        loans = _arena(settings)
         alone = replace(
             settings,
             cert_dir=settings.cert_dir or folder / "pki",
@@ -92,8 +92,8 @@ async def _shared_store(
         await lender.close()
 
 
-def _loans(settings: Settings) -> Reclaimer | None:
-    """Return the shared-memory arena; none with encryption, where each worker decrypts itself."""
+def _arena(settings: Settings) -> Reclaimer | None:
+    """Return the shared-memory arena; None with encryption, because then each worker decrypts."""
     if settings.encryption is not None or settings.values != "memory":
         return None
     return Reclaimer(Arena(make_file()))
@@ -113,7 +113,7 @@ def _worker_settings(settings: Settings, server: RunningServer) -> bytes:
 
 
 def receive_settings(args: argparse.Namespace, file: int) -> bool:
-    """In a worker: wait for its settings; False if the first process ends before."""
+    """In a worker: wait for the settings; return False if the first process ends before."""
     line = b""
     while not line.endswith(b"\n"):
         piece = os.read(file, _PIECE)
@@ -173,7 +173,7 @@ class Worker:
     async def _keep(self) -> None:
         while True:
             process = self._process or await self._another()
-            reading = asyncio.get_running_loop().create_task(_pass_on(process))
+            reading = asyncio.get_running_loop().create_task(_forward_output(process))
             try:
                 with resting():
                     code = await process.wait()
@@ -193,7 +193,7 @@ class Worker:
                 log.error("a worker cannot be started, trying again: %s", error)
 
 
-async def _pass_on(process: asyncio.subprocess.Process) -> None:
+async def _forward_output(process: asyncio.subprocess.Process) -> None:
     """Forward the worker's output: a converter may print, and a full pipe would block it."""
     assert process.stdout is not None
     await process.stdout.readline()  # the line that says it is ready

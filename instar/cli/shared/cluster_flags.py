@@ -30,7 +30,9 @@ T = TypeVar("T")
 def with_client(
     args: argparse.Namespace, work: Callable[[Client], Awaitable[T]], **options: Any
 ) -> T:
-    """Run ``work`` against the chosen cluster; its ``ApiError`` becomes one line."""
+    """Run ``work`` with a client of the chosen cluster; its ``ApiError`` becomes a one-line
+    failure.
+    """
 
     async def connected() -> T:
         access = load_access(args.kubeconfig, args.context, qps=getattr(args, "qps", 0))

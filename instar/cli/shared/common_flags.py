@@ -11,8 +11,9 @@ from pathlib import Path
 
 
 def add_cluster_arguments(parser: argparse._ActionsContainer, *, paced: bool = True) -> None:
-    """Add the flags that choose a cluster and, if ``paced``, those that limit the rate of
-    requests. Commands with few requests, for which a person waits, are not paced."""
+    """Add the flags that choose a cluster and, if ``paced``, those that limit the rate of requests.
+    Interactive commands with few requests are not paced.
+    """
     parser.add_argument(
         "--kubeconfig",
         type=Path,
@@ -32,7 +33,7 @@ def add_cluster_arguments(parser: argparse._ActionsContainer, *, paced: bool = T
 
 
 def add_output_argument(parser: argparse._ActionsContainer, forms: Iterable[str]) -> None:
-    """Add ``--output``; the first form is for people."""
+    """Add ``--output``; the first format is the human-readable one."""
     choices = tuple(forms)
     parser.add_argument(
         "--output", "-o", choices=choices, default=choices[0], help="form of the answer"
@@ -53,7 +54,7 @@ _SIZES = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
 
 def seconds(text: str) -> float:
-    """Parse ``300``, ``90m``, ``24h``, ``7d``: for ``type=`` of an argument."""
+    """Parse ``300``, ``90m``, ``24h`` or ``7d``; used as ``type=`` of an argument."""
     unit = _SPANS.get(text[-1:])
     return _positive(text if unit is None else text[:-1], text) * (unit or 1)
 

@@ -22,7 +22,7 @@ _PREFIX_PARTS = 5
 
 
 def decrypting_store(store: Store, config: Path | None) -> Store:
-    """Wrap the store to decrypt its values by a configuration."""
+    """Wrap the store so that its values are decrypted by the given configuration."""
     if config is None:
         return store
     # Imported here, because most stores are not encrypted.
@@ -40,7 +40,7 @@ def write_key_name(store: Store, collection: str) -> str:
 
 
 def key_of(record: Record) -> str:
-    """Return the name of the key that a value is encrypted with, decrypted or not."""
+    """Return the name of the encryption key of a value."""
     if record.seal is not None:
         return record.seal.name
     return is_encrypted_with(record.value) or PLAIN
@@ -73,7 +73,8 @@ class Inspector:
 
     def plain(self, key: str, value: bytes) -> bytes | None:
         """Return the plaintext; None without a configuration, the ciphertext if decryption
-        fails."""
+        fails.
+        """
         if not value.startswith(_ENCRYPTED_PREFIX):
             return value
         if self._vault is None:

@@ -73,6 +73,6 @@ def exits(command: str) -> dict[int, str]:
 
 
 def exit_code_help(command: str) -> str:
-    """Return the text for the end of a command's help."""
+    """Return the exit code section of a command's help."""
     lines = [f"  {code:<3}  {meaning}" for code, meaning in exits(command).items()]
     return "\n".join(("exit codes:", *lines))

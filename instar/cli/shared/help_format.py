@@ -1,5 +1,5 @@
-"""Argument parser of all commands: shows every default, short messages for wrong calls, and help in
-two lengths for commands with very many flags.
+"""Argument parser of all commands: shows every default, prints short usage errors, and has a short
+and a full help for commands with very many flags.
 
 ``cli/main.py`` creates a parser for the chosen command.
 """
@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
         self.usual: tuple[str, ...] = ()
 
     def show_first(self, usual: Collection[str]) -> None:
-        """Show only these flags by ``--help``, and add ``--help-all``."""
+        """Show only these flags in ``--help``, and add ``--help-all``."""
         self.usual = tuple(usual)
         self.usage = f"{self.prog} [flags]"
         self.add_argument(
@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         return f"unknown flag {name}{meant}"
 
     def error(self, message: str) -> NoReturn:
-        """Print two lines: what is wrong, and where the flags are."""
+        """Print two lines: the error, and the command that shows the flags."""
         print(f"{self.prog}: {message}", file=sys.stderr)
         print(f"'{self.prog} --help' shows how it is called.", file=sys.stderr)
         sys.exit(2)
@@ -112,7 +112,7 @@ def _shown(group: argparse._ArgumentGroup) -> set[str]:
 
 
 def _spread(group: argparse._ArgumentGroup) -> str:
-    """Return the first flag of the topic and the number of others."""
+    """Return the first flag of a group and the number of the others."""
     names = [
         action.option_strings[0]
         for action in group._group_actions

@@ -1,4 +1,4 @@
-"""Progress of long commands: a bar with rate and time left on a terminal, else notes only.
+"""Progress of long commands: a bar with rate and time left on a terminal, otherwise log lines only.
 
 Used by ``instar migrate`` and ``instar snapshot``.
 """
@@ -18,7 +18,7 @@ from instar.tools.migrator.progress import Progress
 
 @contextmanager
 def progress_for(command: str, people: bool = True) -> Iterator[Progress]:
-    """``people``: whether a person reads the output, not a program."""
+    """Return the progress display. ``people``: the output is for a person, not for a program."""
     if people and sys.stderr.isatty():
         with _bar() as bar:
             yield bar

@@ -54,7 +54,7 @@ async def lost_by_release(
 
 
 class UpgradedObjects:
-    """Migrates the objects of one CRD after the other; keeps their undo journals open."""
+    """Migrates the objects of one CRD after another; keeps their undo journals open."""
 
     def __init__(self, args: argparse.Namespace, client: Client) -> None:
         self._args = args
@@ -67,7 +67,7 @@ class UpgradedObjects:
             journal.close()
 
     async def migrate(self, live: Object, leaving: Sequence[str]) -> MigrationReport | str | None:
-        """Migrate the objects of a CRD before ``leaving`` versions go."""
+        """Migrate the objects of a CRD before the ``leaving`` versions are removed."""
         args, client, crd = self._args, self._client, read_live_crd(live)
         facts = await run_preflight(client, crd, via_status=False, concurrency=args.concurrency)
         self._settle = 0.0 if facts.is_instar else args.settle
@@ -103,7 +103,7 @@ class UpgradedObjects:
             progress_file.close()
 
     async def put_back(self, live: Object) -> UndoReport | None:
-        """Put back the objects that the migration wrote, under the CRD as it was taken back."""
+        """Restore the objects that the migration wrote, after the CRD was rolled back."""
         journal = self._journals.get(live["metadata"]["name"])
         try:
             if journal is None or not journal.keys():
@@ -119,7 +119,9 @@ class UpgradedObjects:
 
 
 class UpgradeNotes:
-    """Progress of an upgrade: notes go to standard error, because a Job's log has no bar."""
+    """Progress of an upgrade: log lines on standard error, because a Job's log cannot show
+    a bar.
+    """
 
     def begin(self, phase: str, total: int | None) -> None:
         return

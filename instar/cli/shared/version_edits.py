@@ -64,7 +64,7 @@ _ATTEMPTS = 5
 async def edit_cluster(
     args: argparse.Namespace, client: Client, situation: Situation, raw: Object
 ) -> int:
-    """Edit the CRD, guarded by the resourceVersion that the checks looked at."""
+    """Edit the CRD; the write fails if its resourceVersion changed since the checks."""
     wish = _requested_edit(args)
     _raise_if_blocked(args, situation, wish)
     _warn(args, situation)
@@ -86,7 +86,7 @@ async def edit_cluster(
 async def _confirm_removal(
     args: argparse.Namespace, client: Client, before: Object, after: Object
 ) -> None:
-    """List the collection at every version; put the version back when that fails."""
+    """List the collection at every version; add the removed version again if a list fails."""
     if await exact_census(client) is None:
         await asyncio.sleep(args.settle)
     why = await why_unreadable(client, read_live_crd(after))
@@ -110,7 +110,9 @@ async def _confirm_removal(
 def edit_file(
     args: argparse.Namespace, situation: Situation | None, cluster: Object | None = None
 ) -> int:
-    """Edit a file; without the cluster's ``situation`` only the file is checked, with a notice."""
+    """Edit a file. Without the cluster's ``situation`` only the file is checked, and a notice says
+    so.
+    """
     if not args.action:
         raise CliFailure(
             "--file needs an edit, such as `instar versions CRD serve VERSION`", code=2
@@ -133,7 +135,7 @@ def edit_file(
 
 
 def _as_in_file(situation: Situation | None, target: Object, cluster: Object | None) -> Situation:
-    """Return the file's spec combined with the cluster's objects and clients."""
+    """Return the situation with the file's spec and the cluster's objects and clients."""
     merged = {**target, "status": (cluster or {}).get("status") or {}}
     crd = read_live_crd(merged).crd
     if situation is None:

@@ -47,8 +47,9 @@ class Api:
         local: LocalMigrations | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """``services`` and ``local`` convert and migrate for clusters that cannot do it on
-        request."""
+        """``services`` calls conversion webhooks and ``local`` runs migrations, for clusters whose
+        server does not do that on request.
+        """
         self._local = local
         self._services = services
         self._now = now
@@ -56,7 +57,7 @@ class Api:
         self._jobs = Jobs()
 
     async def respond(self, request: Request, path: list[str], client: Client) -> Response:
-        """Answer an API request of the page. Raises ``ApiError``."""
+        """Handle a request of the console's page. Raises ``ApiError``."""
         parts = [unquote(part) for part in path]
         if request.method in _READS:
             found = await self._read(request, parts, client)

@@ -37,7 +37,7 @@ class NotSignedIn(Unauthorized):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A signed-in user with the credentials of its requests."""
+    """A signed-in user, with the credentials for the API requests."""
 
     how: str
     """``token``, ``oidc``, ``certificate``, ``header`` or ``kubeconfig``."""

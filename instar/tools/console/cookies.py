@@ -37,7 +37,9 @@ def fits(value: str) -> bool:
 
 
 def set_cookies(name: str, value: str, seconds: int, *, secure: bool, same_site: str) -> list[str]:
-    """Return ``Set-Cookie`` lines for the value, and removals of leftover parts of a longer one."""
+    """Return ``Set-Cookie`` lines for the value, and lines that delete unused parts of an older
+    one.
+    """
     pieces = [value[at : at + _PIECE] for at in range(0, len(value), _PIECE)]
     attributes = f"Path=/; HttpOnly; SameSite={same_site}" + ("; Secure" if secure else "")
     return list(_lines(name, pieces, seconds, attributes))

@@ -1,4 +1,4 @@
-"""Lazily created value: built in a thread on first use, once unless it failed.
+"""A value that is created in a thread on first use; a failed creation is tried again.
 
 Used by ``routing.py`` and ``pages.py`` to load the console on demand.
 """
@@ -18,7 +18,7 @@ class LazyFuture(Generic[T]):
         self._making: asyncio.Future[T] | None = None
 
     def __call__(self) -> Awaitable[T]:
-        """Return the value; a cancelled caller does not stop the creation."""
+        """Return the value; cancelling a caller does not stop the creation."""
         return asyncio.shield(self.begin())
 
     def begin(self) -> asyncio.Future[T]:

@@ -72,7 +72,7 @@ async def serving(
 
 
 class _LateHandler:
-    """The handler, set once the port is known."""
+    """Handler that is set after the port is known."""
 
     handler: Handler
 
@@ -97,5 +97,5 @@ def local_hosts_only(door: Handler, allowed: frozenset[str]) -> Handler:
 
 
 async def _refuse_strangers(request: Request, peer: User | None) -> Response:
-    """Answer API requests that are not from the console's page."""
+    """Wrap the handler to reject API requests that are not from the console's page."""
     return secured(problem(NotSignedIn("NotSignedIn"), request))

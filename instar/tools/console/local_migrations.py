@@ -35,7 +35,7 @@ _MOST_FAILURES = 100
 
 
 class LocalRun:
-    """One run, with its ``Progress`` interface."""
+    """One migration run; implements ``Progress``."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -127,14 +127,15 @@ class LocalMigrations:
         return self._runs.get(crd)
 
     def start(self, plan: Plan) -> None:
-        """Start or continue a migration; the plan must have no obstacles and no other run be
-        active."""
+        """Start or resume a migration. The plan must have no obstacles, and no other run may be
+        active.
+        """
         name = plan.live.name
         run = self._runs[name] = LocalRun(plan)
         self._tasks[name] = asyncio.get_running_loop().create_task(self._work(run))
 
     async def pause(self, crd: str) -> None:
-        """Stop a run; rewritten objects stay, and the progress file records them."""
+        """Stop a run; the progress file records the objects that were rewritten."""
         task = self._tasks.get(crd)
         if task is not None:
             task.cancel()

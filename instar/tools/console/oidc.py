@@ -167,7 +167,7 @@ class OidcSignIn:
             self._asking -= 1
 
     def _cookie(self, value: str, seconds: int) -> list[str]:
-        """SameSite=Lax, because the browser comes back from another site."""
+        """Return the cookie, SameSite=Lax because the issuer redirects from another site."""
         return set_cookies(_COOKIE, value, seconds, secure=True, same_site="Lax")
 
 

@@ -18,7 +18,7 @@ def is_of_our_page(request: Request) -> bool:
 
 
 def may_show_cookie(request: Request) -> bool:
-    """Return whether a cookie is accepted: on requests of the page, and for a followed link."""
+    """Return whether a cookie is accepted: on requests of the page, and when a link is followed."""
     return is_of_our_page(request) or is_followed_link(request)
 
 

@@ -52,7 +52,8 @@ def secured(response: Response, policy: str = POLICY) -> Response:
 
 def inert(response: Response) -> Response:
     """Make an API response safe to display: an object, or a pod's page through the API proxy, may
-    contain scripts, and the origin is ours."""
+    contain scripts that would run in the console's origin.
+    """
     response.headers += [
         (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
         (b"x-content-type-options", b"nosniff"),

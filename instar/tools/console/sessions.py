@@ -27,7 +27,7 @@ _PURPOSE = b"instar console session 1"
 
 
 class NoSession(Exception):
-    """The value is not one of ours: changed, truncated, or encrypted with another secret."""
+    """The cookie value is invalid: changed, truncated, or encrypted with another secret."""
 
 
 class Ended(Exception):
@@ -58,7 +58,7 @@ class Sealer:
         return jwt.encoded(nonce + self._cipher.encrypt(nonce, packed, self._purpose))
 
     def open(self, text: str, now: float) -> dict[str, Any]:
-        """Decrypt. Raises ``NoSession`` and ``Ended``; every content has ``expires``."""
+        """Decrypt the content, which must have ``expires``. Raises ``NoSession`` and ``Ended``."""
         try:
             data = jwt.decoded(text)
             packed = self._cipher.decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], self._purpose)
@@ -89,7 +89,7 @@ class Sessions:
 
 
 def session_of(how: str, token: str, now: float) -> Session:
-    """Return a session that ends with its token, and after a working day at most."""
+    """Return a session that expires with its token, after one working day at most."""
     until = now + LONGEST_SECONDS
     shown = jwt.read(token) if token else None
     own = None if shown is None else jwt.seconds_of(shown.claims.get("exp"))

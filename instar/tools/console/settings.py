@@ -1,5 +1,5 @@
-"""Settings of the console that ``instar serve`` passes in; kept small, because every server start
-imports this module.
+"""Settings of the console that ``instar serve`` passes in; the module is small, because every
+server start imports it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ _PROGRAMS = {
 
 def write_folder(folder: Path, kubectl: str | None, *, stay: bool = False) -> None:
     """Write the programs, replacing existing files. ``kubectl`` is the path of a real one, if any.
-    Unless they ``stay``, the servers end with the process that starts them."""
+    Unless ``stay`` is set, the servers end with the process that starts them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, module in _PROGRAMS.items():
         # ``exec``, so that signals reach the server itself. Isolated (-I), so that files of the

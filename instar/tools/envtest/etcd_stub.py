@@ -1,4 +1,4 @@
-"""Stand-in for the etcd binary: reports that it is healthy, and ends on a signal.
+"""Stand-in for the etcd binary: answers health checks, and ends on a signal.
 
 Started by envtest suites. The API server keeps everything in memory. This module imports only the
 standard library, because a suite waits for this process first.
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _tls(flags: Flags) -> ssl.SSLContext | None:
-    """The context for https URLs; None without a certificate."""
+    """Return the TLS context for https URLs; None without a certificate."""
     if "cert-file" not in flags or "key-file" not in flags:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -87,7 +87,7 @@ def _tls(flags: Flags) -> ssl.SSLContext | None:
 
 
 async def _serve(urls: Sequence[str], tls: ssl.SSLContext | None, parent: int | None) -> int:
-    """Answer until a signal, or until ``parent`` is no longer the parent of this process."""
+    """Serve until a signal arrives or the parent process ends."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -106,7 +106,7 @@ async def _serve(urls: Sequence[str], tls: ssl.SSLContext | None, parent: int | 
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer one request per connection, which is all that suites send."""
+    """Answer one request and close the connection, which is enough for suites."""
     with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
         words = (await reader.readline()).split()
         while (await reader.readline()).strip():

@@ -121,11 +121,11 @@ _BOOLEANS = {
 
 
 class BadFeatureGate(ValueError):
-    """``str()`` is what kube-apiserver says."""
+    """An invalid feature gate; ``str()`` is the message of kube-apiserver."""
 
 
 def changed_gates(values: Iterable[str]) -> dict[str, bool]:
-    """Return the gates that are set to something else than their default.
+    """Return the gates that differ from their defaults.
 
     ``values``: those of the flag, ``Name=true`` or ``kube:Name=true`` with commas. Raises
     ``BadFeatureGate``.

@@ -37,7 +37,9 @@ class Translated(NamedTuple):
 def translate(
     flags: Flags, storage: str, tls: tuple[str, str], ours: Collection[str]
 ) -> Translated:
-    """``tls``: certificate and key to serve; ``ours``: the flags of ``instar serve``."""
+    """Return the translated flags. ``tls``: certificate and key to serve; ``ours``: the flags of
+    ``instar serve``.
+    """
     left = {name: values for name, values in flags.items() if name not in _ELSEWHERE}
     host, port = _pop_flag(left, "bind-address", "0.0.0.0"), _pop_flag(left, "secure-port", "6443")
     words = [

@@ -23,7 +23,8 @@ class UnknownFlag(Exception):
 def parse_flags(
     words: Sequence[str], known: Mapping[str, bool], *, shorthands: bool = True
 ) -> Flags:
-    """``known``: name → whether it is a boolean, which takes no separate value.
+    """Parse a command line. ``known`` maps a name to whether it is a boolean, which takes no
+    separate value.
 
     Accepts ``--name=value`` and ``--name value``, ``_`` for ``-``, ``-v 2``. Other words are
     ignored. Without ``shorthands`` one dash means the same as two, as etcd reads it.

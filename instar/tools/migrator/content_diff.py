@@ -27,7 +27,7 @@ _POSITION = re.compile(r"\[\d+\]")
 
 
 class FieldDifference(NamedTuple):
-    """One place where two readings of an object differ."""
+    """One path at which two readings of an object differ."""
 
     path: str
     """As in ``spec.ports[2].name``."""
@@ -37,7 +37,7 @@ class FieldDifference(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The path without list positions, the same for all objects: ``spec.ports[].name``."""
+        """Return the path without list positions, equal for all objects: ``spec.ports[].name``."""
         return _POSITION.sub("[]", self.path)
 
     @property
@@ -57,19 +57,19 @@ class FieldDifference(NamedTuple):
 
 
 def differences(before: Object, after: Object) -> Iterator[FieldDifference]:
-    """Yield the places where two readings at one version differ, without bookkeeping."""
+    """Yield the differences of two readings at one version, without server-managed metadata."""
     for path, old, new in differing(content_of(before), content_of(after)):
         yield FieldDifference(path, old, new)
 
 
 def content_of(obj: Object) -> Object:
-    """Return the object without what the server writes by itself."""
+    """Return the object without the fields that the server sets."""
     metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
     return {**obj, "metadata": metadata}
 
 
 def digest(obj: Object) -> str:
-    """Return a short hash of each part of an object, in one text; equal when nothing differs."""
+    """Return a text with a short hash of each part of an object; equal if the objects are equal."""
     content = content_of(obj)
     metadata = content.pop("metadata")
     for name in _METADATA_PARTS:
@@ -80,7 +80,7 @@ def digest(obj: Object) -> str:
 
 
 def changed_parts(before: str, after: str) -> list[str]:
-    """Return the parts that two digests disagree about."""
+    """Return the parts in which two digests differ."""
     old, new = (dict(_split(text)) for text in (before, after))
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
@@ -96,7 +96,7 @@ def changes(before: Object, after: Object) -> list[str]:
 
 
 def is_covered(field: str, accepted: str) -> bool:
-    """Return whether accepting changes of ``accepted`` covers those of ``field``."""
+    """Return whether a path that the user accepted covers ``field``."""
     accepted = accepted.lstrip(".")
     return field == accepted or field.startswith((f"{accepted}.", f"{accepted}["))
 

@@ -33,11 +33,11 @@ class CrdStatus:
         self._who = who
 
     async def begin(self) -> str:
-        """Mark the CRD as migrating. Return the message of another run that still marks it."""
+        """Set the condition that a migration runs. Return its message if another run has set it."""
         crd = await self._read()
         found = _condition(crd)
         other = found["message"] if found.get("status") == "True" else ""
-        written = _written(
+        written = _new_condition(
             found, "True", "MigrationRunning", f"instar migrate ({self._who}) is running"
         )
         written["observedGeneration"] = self._generation
@@ -45,7 +45,7 @@ class CrdStatus:
         return str(other)
 
     async def why_changed(self) -> str:
-        """Return why a proof against the CRD of the plan holds no longer; empty while it does."""
+        """Return why a proof made for the planned CRD is no longer valid; empty while it is."""
         crd = read_live_crd(await self._read()).crd
         if crd.uid != self._uid:
             return "the CRD was deleted and created anew"
@@ -54,7 +54,7 @@ class CrdStatus:
         return ""
 
     async def end(self, *, prune: bool, message: str) -> str:
-        """Unmark the CRD. Return why storedVersions was not trimmed; empty when it was."""
+        """Remove the condition. Return why storedVersions was not trimmed; empty if it was."""
         for _ in range(_ATTEMPTS):
             crd = await self._read()
             live = read_live_crd(crd)
@@ -71,7 +71,7 @@ class CrdStatus:
                 refusal or "The migration has succeeded and the stored versions have been updated"
             )
             status: Object = {
-                "conditions": _replaced(crd, _written(_condition(crd), "False", reason, text))
+                "conditions": _replaced(crd, _new_condition(_condition(crd), "False", reason, text))
             }
             if not refusal:
                 status["storedVersions"] = [live.storage]
@@ -114,7 +114,7 @@ def _condition(crd: Object) -> Object:
     return next((item for item in conditions if item.get("type") == CONDITION), {})
 
 
-def _written(before: Object, value: str, reason: str, message: str) -> Object:
+def _new_condition(before: Object, value: str, reason: str, message: str) -> Object:
     since = before.get("lastTransitionTime")
     if before.get("status") != value or not since:
         since = time_text(datetime.now(UTC))

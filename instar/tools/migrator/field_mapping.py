@@ -2,9 +2,9 @@
 
 Called by ``ownership.py``, which moves ``managedFields`` entries to another version. Two readings
 of one object, one per version, show what a conversion does. A path that both readings have is the
-same field. A path that only the old reading has went to the one path with the same value that only
-the new reading has. The paths left over on both sides (a field split in two, a unit changed) are
-mapped to each other as a group.
+same field. A path that only the old reading has is mapped to the path with the same value that only
+the new reading has, if there is exactly one. The paths left over on both sides (a field split in
+two, a unit changed) are mapped to each other as a group.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Path = tuple[str, ...]
 
 
 def carried(fields: FieldSet, old: Object | None, new: Object) -> tuple[FieldSet, int]:
-    """Return the set at the new version, and how many fields have no counterpart there."""
+    """Return the field set at the new version, and how many fields have no counterpart there."""
     kept: FieldSet = {}
     homeless: list[Path] = []
     for path in members(fields):
@@ -51,7 +51,7 @@ def carried(fields: FieldSet, old: Object | None, new: Object) -> tuple[FieldSet
 
 
 def _moves(old: Object, new: Object) -> dict[Path, Path]:
-    """Where values went that have one place on each side and not the same one."""
+    """Return old path to new path of values that occur once on each side, at different paths."""
     left = _by_value((path, value) for path, value in _nodes(old) if _value(new, path) is _MISSING)
     right = _by_value((path, value) for path, value in _nodes(new) if _value(old, path) is _MISSING)
     return {
@@ -62,7 +62,7 @@ def _moves(old: Object, new: Object) -> dict[Path, Path]:
 
 
 def _moved(path: Path, moves: dict[Path, Path], old: Object, new: Object) -> Path | None:
-    """The path itself, or one of its parents, moved."""
+    """Return the new path if the path or one of its parents moved."""
     for length in range(len(path), 0, -1):
         target = moves.get(path[:length])
         if target is not None:
@@ -80,7 +80,7 @@ def _by_value(nodes: Iterator[tuple[Path, Any]]) -> dict[bytes, list[Path]]:
 
 
 def _nodes(obj: Object) -> Iterator[tuple[Path, Any]]:
-    """Every object member below the body, with its value; lists count as one value."""
+    """Yield every object member below the body with its value; a list is one value."""
     todo: list[tuple[Path, Any]] = [
         ((f"f:{name}",), value)
         for name, value in obj.items()
@@ -99,7 +99,7 @@ def _leaves(obj: Object) -> Iterator[Path]:
 
 
 def _value(obj: Any, path: Path) -> Any:
-    """What a path of wire elements (``f:spec``, ``k:{…}``, ``v:…``) leads to."""
+    """Return the value at a path of fieldsV1 elements (``f:spec``, ``k:{…}``, ``v:…``)."""
     node = obj
     for element in path:
         node = _step(node, element)
@@ -123,7 +123,7 @@ def _step(node: Any, element: str) -> Any:
 
 
 def _has(item: Any, keys: Object) -> bool:
-    """Keys with a default may be missing in the item; then what is there must agree."""
+    """Return whether the item has the keys; a key with a default may be missing in the item."""
     return isinstance(item, dict) and all(
         same_json_numbers(item.get(name, value), value) for name, value in keys.items()
     )

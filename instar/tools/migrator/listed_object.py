@@ -33,12 +33,13 @@ class ListedObject:
 
     @property
     def expected(self) -> list[Object]:
-        """The ``managedFields`` that the object should have after the write."""
+        """Return the ``managedFields`` that the object should have after the write."""
         return list(self.entries) if self.managed_fields is None else self.managed_fields
 
     def same_content(self, digests: Mapping[str, str]) -> bool:
         """Return whether the contents are equal at every version that both were read at, and at
-        one at least."""
+        least at one version.
+        """
         shared = self.digests.keys() & digests.keys()
         return bool(shared) and all(self.digests[name] == digests[name] for name in shared)
 

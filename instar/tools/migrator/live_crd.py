@@ -37,24 +37,28 @@ class LiveCrd:
 
     @cached_property
     def write_version(self) -> str:
-        """The version objects are read and written at: the fewest conversions, if it is served."""
+        """Return the version at which objects are read and written: the storage version if it is
+        served.
+        """
         served = self.crd.served()
         return self.storage if self.storage in served else served[0]
 
     @cached_property
     def read_versions(self) -> list[str]:
-        """Every served version, the one we write at first."""
+        """Return every served version, the write version first."""
         first = self.write_version
         return [first, *(version for version in self.crd.served() if version != first)]
 
     @property
     def old_versions(self) -> list[str]:
-        """Versions in which objects may still be stored, besides the right one."""
+        """Return the versions besides the storage version in which objects may still be stored."""
         return [version for version in self.crd.stored_versions if version != self.storage]
 
     @property
     def leaving(self) -> list[str]:
-        """Versions on their way out: what names them should name another one."""
+        """Return the versions that will be removed; references to them should name another
+        version.
+        """
         return [
             version.name
             for version in self.crd.versions
@@ -62,7 +66,9 @@ class LiveCrd:
         ]
 
     def path(self, version: str, key: str = "", subresource: str = "") -> str:
-        """The collection over all namespaces, or one object by ``namespace/name``."""
+        """Return the path of the collection over all namespaces, or of one object by
+        ``namespace/name``.
+        """
         return path_in(self.crd, version, key, subresource)
 
 
@@ -82,8 +88,9 @@ def latest(times: Iterable[str | None]) -> datetime | None:
 
 
 def key_of(obj: Object) -> str:
-    """Return ``namespace/name``, or the name alone: an object's identity in journal and report.
-    Bytes that no API server wrote may have no name."""
+    """Return ``namespace/name``, or only the name: the key of an object in journals and reports.
+    Stored bytes that no API server wrote may have no name.
+    """
     metadata = obj["metadata"]
     namespace, name = metadata.get("namespace"), metadata.get("name") or "(no name)"
     return f"{namespace}/{name}" if namespace else str(name)

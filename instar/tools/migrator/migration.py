@@ -68,7 +68,7 @@ async def migrate(
     progress: Progress,
     undo: UndoJournal | None = None,
 ) -> MigrationReport:
-    """Run a plan without obstacles. Never raises for what happens to objects.
+    """Run a plan that has no obstacles. Errors of single objects are in the report, not raised.
 
     ``undo`` keeps objects as they were before their write; None on copies and in dry runs.
     """
@@ -118,7 +118,7 @@ async def _rewrite_and_verify(
     report: MigrationReport,
     status: CrdStatus,
 ) -> None:
-    """Raises ``Stopped`` where going on makes no sense now."""
+    """Rewrite and verify all objects. Raises ``Stopped`` if the run cannot continue now."""
     live, verify = plan.live, options.verify and not options.dry_run
     lister = Lister(
         client,
@@ -183,10 +183,10 @@ async def _rewrite_and_verify(
 async def _take_effect(
     plan: Plan, lister: Lister, journal: ProgressFile, progress: Progress
 ) -> None:
-    """Wait until every API server writes the storage version, and note from where on it does.
+    """Wait until every API server writes the storage version, and record the revision.
 
-    A run that goes on does not wait again, but notes the present revision: what was written to
-    the store between the runs is looked at again.
+    A run that goes on does not wait again, but notes the present revision: what was written to the
+    store between the runs is looked at again.
     """
     if plan.settle > 0 and not journal.effective:
         progress.note(f"waiting {plan.settle:g} s for every API server to know the CRD (--settle)")
@@ -269,7 +269,7 @@ def _commands(plan: Plan, key: str) -> Commands:
 
 
 def _identity(plan: Plan, options: MigrationOptions) -> str:
-    """A progress file belongs to one CRD in one state on one server."""
+    """Return the identity of a progress file: one CRD in one state on one server."""
     crd = plan.live.crd
     mode = ("dry" if options.dry_run else "") + ("clean" if options.clean_managed_fields else "")
     mode += " ".join(options.leaving)

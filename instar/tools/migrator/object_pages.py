@@ -1,10 +1,10 @@
 """Lists every object of a CRD page by page, at every served version.
 
 Used by the rewriting pass, the verification and the scans. The pages of all versions are read at
-the same revision (a continue token belongs to no version), so the readings of an object describe
-one state. An object that cannot be converted fails a whole list: then another version is listed,
-smaller pages are tried, and in the end each object is read by itself. An object that no version
-can show is found by its key (``undecodable.py``) and left out.
+the same revision (a continue token is valid for every version), so the readings of an object
+describe one state. An object that cannot be converted fails a whole list; then another version is
+listed, then smaller pages, and finally each object is read individually. An object that cannot be
+read at any version is located by its key (``undecodable.py``) and skipped.
 
 The size of pages follows the size of objects, so that a page needs a bounded amount of memory.
 """
@@ -81,8 +81,9 @@ async def list_page(
     *,
     metadata: bool = False,
 ) -> tuple[Object, str]:
-    """Return a page and the token that led to it: an expired token is replaced where possible.
-    ``metadata``: of objects only that."""
+    """Return a page and the token that was used for it: an expired token is replaced if possible.
+    ``metadata``: list only the metadata of objects.
+    """
     listing = client.list_metadata if metadata else client.list
     try:
         call = partial(listing, path, limit=limit, continue_=token)
@@ -107,8 +108,9 @@ class Lister:
         verify: bool = True,
         leaving: Collection[str] = (),
     ) -> None:
-        """``leaving``: versions whose ownership entries are to be carried over, besides those
-        that are gone already."""
+        """``leaving``: versions whose managedFields entries are to be relabelled, besides versions
+        that are not in the CRD any more.
+        """
         self._client = client
         self._live = live
         self._patience = patience
@@ -121,7 +123,9 @@ class Lister:
         """Whether an object was found that no version can show."""
 
     async def page(self, token: str, limit: int = 0) -> ObjectPage:
-        """Raises ``Expired`` only when there is no way on from ``token``: then begin anew."""
+        """Return the next page. Raises ``Expired`` only if the list cannot continue from ``token``;
+        then list from the start.
+        """
         undecodable: list[ObjectResult] = []
         most = min(limit or self._limit, self._limit, self._fitting())
         while True:
@@ -156,7 +160,7 @@ class Lister:
         return max(_PAGE_BYTES // self._object_bytes, 1) if self._object_bytes else self._limit
 
     def _measure(self, page: Sequence[ListedObject]) -> None:
-        """Estimate the size of objects from a few of the page."""
+        """Estimate the size of objects from a sample of the page."""
         sample = [found.obj for found in page[:: max(len(page) // 5, 1)] if found.obj is not None]
         if sample:
             self._object_bytes = sum(len(orjson.dumps(obj)) for obj in sample) // len(sample) + 1
@@ -177,7 +181,7 @@ class Lister:
         return found
 
     async def again(self, key: str) -> ListedObject:
-        """One object by itself, at every served version. Raises what reading it raises."""
+        """Read one object individually, at every served version. Raises the error of the read."""
         first, *others = self._live.read_versions
         call = partial(self._client.get, self._live.path(first, key))
         found = {key: _found(await call_with_retries(call, self._patience), first)}
@@ -187,7 +191,7 @@ class Lister:
         return self._completed(found[key])
 
     async def revision(self) -> str:
-        """Return a resourceVersion of now: what is written later has a higher one."""
+        """Return the current resourceVersion; later writes have a higher one."""
         try:
             _, listed, _ = await self._first("", 1)
         except Unlistable:
@@ -197,7 +201,8 @@ class Lister:
         return str((listed.get("metadata") or {}).get("resourceVersion") or "")
 
     async def _first(self, token: str, limit: int) -> tuple[str, Object, str]:
-        """Return the page at the first version that can be listed, in the largest size that can.
+        """Return the page at the first version that can be listed, with the largest page size that
+        works.
 
         A list fails because of one object or because the server or a webhook is down. Only the
         second is worth waiting for, so a look at the first object of all tells them apart.
@@ -243,7 +248,7 @@ class Lister:
         found: dict[str, ListedObject],
         unreadable: dict[str, ApiError],
     ) -> None:
-        """The same objects at another version, added to ``found`` in place."""
+        """List the same objects at another version and add the readings to ``found`` in place."""
         try:
             page = await self._same_page(version, first, token, len(found))
         except ApiError:
@@ -285,7 +290,7 @@ class Lister:
         await asyncio.gather(*(work() for _ in range(min(_AT_ONCE, len(found)))))
 
     def _completed(self, found: ListedObject) -> ListedObject:
-        """Return the object with what is computed from all of its readings."""
+        """Return the object with the values that are computed from all of its readings."""
         crd = self._live.crd
         obj = found.readings.get(self._live.write_version)
         managed = None

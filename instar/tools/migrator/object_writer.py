@@ -64,7 +64,7 @@ class NoopWriter:
         self._subresource = "status" if via_status else ""
 
     async def rewrite(self, found: ListedObject, guard: WriteGuard = _unguarded) -> ObjectResult:
-        """Never raises an ``ApiError``: what happens to the object is its outcome."""
+        """Write the object and return its outcome. Never raises an ``ApiError``."""
         if self._subresource and found.managed_fields is not None:
             text = "its managedFields name a version that is gone, and /status cannot mend them"
             return ObjectResult(found.key, Fate.FAILED, reason="OwnershipAtRisk", message=text)
@@ -124,7 +124,7 @@ class NoopWriter:
     async def _restored(
         self, found: ListedObject, after: Object, missing: list[str]
     ) -> tuple[Object, list[str]]:
-        """Write the owners again that the server dropped because a webhook failed."""
+        """Write the managedFields again that the server dropped because a webhook failed."""
         for _ in range(_RESTORES):
             revision = after["metadata"].get("resourceVersion", "")
             again = replace(found, revision=revision, managed_fields=_merged(found, after))
@@ -138,7 +138,9 @@ class NoopWriter:
         return after, missing
 
     async def _not_found(self, found: ListedObject, error: NotFound) -> ObjectResult:
-        """Only a read says that an object is gone; a write may miss the namespace instead."""
+        """Read the object to find out whether it is gone; a write also fails if the namespace is
+        missing.
+        """
         try:
             await self._lister.again(found.key)
         except NotFound:
@@ -150,8 +152,10 @@ class NoopWriter:
     async def _after_conflict(
         self, first: ListedObject, found: ListedObject, error: Conflict
     ) -> tuple[ObjectResult | None, ListedObject]:
-        """Read the object again. The other writer may have been this tool, before a kill or a lost
-        answer: an object with the same content is still compared with its first reading."""
+        """Read the object again. The other write may have been an earlier one of this tool (before
+        a kill, or with a lost response), so an object with equal content is still compared with its
+        first reading.
+        """
         try:
             now = await self._lister.again(found.key)
         except NotFound:
@@ -169,7 +173,7 @@ class NoopWriter:
 
 
 def _merged(found: ListedObject, after: Object | None) -> list[Object]:
-    """Return the entries that are expected, and those of other managers since."""
+    """Return the expected entries and those that other managers added since."""
     known = {_identity(entry) for entry in found.expected}
     others: Iterable[Object] = entries_of(after) if after is not None else ()
     return [*found.expected, *(entry for entry in others if _identity(entry) not in known)]

@@ -75,7 +75,7 @@ class ObjectResult:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """An object that needs a person."""
+    """An object that was not migrated and needs action by the user."""
 
     key: str
     reason: str
@@ -85,7 +85,7 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What to type, for the object at hand."""
+    """Commands that a report suggests for an object."""
 
     edit: str
     delete: str
@@ -105,7 +105,7 @@ def failed(key: str, error: ApiError) -> ObjectResult:
 
 
 def unwritable(key: str, error: ApiError) -> ObjectResult:
-    """The write says "not found" of an object that can be read."""
+    """Return the outcome of an object that can be read, but whose write fails with "not found"."""
     details = error.details or {}
     reason = NAMESPACE_GONE if details.get("kind") == "namespaces" else UNWRITABLE
     return ObjectResult(key, Fate.FAILED, reason=reason, message=error.message)
@@ -114,7 +114,7 @@ def unwritable(key: str, error: ApiError) -> ObjectResult:
 def differs(
     key: str, revision: str, where: str, what: Iterable[str] = (), why: str = ""
 ) -> ObjectResult:
-    """Return the outcome of an object that a rewrite changed. ``why`` says what changed it."""
+    """Return the outcome of an object that a rewrite changed. ``why`` is the cause."""
     shown = "; ".join(what)
     text = f"content is not the same as before at {where}{f': {shown}' if shown else ''}"
     text += f" ({why})" if why else ""
@@ -133,8 +133,9 @@ def refused(key: str, revision: str, text: str) -> ObjectResult:
 
 
 def unproven(key: str, revision: str, versions: Iterable[str]) -> ObjectResult:
-    """Return the outcome of an object that some served version does not show now: what that
-    version could show cannot be compared or kept, so the object is tried again at the end."""
+    """Return the outcome of an object that cannot be read at some served version now, so that the
+    effect at that version cannot be compared; it is tried again at the end.
+    """
     text = (
         f"it cannot be read at {', '.join(versions)} now, so nothing proves that a rewrite keeps "
         "what is shown there; it was not written"
@@ -143,20 +144,21 @@ def unproven(key: str, revision: str, versions: Iterable[str]) -> ObjectResult:
 
 
 def unreachable(key: str, why: str) -> ObjectResult:
-    """Return the outcome of an object that lists show and requests by name do not reach."""
+    """Return the outcome of an object that is in lists but is not found by its name."""
     return ObjectResult(key, Fate.FAILED, reason=UNREACHABLE, message=why)
 
 
 def dispossessed(key: str, revision: str, owners: Iterable[str], *, again: bool) -> ObjectResult:
-    """Return the outcome of an object that lost field owners; ``again``: write them once more when
-    all other objects are done."""
+    """Return the outcome of an object that lost field owners; ``again``: write them again after all
+    other objects.
+    """
     text = f"field ownership was lost: {'; '.join(owners)}"
     fate = Fate.DEFERRED if again else Fate.DIFFERS
     return ObjectResult(key, fate, revision=revision, reason=OWNERSHIP_LOST, message=text)
 
 
 def suggestion(reason: str, message: str, commands: Commands) -> str:
-    """What to do about it."""
+    """Return the fix that a report suggests."""
     lowered = message.lower()
     if reason == NAMESPACE_GONE:
         return (

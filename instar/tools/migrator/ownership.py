@@ -2,9 +2,9 @@
 
 Called by ``object_pages.py`` before a write, and by ``object_writer.py`` and ``undo/put_back.py``
 after it. kube-apiserver drops every entry of ``managedFields`` when one of them names a version
-that is gone from the CRD, and when a conversion webhook fails for one of them; the write still
-succeeds. So before the write, entries of such versions get the version that the migrator writes at;
-after it, the owners are compared with those from before.
+that is not in the CRD any more, and when a conversion webhook fails for one of them; the write
+still succeeds. So before the write, entries of such versions get the version that the migrator
+writes at; after it, the owners are compared with those from before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class OwnershipRelabelling:
-    """What ``managedFields`` should become."""
+    """The new ``managedFields`` of an object."""
 
     entries: list[Object]
     labelled: int
@@ -45,7 +45,7 @@ def entries_of(obj: Object) -> list[Object]:
 
 
 def versions_named(obj: Object, group: str) -> set[str]:
-    """The versions of the object's own group that its entries speak of."""
+    """Return the versions of the object's own group that its entries name."""
     named = (str(entry.get("apiVersion", "")).rpartition("/") for entry in entries_of(obj))
     return {version for entry_group, _, version in named if entry_group == group}
 
@@ -53,7 +53,8 @@ def versions_named(obj: Object, group: str) -> set[str]:
 def relabelled(
     obj: Object, group: str, leaving: Collection[str], readings: Mapping[str, Object]
 ) -> OwnershipRelabelling | None:
-    """Entries of ``leaving`` versions carried over to the object's own; None if there are none.
+    """Return the entries of ``leaving`` versions relabelled to the object's version; None if there
+    are none.
 
     ``readings`` are the same object at other versions: where one is at hand, fields that the
     conversion renames are followed; otherwise a field is where it was, or it is nowhere.
@@ -94,7 +95,7 @@ def lost(before: Iterable[Object], after: Iterable[Object]) -> list[str]:
 
 
 def is_same_ownership(before: Iterable[Object], after: Iterable[Object]) -> bool:
-    """Return whether every manager owns what it owned; times and versions do not count."""
+    """Return whether every manager owns the same fields; times and versions are ignored."""
     return _by_owner(before) == _by_owner(after)
 
 
@@ -102,7 +103,9 @@ _Owner = tuple[str, str, str]
 
 
 def _owner(entry: Object) -> _Owner:
-    """The version is left out: the same manager may write at another one tomorrow."""
+    """Return the identity of a manager without the version, which may change from write to
+    write.
+    """
     return (
         str(entry.get("manager") or ""),
         str(entry.get("operation") or ""),
@@ -131,7 +134,7 @@ def _by_owner(entries: Iterable[Object]) -> dict[_Owner, FieldSet]:
 
 
 def _covered(fields: FieldSet, path: tuple[str, ...]) -> bool:
-    """A member, or below a leaf that stands for all of it."""
+    """Return whether the path is a member of the set, or is below a member without children."""
     node: Any = fields
     for position, element in enumerate(path):
         child = node.get(element)
@@ -151,7 +154,9 @@ def _carried_entry(entry: Object, reading: Object | None, obj: Object) -> tuple[
 
 
 def _add(table: dict[tuple[str, ...], Object], entry: Object) -> None:
-    """A server keeps one entry per identity, so two that became one are put together."""
+    """Add an entry; merge entries that have the same identity now, because a server stores one
+    each.
+    """
     operation = str(entry.get("operation") or "")
     version = "" if operation == "Apply" else str(entry.get("apiVersion") or "")
     identity = (*_owner(entry), version)
@@ -165,8 +170,9 @@ def _add(table: dict[tuple[str, ...], Object], entry: Object) -> None:
 
 
 def _seed(last: Object, api_version: str) -> Object:
-    """With an empty list the next apply would find no owner and take over
-    all fields under one stand-in owner, so the last entry leaves a minimal one behind."""
+    """Return a minimal entry in place of the last one: with an empty list the next apply would
+    assign all fields to one artificial manager.
+    """
     return {
         **last,
         "apiVersion": api_version,

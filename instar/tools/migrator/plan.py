@@ -1,6 +1,6 @@
-"""The plan of a migration: what it would do, what stops it, how long it takes. Pure.
+"""The plan of a migration: number of objects, obstacles, expected duration. Pure.
 
-Made by the commands from what ``preflight.py`` found out, shown before anything is written.
+The commands make it from the results of ``preflight.py`` and print it before the first write.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAX_SHOWN_NAMES = 3
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What ``preflight.py`` found out about the cluster."""
+    """Results of ``preflight.py`` about the cluster."""
 
     server: str
     is_instar: bool
@@ -52,8 +52,9 @@ class Plan:
 
     @property
     def needed(self) -> bool:
-        """Whether objects may be at other versions. Only a count of the stored bytes excludes it,
-        or the user's word."""
+        """Return whether objects may be stored at other versions. Only a count of the stored
+        objects or a flag of the user rules it out.
+        """
         if self.live.old_versions or self.forced:
             return True
         census = self.facts.census
@@ -63,8 +64,9 @@ class Plan:
 
     @property
     def unseen_fields(self) -> dict[str, list[str]]:
-        """Fields that only a version shows that is not served, by version: whether objects hold
-        them cannot be read, and a rewrite under conversion None would drop them."""
+        """Return by version the fields that only a version has that is not served: whether objects
+        contain them cannot be read, and a rewrite under conversion None would drop them.
+        """
         crd, census = self.live.crd, self.facts.census
         written = crd.version(self.live.write_version)
         if crd.conversion.strategy != "None" or crd.preserve_unknown or written is None:
@@ -84,7 +86,7 @@ class Plan:
 
     @property
     def obstacles(self) -> list[str]:
-        """Why a run must not start."""
+        """Return the reasons why a run must not start."""
         found = []
         crd = self.live.crd
         if not crd.is_true("Established"):
@@ -111,8 +113,9 @@ class Plan:
 
     @property
     def seconds(self) -> float | None:
-        """Return the expected time of settling, listing twice, proving and writing, or what --qps
-        allows. With a webhook each object costs a dry run and a read per other served version."""
+        """Return the expected time of waiting, listing twice, proving and writing, or what --qps
+        allows. With a webhook each object costs a dry run and a read per other served version.
+        """
         count, each = self.facts.objects, self.facts.seconds_per_write
         if count is None or each is None:
             return None

@@ -49,7 +49,7 @@ async def run_preflight(
     dry_run: bool = False,
     concurrency: int = 8,
 ) -> Facts:
-    """Raises ``ApiError`` only when the server cannot be talked to at all."""
+    """Run all checks. Raises ``ApiError`` only if the server cannot be reached."""
     version = await call_with_retries(lambda: client.get("/version"), _BRIEF)
     census = await exact_census(client)
     trouble: dict[str, str] = {}
@@ -91,7 +91,7 @@ async def run_preflight(
 
 
 async def _timed_list(client: Client, path: str) -> tuple[Object, float]:
-    """Return a page and how long it took; a failed attempt does not count."""
+    """Return a page and its duration; failed attempts do not count."""
     began = time.monotonic()
     page = await client.list(path, limit=_SAMPLES)
     return page, time.monotonic() - began
@@ -152,7 +152,7 @@ def _warnings(live: LiveCrd) -> Iterable[str]:
 
 
 def _expiry(bundle: str) -> datetime | None:
-    """When the first certificate of a caBundle ends."""
+    """Return the earliest expiry time of the certificates of a caBundle."""
     try:
         certificates = x509.load_pem_x509_certificates(base64.b64decode(bundle))
     except ValueError:
@@ -169,7 +169,7 @@ class _Trial(NamedTuple):
 
 
 async def _try_writes(writer: NoopWriter, sample: list[Object], concurrency: int) -> _Trial:
-    """Send dry runs, as many at a time as later: whether the webhook works, and how fast it is.
+    """Send dry runs with the concurrency of the run, to see whether the webhook works and how fast.
 
     The median counts, because one object that no webhook converts may take as long as all others.
     """

@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """What a run reports to: a progress bar, a log, or ``NoProgress``."""
+    """Receiver of the progress of a run: a progress bar, a log, or ``NoProgress``."""
 
     def begin(self, phase: str, total: int | None) -> None: ...
 

@@ -2,10 +2,10 @@
 resumed.
 
 Opened by the commands, written by ``rewrite_pass.py`` and ``verify.py``. The file is an SQLite
-database, because that survives a kill at any moment and keeps the memory of a run of a million
-objects flat. Rows are written a page at a time. The file holds names and digests, and the
-managedFields an object should have after its rewrite, until the rewrite is seen to have preserved
-them. The contents of objects are in ``tools/migrator/undo/journal.py``.
+database, because it survives a kill at any moment and needs constant memory, also for a million
+objects. Rows are written a page at a time. The file contains names and digests and, until a rewrite
+is verified, the managedFields that the object should have after it. The contents of objects are in
+``tools/migrator/undo/journal.py``.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ProgressLine(NamedTuple):
 
 
 class ProgressFile:
-    """``":memory:"`` for runs that are not resumed."""
+    """A progress file; ``":memory:"`` for runs that are not resumed."""
 
     def __init__(self, path: str | Path = ":memory:") -> None:
         self._lock = None
@@ -104,8 +104,9 @@ class ProgressFile:
             self._lock.close()
 
     def begin(self, identity: str) -> bool:
-        """True when this goes on with an earlier run of the same thing; else a clean start, but
-        for objects whose managedFields an earlier write did not keep."""
+        """Return True if this run resumes an earlier run of the same migration; else start empty,
+        except for objects whose managedFields an earlier write did not preserve.
+        """
         if self._fact("identity") == identity:
             return True
         with self._transaction():
@@ -117,22 +118,24 @@ class ProgressFile:
 
     @property
     def token(self) -> str:
-        """Where listing goes on."""
+        """Return the continue token of the next page."""
         return self._fact("token")
 
     @property
     def listed(self) -> bool:
-        """Every object has been listed and tried."""
+        """Return whether every object was listed and tried."""
         return self._fact("listed") == "yes"
 
     @property
     def unfinished(self) -> bool:
-        """Something failed, or was never tried to the end: another pass may mend it."""
+        """Return whether some object failed or was not tried to the end, so that another pass may
+        help.
+        """
         return bool(set(_UNSETTLED) & self.counts().keys())
 
     @property
     def effective(self) -> str:
-        """From this revision on every write is known to use the storage version."""
+        """Return the revision from which on every write uses the storage version."""
         return self._fact("effective")
 
     def note_effective(self, revision: str) -> None:
@@ -140,23 +143,25 @@ class ProgressFile:
             self._set("effective", revision)
 
     def forget_position(self) -> None:
-        """The token leads nowhere: list from the start; finished objects are not done again."""
+        """Drop the invalid token, so that listing starts again; finished objects are not
+        repeated.
+        """
         with self._transaction():
             self._set("token", "")
             self._set("listed", "")
 
     def take(self, found: Iterable[ListedObject]) -> list[ListedObject]:
-        """Note what is about to be rewritten, before the first write; those that still need it."""
+        """Record the objects of a page before the first write; return those that still need it."""
         todo: list[ListedObject] = []
         with self._transaction():
             for item in found:
                 known = self.line(item.key)
                 if known is not None and self._is_settled(known, item):
                     continue
-                item = _mended(item, known)
+                item = _with_lost_owners(item, known)
                 todo.append(item)
                 revision, digests = item.revision, dict(item.digests)
-                if known is not None and _goes_on(known, item):
+                if known is not None and _was_interrupted(known, item):
                     # Killed between the write and the note of it: the first reading stands.
                     revision, digests = known.revision, {**digests, **known.digests}
                     todo[-1] = item.with_digests_of(digests)
@@ -164,7 +169,7 @@ class ProgressFile:
         return todo
 
     def finish_page(self, outcomes: Iterable[ObjectResult], token: str) -> None:
-        """A page is done: its outcomes, and where the next one begins."""
+        """Record the outcomes of a page, and the token of the next page."""
         with self._transaction():
             for outcome in outcomes:
                 self._finish(outcome)
@@ -172,7 +177,7 @@ class ProgressFile:
             self._set("listed", "" if token else "yes")
 
     def correct(self, outcomes: Iterable[ObjectResult]) -> None:
-        """More is known about single objects."""
+        """Update the outcomes of single objects."""
         with self._transaction():
             for outcome in outcomes:
                 self._finish(outcome)
@@ -184,18 +189,18 @@ class ProgressFile:
             )
 
     def seen_already(self, keys: Iterable[str], number: int) -> list[str]:
-        """Return those keys that this look has shown before."""
+        """Return the keys that this listing has returned before."""
         query = "SELECT seen FROM rewrites WHERE key = ?"
         rows = ((key, self._database.execute(query, (key,)).fetchone()) for key in keys)
         return [key for key, row in rows if row is not None and row[0] == number]
 
     def next_look(self) -> int:
-        """A number for one complete look at everything."""
+        """Return the number of a new complete listing."""
         (highest,) = self._database.execute("SELECT max(seen) FROM rewrites").fetchone()
         return int(highest or 0) + 1
 
     def unseen(self, number: int) -> list[str]:
-        """Unsettled objects that a complete look did not show."""
+        """Return the unsettled objects that a complete listing did not return."""
         marks = ", ".join("?" * len(_UNSETTLED))
         rows = self._database.execute(
             f"SELECT key FROM rewrites WHERE seen < ? AND fate IN ({marks})",
@@ -204,7 +209,7 @@ class ProgressFile:
         return [key for (key,) in rows]
 
     def forget(self, key: str) -> bool:
-        """As if the object had never been met; False when it was not."""
+        """Remove the record of an object; return False if there is none."""
         with self._transaction():
             done = self._database.execute("DELETE FROM rewrites WHERE key = ?", (key,))
             self._set("token", "")
@@ -212,7 +217,7 @@ class ProgressFile:
         return done.rowcount > 0
 
     def accept(self, key: str) -> bool:
-        """Take changed content for the right one; False when there is none to accept."""
+        """Accept the changed content of an object; return False if there is none to accept."""
         known = self.line(key)
         if known is None or known.fate not in (Fate.DIFFERS, Fate.REFUSED):
             return False
@@ -225,7 +230,7 @@ class ProgressFile:
         return [key for (key,) in rows]
 
     def give_up(self) -> None:
-        """What did not work at the last try either has failed."""
+        """Mark objects as failed that did not succeed in the last attempt."""
         with self._transaction():
             self._database.execute(
                 "UPDATE rewrites SET fate = CASE reason WHEN ? THEN ? WHEN ? THEN ? ELSE ? END "
@@ -321,13 +326,13 @@ class ProgressFile:
         self._database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
 
-def _goes_on(known: ProgressLine, item: ListedObject) -> bool:
-    """Return whether a write was begun, its end was not noted, and the content is the same."""
+def _was_interrupted(known: ProgressLine, item: ListedObject) -> bool:
+    """Return whether a write was started without a recorded end, and the content is unchanged."""
     return known.fate is Fate.PENDING and item.same_content(known.digests)
 
 
-def _mended(item: ListedObject, known: ProgressLine | None) -> ListedObject:
-    """Return the object with the managedFields that an earlier write should have kept."""
+def _with_lost_owners(item: ListedObject, known: ProgressLine | None) -> ListedObject:
+    """Return the object with the managedFields that an earlier write should have preserved."""
     if known is None or known.intended is None:
         return item
     intended = _unpacked(known.intended)

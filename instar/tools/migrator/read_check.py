@@ -34,7 +34,7 @@ class ReadCheckResult:
 async def read_everything(
     client: Client, live: LiveCrd, seconds: float = SECONDS
 ) -> ReadCheckResult:
-    """Raises ``ApiError`` when the server cannot be talked to."""
+    """Read all objects. Raises ``ApiError`` if the server cannot be reached."""
     lister = Lister(client, live, _BRIEF_RETRIES, limit=_PAGE, verify=True)
     reading, until, token = ReadCheckResult(), time.monotonic() + seconds, ""
     while True:

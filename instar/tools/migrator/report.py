@@ -161,8 +161,9 @@ class MigrationReport:
         return lines
 
     def _shown_quarantine(self) -> list[Quarantined]:
-        """Return the objects to name; of those that would change a few, because the changes are
-        counted by field."""
+        """Return the objects to list; only a few of those that would change, because the changes
+        are counted by field.
+        """
         kept: list[Quarantined] = []
         refused = 0
         for item in self.quarantine:

@@ -1,4 +1,4 @@
-"""Retries of API requests with back-off, as long as the server's ``Retry-After`` asks for.
+"""Retries API requests with exponential back-off, and waits at least as long as ``Retry-After``.
 
 The writer, the lister, the preflight checks and the upgrader call it. ``RetryPolicy`` bounds the
 number of attempts.
@@ -24,13 +24,17 @@ class RetryPolicy:
     longest_delay: float = 15.0
 
     def delay(self, attempt: int, asked: int) -> float:
-        """Doubles from try to try, with chance mixed in; a Retry-After is at least kept."""
+        """Return the delay before the next attempt: doubled each time, with jitter, and at least
+        ``Retry-After``.
+        """
         grown: float = min(self.first_delay * 2**attempt, self.longest_delay)
         return max(grown * random.uniform(0.5, 1.0), float(min(asked, 60)))
 
 
 async def call_with_retries(call: Callable[[], Awaitable[T]], patience: RetryPolicy) -> T:
-    """The answer, or the last ``ApiError`` when trying again is pointless or was tried enough."""
+    """Return the response. Raises the last ``ApiError`` if it is permanent or all attempts
+    failed.
+    """
     attempt = 0
     while True:
         try:

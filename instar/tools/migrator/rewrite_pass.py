@@ -2,13 +2,13 @@
 
 Called by ``migration.py``. The rewrite of each page is checked (``proof/prover.py``), and the page
 is recorded in the undo journal, written (``object_writer.py``), read again where a webhook
-converts, and noted in the progress file. An object that a write changed is put back at once and the
+converts, and noted in the progress file. An object that a write changed is restored at once and the
 run stops. A bounded number of objects is in memory at any time: the page that is written and the
 next one, which is listed meanwhile.
 
 Each page is recorded in the progress file before its first write and after its last write, so a
-kill costs at most one page of repeated no-op writes. Objects for which the server or a webhook had
-no answer are tried again when all others are done.
+kill costs at most one page of repeated no-op writes. Objects whose requests failed temporarily are
+tried again after all others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Stopped(Exception):
 
 @dataclass
 class Pass:
-    """What the rewriting pass found out beyond the progress file."""
+    """Results of the rewriting pass that are not in the progress file."""
 
     unreadable: dict[str, ApiError] = field(default_factory=dict)
     """Objects that cannot be read at some served version (at most a hundred are kept)."""
@@ -62,7 +62,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Safeguards:
-    """What protects objects from a rewrite. A rehearsal works on a copy and has none of it."""
+    """Protection of objects during a rewrite. A rehearsal works on a copy and uses none of it."""
 
     prover: RewriteProver
     prove: bool = True
@@ -106,7 +106,7 @@ class RewritePass:
         self.result = Pass()
 
     async def run(self) -> None:
-        """Raises ``Stopped`` when going on makes no sense now."""
+        """Run the pass. Raises ``Stopped`` if it cannot continue now."""
         if self._progress_file.listed and not self._progress_file.unfinished:
             return
         if self._progress_file.listed:
@@ -120,12 +120,12 @@ class RewritePass:
         await self._last_passes()
 
     async def rewrite(self, found: ListedObject) -> ObjectResult:
-        """Take one object through all steps. The caller notes the outcome."""
+        """Run all steps for one object. The caller records the outcome."""
         (outcome,) = await self._rewritten([found])
         return outcome
 
     async def _pages(self, token: str) -> AsyncIterator[ObjectPage]:
-        """Yield each page while the next one is listed."""
+        """Yield each page while the next one is being listed."""
         trial = _TRIAL if self._try_first else 0
         upcoming = asyncio.ensure_future(self._listed(token, trial))
         try:
@@ -212,8 +212,9 @@ class RewritePass:
     async def _unasked(
         self, todo: Sequence[ListedObject], refusals: list[ObjectResult]
     ) -> list[ObjectResult]:
-        """Return the outcomes of a page when the CRD cannot be read. Raises ``Stopped`` before a
-        page is written under another CRD than it was read and proven under."""
+        """Return the outcomes of a page if the CRD cannot be read. Raises ``Stopped`` before a page
+        is written if the CRD has changed since the page was read and proven.
+        """
         if self._safe.why_changed is None or not todo:
             return []
         try:
@@ -240,8 +241,9 @@ class RewritePass:
         return {found.key: wrong for found in todo if (wrong := self._killed_write(undo, found))}
 
     def _killed_write(self, undo: UndoJournal, found: ListedObject) -> ObjectResult | None:
-        """Return how an object differs that a write of an earlier run reached before its end was
-        noted; the journal then has another revision of it than was read now."""
+        """Return the differences of an object that an earlier, killed run wrote without recording
+        it; the journal then has another revision of the object.
+        """
         entry = undo.entry(found.key)
         if entry is None or entry.revision == found.revision or entry.after:
             return None
@@ -249,7 +251,7 @@ class RewritePass:
         return self.results.difference(before, found)
 
     async def _guarded(self, found: ListedObject) -> ObjectResult | None:
-        """Prove and record an object that another client has written meanwhile."""
+        """Prove and record again an object that another client has written meanwhile."""
         if self._safe.prove:
             refusal = await self._safe.prover.refusal(found)
             if refusal is not None:
@@ -262,7 +264,7 @@ class RewritePass:
         return None
 
     async def _written(self, todo: list[ListedObject]) -> tuple[list[ObjectResult], Stopped | None]:
-        """Write all objects, some at a time. Writes under way are finished before a stop."""
+        """Write all objects, several at a time. Running writes are finished before a stop."""
         outcomes: list[ObjectResult] = []
         queue = iter(todo)
         stops: list[Stopped] = []
@@ -294,8 +296,9 @@ class RewritePass:
                 return
 
     async def _why_stop(self) -> list[Stopped]:
-        """Return why also a run that is to keep going ends after a write that changed an object:
-        the CRD is another one than the proof knew, and the next write would do the same."""
+        """Return why the run must stop after a write changed an object, even with keep-going: the
+        CRD is not the one that the proof used, so the next write would do the same.
+        """
         if self._safe.why_changed is None:
             return []
         try:
@@ -312,7 +315,7 @@ class RewritePass:
     async def _checked(
         self, todo: Sequence[ListedObject], outcomes: list[ObjectResult], *, trial: bool
     ) -> list[ObjectResult]:
-        """Compare what was written with what was read, and put back what changed."""
+        """Compare the written objects with their readings, and restore those that changed."""
         undo, known = self._safe.undo, {found.key: found for found in todo}
         if undo is not None:
             try:
@@ -326,7 +329,7 @@ class RewritePass:
         return await self.put_back(outcomes)
 
     async def put_back(self, outcomes: list[ObjectResult]) -> list[ObjectResult]:
-        """Put back the objects that a write changed; their messages say so."""
+        """Restore the objects that a write changed, and say so in their messages."""
         changed = [
             o.key for o in outcomes if o.fate is Fate.DIFFERS and o.reason == CONTENT_CHANGED
         ]

@@ -2,11 +2,11 @@
 
 Called by ``object_pages.py`` when not even a page of one object can be listed at any served
 version: the object is stored in a version that is not in the CRD, or its bytes are not JSON. Such
-an object fails every list that contains it, and the server does not say its name. Lists of one
-object that begin at chosen keys succeed or fail, which gives the key character by character.
+an object fails every list that contains it, and the server does not say its name. A search with
+lists of one object that begin at chosen keys finds the key character by character.
 
-A continue token names the key at which a list begins. Its form is kube-apiserver's: base64 of JSON
-with the key and a revision, where -1 stands for the latest state.
+A continue token contains the key at which a list begins. The format is kube-apiserver's: base64 of
+JSON with the key and a revision, where -1 means the latest revision.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class UndecodableObject:
 
     @property
     def token(self) -> str:
-        """The continue token of the list behind it."""
+        """Return the continue token of the list that starts after it."""
         return token_at(f"{self.key}\0")
 
 
 def token_at(start: str) -> str:
-    """Return the continue token of a list at the latest state that begins at a key."""
+    """Return the continue token of a list at the latest revision that starts at a key."""
     document = orjson.dumps({"v": _TOKEN_VERSION, "rv": -1, "start": start})
     return base64.urlsafe_b64encode(document).rstrip(b"=").decode()
 
 
 def start_of(token: str) -> str | None:
-    """Return the key at which a token's list begins; None for a token of another form."""
+    """Return the key at which a token's list starts; None for a token of another format."""
     if not token:
         return ""
     try:
@@ -62,8 +62,8 @@ def start_of(token: str) -> str | None:
 
 
 async def find_undecodable(start: str, probe: Probe) -> UndecodableObject | None:
-    """Return the object at which lists from ``start`` fail; None when the lists fail for another
-    reason, or when the key has characters that no name has.
+    """Return the object at which lists from ``start`` fail; None if they fail for another reason,
+    or if the key has characters that are not allowed in names.
 
     Of several such objects in a row the last one is found.
     """
@@ -80,7 +80,7 @@ async def find_undecodable(start: str, probe: Probe) -> UndecodableObject | None
 
 
 async def _any_works(probe: Probe) -> bool:
-    """Return whether some list succeeds that begins before the end."""
+    """Return whether some list succeeds that starts before the end."""
     for character in _ALPHABET:
         if await probe(character):
             return True
@@ -88,7 +88,7 @@ async def _any_works(probe: Probe) -> bool:
 
 
 def _upwards(below: str) -> Iterator[str]:
-    """Yield keys above one, in order: first those that share the most with it."""
+    """Yield greater keys in order, those with the longest common prefix first."""
     for length in range(len(below), -1, -1):
         next_one = below[length : length + 1]
         for character in _ALPHABET:
@@ -97,7 +97,7 @@ def _upwards(below: str) -> Iterator[str]:
 
 
 async def _narrowed(prefix: str, probe: Probe) -> str | None:
-    """Return the key that begins with a prefix at which lists fail and behind which they do not."""
+    """Return the key with a prefix at which lists fail and after which they succeed."""
     prefix = prefix.rstrip("\0")
     while len(prefix) < _MAX_KEY_LENGTH:
         if prefix and await probe(f"{prefix}\0"):

@@ -1,11 +1,12 @@
-"""The verification after the rewriting pass: lists every object once more and accounts for it.
+"""Verification after the rewriting pass: lists every object again and checks that it is stored at
+the storage version.
 
-Called by ``migration.py``. An object is accounted for when its state is the one that this run's
-write left, or when another client wrote it after the storage version was in effect on every API
-server. A change that another client made before that time does not prove that the object is stored
-at the storage version. An object that is not accounted for is written once more, here. An object
-that lists show but requests by name do not find was not deleted: the report lists it as quarantined
-(not migrated, to be handled by the user).
+Called by ``migration.py``. An object counts as verified (accounted for) when its state is the one
+that this run's write produced, or when another client wrote it after the storage version was in
+effect on every API server. A change that another client made before that time does not prove that
+the object is stored at the storage version. An object that is not accounted for is written again.
+An object that lists show but requests by name do not find was not deleted: the report lists it as
+quarantined (not migrated, to be handled by the user).
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Proof:
         """ResourceVersions, by key, of listed objects that requests by name did not reach."""
 
     async def look(self, progress: Progress) -> Verification:
-        """List every object once more. What cannot be listed leaves the result incomplete."""
+        """List every object again. Objects that cannot be listed leave the result incomplete."""
         progress.begin("verifying", sum(self._progress_file.counts().values()))
         number = self._progress_file.next_look()
         token = ""
@@ -111,8 +112,9 @@ class Proof:
     async def _with_every_version(
         self, found: ListedObject, line: ProgressLine | None
     ) -> ListedObject | None:
-        """Return the object with a reading at every version that its first reading had; None when
-        some version does not show it now, so that its content cannot be compared."""
+        """Return the object with a reading at every version that its first reading had; None if
+        some version cannot be read now, so that its content cannot be compared.
+        """
         if not self._compare or line is None or line.fate not in WRITTEN:
             return found
         if line.after != found.revision or line.digests.keys() <= found.digests.keys():
@@ -131,7 +133,7 @@ class Proof:
         self._result.unproven_keys = [*self._result.unproven_keys, key][:_NAMED]
 
     def _accounted(self, found: ListedObject, line: ProgressLine | None) -> ObjectResult | None:
-        """Return the outcome of the object as it is now; None when nothing accounts for it."""
+        """Return the outcome of the current object; None if it is not accounted for."""
         result = self._result
         if line is not None and line.fate in WRITTEN and line.after == found.revision:
             wrong = self._difference(line, found)
@@ -156,7 +158,7 @@ class Proof:
         return None
 
     async def _late(self, found: ListedObject) -> None:
-        """Write an object that nothing accounts for, and compare."""
+        """Write an object that is not accounted for, and compare it."""
         (item,) = self._progress_file.take([found]) or [found]
         outcome = await self._rewriting.rewrite(item)
         self._progress_file.correct([outcome])
@@ -187,7 +189,7 @@ class Proof:
         return None if wrong is None else self._rewriting.results.refined(found, wrong)
 
     async def _confirm_gone(self, number: int) -> None:
-        """Forget the trouble with objects that were deleted since."""
+        """Drop the failures of objects that were deleted since."""
         for key in self._progress_file.unseen(number):
             try:
                 await self._lister.again(key)
@@ -197,7 +199,9 @@ class Proof:
                 continue
 
     async def _confirm_unreached(self) -> None:
-        """Quarantine what the next list still shows; the others were deleted meanwhile."""
+        """Quarantine objects that the next list still returns; the others were deleted
+        meanwhile.
+        """
         wrong: dict[str, ObjectResult] = {}
         listed: set[str] = set()
         token = ""

@@ -2,7 +2,7 @@
 
 A rule names the pods it applies to, the phase before and after the change, and the delay. The first
 rule that matches a pod is used; a pod that no rule matches keeps its phase. ``simulation.py`` calls
-``rule_for`` after each change of a pod; ``pod_status.py`` makes the status that a rule asks for.
+``rule_for`` after each change of a pod; ``pod_status.py`` builds the status of the new phase.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ DEFAULT_RULES = """\
 
 
 class RuleError(ValueError):
-    """The text says which rule is wrong, and how."""
+    """An invalid rule; the message says which one and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PodRule:
-    """One line of the rules."""
+    """One rule."""
 
     then: str
     phase: str = "Pending"
@@ -61,7 +61,7 @@ def phase_of(pod: Object) -> str:
 
 
 def rule_for(pod: Object, rules: Sequence[PodRule]) -> PodRule | None:
-    """Return the first rule that fits; a pod that is being deleted has none."""
+    """Return the first rule that matches; None for a pod that is being deleted."""
     if pod["metadata"].get("deletionTimestamp"):
         return None
     return next((rule for rule in rules if rule.fits(pod)), None)

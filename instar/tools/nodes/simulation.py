@@ -39,12 +39,12 @@ _AT_ONCE = 16
 
 
 class ForeignNode(Exception):
-    """A node of that name exists and was not made by this tool."""
+    """A node of that name exists and was not created by this tool."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSettings:
-    """What the command line says."""
+    """Options from the command line."""
 
     names: Sequence[str]
     capacity: Mapping[str, str]
@@ -87,7 +87,7 @@ class NodeSimulation:
             group.create_task(self._follow_pods())
 
     async def remove(self) -> None:
-        """Delete the nodes; their leases go with them where garbage is collected."""
+        """Delete the nodes; garbage collection deletes their leases, where it runs."""
         for timer in self._timers.values():
             timer.cancel()
         await self._for_all_nodes(self._remove)
@@ -149,7 +149,7 @@ class NodeSimulation:
                     self._look(pod)
 
     def _look(self, pod: Object) -> None:
-        """Plan the pod's next step."""
+        """Schedule the pod's next change."""
         if (pod.get("spec") or {}).get("nodeName") not in self._names:
             return
         self._forget(pod)
@@ -195,7 +195,7 @@ class NodeSimulation:
             log.warning("cannot move pod %s on from %s: %s", _path(pod), phase_of(pod), error)
 
     async def _delete(self, pod: Object) -> None:
-        """End a pod at once, as a kubelet does when its containers have stopped."""
+        """Delete a terminating pod at once, as a kubelet does when its containers have stopped."""
         options = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",

@@ -104,7 +104,7 @@ async def play(batch: RehearsalBatch) -> CrdRehearsal:
             return result
         not_there = await base.furnish(batch.others)
         result.notes += [f"left out of the copy: {text}" for text in not_there]
-        placed = _placed(batch, base)
+        placed = _objects_to_load(batch, base)
         await _load(base, batch, placed, result)
         origin = ReferenceReadings(base)
         origin.home = {key_of(obj): _version(obj) for obj in placed}
@@ -116,10 +116,10 @@ async def play(batch: RehearsalBatch) -> CrdRehearsal:
             batch, stage, origin, origin, StepChecker(stage, origin), managed, result=result
         )
         if batch.first:
-            result.at_once = await _at_once(stage, batch)
+            result.at_once = await _refusal_without_steps(stage, batch)
         for release, crd in batch.releases:
             if play.judge.rewritten or release != batch.releases[0][0]:
-                await _turn_the_page(stack, play)
+                await _renew_reference(stack, play)
             if not await _release(play, release, batch.converting.fitted(crd)):
                 break
     return result
@@ -147,7 +147,7 @@ async def create(release: str, crd: Object, converting: Converting) -> CrdRehear
 
 
 async def _install(stage: Sandbox, batch: RehearsalBatch) -> str:
-    """Install the CRD of before, with its storedVersions."""
+    """Install the CRD that the cluster has now, with its storedVersions."""
     crd = applied(batch.converting.fitted(batch.crd))
     refused = await stage.apply_crd(crd)
     stored = (batch.crd.get("status") or {}).get("storedVersions")
@@ -159,7 +159,7 @@ async def _install(stage: Sandbox, batch: RehearsalBatch) -> str:
     return refused
 
 
-def _placed(batch: RehearsalBatch, stage: Sandbox) -> list[Object]:
+def _objects_to_load(batch: RehearsalBatch, stage: Sandbox) -> list[Object]:
     crd = stage.crd
     known = {f"{crd.group}/{version.name}" for version in crd.versions}
     wanted = [
@@ -167,10 +167,10 @@ def _placed(batch: RehearsalBatch, stage: Sandbox) -> list[Object]:
         for obj in batch.objects
         if obj.get("apiVersion") in known and obj.get("kind") == crd.names.kind and _named(obj)
     ]
-    return [as_stored(_at_home(obj, namespaced=crd.namespaced)) for obj in wanted]
+    return [as_stored(_with_namespace(obj, namespaced=crd.namespaced)) for obj in wanted]
 
 
-def _at_home(obj: Object, *, namespaced: bool) -> Object:
+def _with_namespace(obj: Object, *, namespaced: bool) -> Object:
     """Return the object with the default namespace if its manifest leaves the namespace out."""
     metadata = obj["metadata"]
     if namespaced == bool(metadata.get("namespace")):
@@ -214,7 +214,7 @@ def _version(obj: Object) -> str:
 
 
 async def _differing(placed: list[Object], origin: ReferenceReadings) -> list[str]:
-    """Return the objects that read differently from the copy than they were captured."""
+    """Return the objects that the copy shows differently from the snapshot."""
     found = []
     for obj in placed:
         key, version = key_of(obj), _version(obj)
@@ -248,14 +248,16 @@ def _read_back(origin: ReferenceReadings, result: CrdRehearsal, differing: list[
     result.same = len(origin.stage.keys) - unread - len(differing)
 
 
-async def _at_once(stage: Sandbox, batch: RehearsalBatch) -> str:
-    """Return what happens if the last release is applied without the steps in between."""
+async def _refusal_without_steps(stage: Sandbox, batch: RehearsalBatch) -> str:
+    """Return the server's refusal if the last release is applied without the steps in between."""
     _, crd = batch.releases[-1]
     return await stage.apply_crd(applied(batch.converting.fitted(crd)), dry_run=True)
 
 
-async def _turn_the_page(stack: AsyncExitStack, play: _Play) -> None:
-    """Take a new reference: each release is compared with the state it found."""
+async def _renew_reference(stack: AsyncExitStack, play: _Play) -> None:
+    """Use the current state as the new reference, because each release is compared with the state
+    before it.
+    """
     kept = await stack.enter_async_context(play.stage.copied())
     reference = ReferenceReadings(kept)
     reference.home = play.reference.home
@@ -265,7 +267,9 @@ async def _turn_the_page(stack: AsyncExitStack, play: _Play) -> None:
 
 
 async def _release(play: _Play, release: str, crd: Object) -> bool:
-    """Run the steps of a release; False if a step is refused, because the rest cannot run then."""
+    """Run the steps of a release; return False if a step is refused, because the rest cannot run
+    then.
+    """
     live = await play.stage.refresh()
     planned = steps(live, crd, release)
     leaving = [name for step in planned if step.kind is StepKind.REMOVE for name in step.versions]
@@ -286,12 +290,12 @@ async def _release(play: _Play, release: str, crd: Object) -> bool:
         await _judge(play, step, told)
         told.back = await try_rollback(play.stage, play.origin, rewritten=play.rewritten)
         told.seconds, told.requests = time.monotonic() - began, play.stage.requests - asked
-    return await _as_written(play, release, crd)
+    return await _dry_run_release(play, release, crd)
 
 
-async def _as_written(play: _Play, release: str, crd: Object) -> bool:
-    """Apply the release's CRD as written: the steps lead to what it means, a server may refuse
-    what it says.
+async def _dry_run_release(play: _Play, release: str, crd: Object) -> bool:
+    """Dry-run the release's CRD exactly as written: the steps apply an equivalent CRD, and a server
+    may refuse the original.
     """
     refused = await play.stage.apply_crd(applied(crd), dry_run=True)
     if refused:
@@ -304,7 +308,7 @@ async def _as_written(play: _Play, release: str, crd: Object) -> bool:
 async def _judge(play: _Play, step: RehearsalStep, told: StepOutcome) -> None:
     found = await play.judge.look(step.title)
     told.judged = len(play.stage.keys)
-    told.again = _again(found, step)
+    told.again = _valid_since(found, step)
     harms: list[DamageFact] = []
     for judgement in found.values():
         harms += judgement.harms
@@ -317,8 +321,8 @@ async def _judge(play: _Play, step: RehearsalStep, told: StepOutcome) -> None:
     await _clients(play, found, told)
 
 
-def _again(found: dict[str, VersionFindings], step: RehearsalStep) -> str:
-    """Return the step whose findings still hold."""
+def _valid_since(found: dict[str, VersionFindings], step: RehearsalStep) -> str:
+    """Return the title of the step whose findings are still valid."""
     since = {judgement.since for judgement in found.values()}
     return next(iter(since)) if len(since) == 1 and since != {step.title} else ""
 
@@ -329,7 +333,7 @@ async def _clients(play: _Play, found: dict[str, VersionFindings], told: StepOut
     for client in play.batch.clients:
         for use in client.uses:
             if use.version not in found and use.version not in not_served:
-                not_served[use.version] = await _asked(play.stage, use.version)
+                not_served[use.version] = await _list_exchange(play.stage, use.version)
         verdict = by_usage(client, play.stage.crd, found, play.origin, not_served)
         if not play.batch.first:
             verdict.requests = 0  # made once, for all batches
@@ -338,7 +342,7 @@ async def _clients(play: _Play, found: dict[str, VersionFindings], told: StepOut
     told.clients.update(await replayer.managers())
 
 
-async def _asked(stage: Sandbox, version: str) -> Exchange:
+async def _list_exchange(stage: Sandbox, version: str) -> Exchange:
     path = stage.path(version)
     return Exchange(f"GET {path}", "", answer(await stage.ask("GET", path, query={"limit": "1"})))
 

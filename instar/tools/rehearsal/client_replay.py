@@ -1,5 +1,5 @@
-"""Replays clients after a step: checks each by its verbs, its recorded requests, or its owned
-fields.
+"""Replays the requests of clients after a step: checks each client by its verbs, its recorded
+requests, or the fields it owns.
 
 ``batch.py`` calls it after each step, with the clients that ``clients.py`` found.
 """
@@ -60,7 +60,7 @@ def by_usage(
     reference: ReferenceReadings,
     not_served: Mapping[str, Exchange],
 ) -> ClientVerdict:
-    """Check a client by what was found about every object at the versions it uses. Pure."""
+    """Check a client by the findings about every object at the versions it uses. Pure."""
     verdict = ClientVerdict()
     for use in client.uses:
         verdict.requests += use.number
@@ -80,7 +80,7 @@ def by_usage(
 def _use(
     verdict: ClientVerdict, use: ClientCall, found: VersionFindings, reference: ReferenceReadings
 ) -> None:
-    """Check one line of usage by what is known of its version."""
+    """Check one usage record by the findings about its version."""
     what = f"{use.verb} at {use.version}"
     fresh = set(found.warnings) - set(reference.warnings.get(use.version, ()))
     for text in sorted(fresh):
@@ -114,7 +114,7 @@ class FieldOwner(NamedTuple):
 
 @dataclass
 class Managed:
-    """Field managers found in managedFields, with the objects to try each with."""
+    """Field managers from managedFields, each with the objects to test it with."""
 
     keys: dict[FieldOwner, list[tuple[str, Object]]]
     """Sample of (object, entry)."""
@@ -123,8 +123,8 @@ class Managed:
 
 
 def managers_of(objects: Iterable[Object], group: str, most: int) -> Managed:
-    """Collect managers, preferring different field sets: objects owned alike would test the
-    same twice.
+    """Collect managers with objects that differ in their owned fields, because equal ones would
+    repeat the same test.
     """
     found = Managed({}, {}, {})
     seen: set[tuple[FieldOwner, str]] = set()
@@ -183,7 +183,7 @@ class Replayer:
     async def _own(
         self, verdict: ClientVerdict, owner: FieldOwner, key: str, entry: Object
     ) -> None:
-        """Let a manager apply its own fields again at its version."""
+        """Apply the fields that a manager owns again, at its version."""
         now = await self._again(self._stage, owner, key, entry)
         if isinstance(now, str):
             verdict.note(ClientStanding.UNKNOWN, now)
@@ -207,7 +207,9 @@ class Replayer:
     async def _again(
         self, stage: Sandbox, owner: FieldOwner, key: str, entry: Object
     ) -> tuple[str, Object | None, EmbeddedReply] | str:
-        """Return the request, the object as read and the response, or why nothing can be said."""
+        """Return the request, the object as read and the response, or why the test is not
+        possible.
+        """
         if owner.subresource not in ("", "status"):
             return f"writes through {owner.subresource}, which is not replayed"
         path = stage.path(owner.version, key, owner.subresource)
@@ -227,8 +229,8 @@ class Replayer:
         return f"PATCH {path} (apply) {body_text(body)}", reading.obj, reply
 
     async def recorded(self, client: ObservedClient, *, collections: bool) -> ClientVerdict:
-        """Repeat recorded requests. ``collections``: also lists and creations, which one batch
-        answers for all.
+        """Repeat recorded requests. ``collections``: also lists and creates, which only one batch
+        has to repeat.
         """
         verdict = ClientVerdict()
         if client.left_out:

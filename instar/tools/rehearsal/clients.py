@@ -105,7 +105,7 @@ def clients_of(
 
 
 def named(agent: str, user: str) -> str:
-    """Return a short name: of a user agent the program, of a service account its last part."""
+    """Return a short name: the program of a user agent, or the last part of a service account."""
     program = agent.split(" ", 1)[0][:60] or "unnamed"
     account = user.removeprefix("system:serviceaccount:")
     return f"{program} ({account})" if account else program

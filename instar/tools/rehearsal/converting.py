@@ -2,8 +2,8 @@
 unknown.
 
 ``batch.py`` and ``sandbox.py`` use it. A captured CRD names the webhook of the real cluster. The
-sandbox never calls that webhook, because it may belong to the old release, and it must not get
-requests of a rehearsal.
+sandbox never calls that webhook, because it may belong to the old release, and a rehearsal must not
+send requests to a production webhook.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ConversionMode(StrEnum):
 
 
 class NotGiven(Exception):
-    """The rehearsal was given no converter."""
+    """No converter was given to the rehearsal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Converting:
     ca: bytes = b""
 
     def of(self, *crds: Object) -> ConversionMode:
-        """Return the mode for all forms that a CRD takes in the rehearsal."""
+        """Return the mode for all states that a CRD has in the rehearsal."""
         if all(_strategy(crd) != "Webhook" for crd in crds):
             return ConversionMode.NONE
         name = crds[0]["metadata"]["name"]
@@ -55,15 +55,15 @@ class Converting:
         return ConversionMode.URL if self._url(name) else ConversionMode.ABSENT
 
     def functions(self, name: str) -> dict[str, ConvertFunction]:
-        """Return the functions for a server that holds the CRD; a URL is called by the server
-        itself.
+        """Return the in-process functions for a server with the CRD; a URL is called by the
+        server.
         """
         if name in self.modules:
             return {name: load(self.modules[name]).convert_owned}
         return {} if self._url(name) else {name: _not_given}
 
     def fitted(self, crd: Object) -> Object:
-        """Return the CRD with the rehearsal's webhook."""
+        """Return the CRD with the rehearsal's webhook in place of its own."""
         if _strategy(crd) != "Webhook":
             return crd
         fitted: Object = copy_json(crd)

@@ -45,7 +45,7 @@ def _stored(obj: Object, compiled: CompiledSchema | None) -> Object:
 
 
 def _has_unowned_status(obj: Object) -> bool:
-    """False also for an object whose fields are not tracked."""
+    """Return whether a status exists without an owner; False if managedFields are missing."""
     entries: Any = (obj.get("metadata") or {}).get("managedFields")
     if not isinstance(entries, list) or not entries:
         return False

@@ -29,7 +29,7 @@ class WebhookDown(Exception):
 
 
 async def webhook_down(stage: Sandbox, flip: Object, sample: Sequence[str]) -> FaultOutcome:
-    """Flip the storage version while the webhook is down; then bring the webhook back."""
+    """Change the storage version while the webhook is down; then start the webhook again."""
     if stage.conversion is not ConversionMode.MODULE and stage.conversion is not ConversionMode.URL:
         why = "there is no webhook that could be down"
         if stage.conversion is ConversionMode.ABSENT:
@@ -55,7 +55,7 @@ async def webhook_down(stage: Sandbox, flip: Object, sample: Sequence[str]) -> F
 
 
 def _dead(crd: Object, conversion: ConversionMode) -> Object:
-    """Point the CRD to a dead URL, because the server itself calls webhook URLs."""
+    """Point the CRD to an unreachable URL, because the server itself calls webhook URLs."""
     if conversion is not ConversionMode.URL:
         return crd
     spec = crd["spec"]
@@ -119,8 +119,8 @@ async def migrator_killed(stage: Sandbox, sample: Sequence[str]) -> FaultOutcome
 async def both_controllers(
     stage: Sandbox, origin: ReferenceReadings, sample: Sequence[str]
 ) -> FaultOutcome:
-    """Let an old controller write at an old version and a new one at the newest, each writing
-    back what it read. Nothing may get lost, and they must stop changing each other's result.
+    """Let an old controller write at an old version and a new one at the newest, each writing back
+    what it read. No data may be lost, and the writes must converge.
     """
     served = stage.crd.served()
     old = next((version for version in origin.marks if version in served), "")
@@ -169,7 +169,9 @@ async def _readings(stage: Sandbox, sample: Sequence[str]) -> Readings:
 
 
 def _wrong(before: Readings, after: Readings) -> list[str]:
-    """Return the objects that read differently than before, of those that could be read then."""
+    """Return the objects that read differently than before, without those that were unreadable
+    before.
+    """
     found = []
     for (version, key), obj in before.items():
         now = after.get((version, key))

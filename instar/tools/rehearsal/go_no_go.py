@@ -1,8 +1,8 @@
 """Decides go or no-go, with reasons. Pure.
 
-``cli/commands/rehearse.py`` calls it after ``run.py``. What could not be checked is a reason for
-no-go, like what is known to break; warnings do not decide. ``--accept WORD`` removes the reasons
-with that word (one of ``WORDS``).
+``cli/commands/rehearse.py`` calls it after ``run.py``. A check that was not possible is a reason
+for no-go, like a known breakage; warnings are not. ``--accept WORD`` removes the reasons with that
+word (one of ``WORDS``).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _step_reasons(crd: CrdRehearsal, step: StepOutcome) -> list[GoNoGoReason]:
 def _client_reasons(
     crd: CrdRehearsal, step: StepOutcome, known: dict[str, ClientStanding]
 ) -> list[GoNoGoReason]:
-    """Return each client once, at the first step that is worse for it than earlier ones."""
+    """Return each client once, with the first step at which its standing gets worse."""
     found = []
     for name, verdict in step.clients.items():
         before = known.get(name, ClientStanding.UNAFFECTED)

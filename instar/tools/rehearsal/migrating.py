@@ -64,7 +64,9 @@ async def killed_migration(stage: Sandbox, after: int) -> None:
 
 
 def outcome(report: MigrationReport, versions: int) -> MigrationOutcome:
-    trouble = [f"{item.key}: {item.reason}: {_told(item.message)}" for item in report.quarantine]
+    trouble = [
+        f"{item.key}: {item.reason}: {_redact_message(item.message)}" for item in report.quarantine
+    ]
     if report.stopped:
         trouble.insert(0, report.stopped)
     if report.not_pruned and not trouble:
@@ -79,7 +81,7 @@ def outcome(report: MigrationReport, versions: int) -> MigrationOutcome:
     )
 
 
-def _told(message: str) -> str:
+def _redact_message(message: str) -> str:
     """Return the message, without values that may be secret."""
     places = [word.rstrip(":") for word in message.split() if word.endswith(":")]
     secret = any(is_secret(last_name(place)) for place in places)

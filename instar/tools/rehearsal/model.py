@@ -72,7 +72,7 @@ class ObjectDamage:
 
 @dataclass
 class Damages:
-    """Objects counted by their worst damage; a few are shown."""
+    """Objects counted by their worst damage, with a few examples."""
 
     counts: Counter[Damage] = field(default_factory=Counter)
     examples: list[ObjectDamage] = field(default_factory=list)
@@ -155,7 +155,7 @@ class ClientVerdict:
 
 
 class Way(StrEnum):
-    """How to roll back from a step, best first."""
+    """Ways to roll back from a step, best first."""
 
     FREE = "free"
     """The old CRD can be applied as it is, and every object reads as before."""
@@ -215,7 +215,7 @@ class StepKind(StrEnum):
 
 
 class RehearsalStep(NamedTuple):
-    """One change of one CRD. ``crd`` is what is applied; None where objects are rewritten."""
+    """One change of one CRD. ``crd`` is the CRD to apply; None for a step that rewrites objects."""
 
     release: str
     kind: StepKind
@@ -227,7 +227,7 @@ class RehearsalStep(NamedTuple):
 
 @dataclass
 class StepOutcome:
-    """Outcome of a step, over all batches."""
+    """Outcome of a step, merged from all batches."""
 
     release: str
     kind: StepKind
@@ -266,7 +266,7 @@ class StepOutcome:
         self.requests += other.requests
 
     def silence_is_unknown(self) -> None:
-        """Mark clients as unknown that no object could be tried with, after all objects were
+        """Mark clients as unknown for which no object could be tested, after all objects were
         checked.
         """
         for verdict in self.clients.values():
@@ -293,7 +293,7 @@ class FaultOutcome:
 
 
 class Load(NamedTuple):
-    """Load of an upgrade on the real cluster."""
+    """Estimated load of an upgrade on the real cluster."""
 
     objects: int
     writes: int
@@ -306,7 +306,7 @@ class Load(NamedTuple):
 
 @dataclass
 class CrdRehearsal:
-    """One CRD through all releases."""
+    """Results of one CRD over all releases."""
 
     name: str
     objects: int = 0

@@ -1,4 +1,4 @@
-"""Compares two readings of an object: which values are gone, which are different. Pure.
+"""Compares two readings of an object: missing and different values. Pure.
 
 ``version_probe.py``, ``rollback.py`` and ``faults.py`` call it.
 """
@@ -24,7 +24,7 @@ _DIFF_LINES = 24
 
 
 def key_of(obj: Object) -> str:
-    """``namespace/name``, or the name alone."""
+    """Return ``namespace/name``, or only the name of a cluster-scoped object."""
     metadata = obj["metadata"]
     namespace, name = metadata.get("namespace"), metadata["name"]
     return f"{namespace}/{name}" if namespace else str(name)
@@ -44,20 +44,20 @@ def mark(obj: Object) -> bytes:
 
 
 def differences(before: Object, after: Object) -> dict[Damage, list[str]]:
-    """Return paths whose value is gone, and paths whose value is different."""
+    """Return the paths whose value is missing, and the paths whose value differs."""
     found: dict[Damage, list[str]] = {}
     for path, old, new in differing(essence(before), essence(after)):
         damage = Damage.PRUNED if new is ABSENT else Damage.CHANGED
-        found.setdefault(damage, []).append(_said(path, old, new))
+        found.setdefault(damage, []).append(_difference_text(path, old, new))
     return found
 
 
 def losses(before: Object, after: Object) -> list[str]:
-    """Return only what is gone, for readings at two versions."""
+    """Return only the missing paths, for readings at two versions."""
     return differences(before, after).get(Damage.PRUNED, [])
 
 
-def _said(path: str, old: Any, new: Any) -> str:
+def _difference_text(path: str, old: Any, new: Any) -> str:
     if new is ABSENT:
         return f"{path} is gone"
     if old is ABSENT:
@@ -71,7 +71,7 @@ def summary(texts: list[str]) -> str:
 
 
 def diff(before: Object, after: Object) -> tuple[str, ...]:
-    """Return the differing lines with some context; secrets are hidden."""
+    """Return the differing lines with context; secrets are redacted."""
     old, new = (
         yaml.safe_dump(redacted(essence(obj)), sort_keys=True, allow_unicode=True, width=100)
         for obj in (before, after)

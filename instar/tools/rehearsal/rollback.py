@@ -22,7 +22,7 @@ _MOST_FIELDS = 12
 
 
 async def try_rollback(stage: Sandbox, origin: ReferenceReadings, *, rewritten: bool) -> WayBack:
-    """Roll back and report how. ``rewritten``: whether objects were written since the
+    """Roll back and return the result. ``rewritten``: whether objects were written since the
     beginning; if not, the old CRD reads the same bytes as before.
     """
     old = origin.stage.document

@@ -116,7 +116,7 @@ def _batches(
     clients: tuple[ObservedClient, ...],
     others: Sequence[Object],
 ) -> Iterator[RehearsalBatch]:
-    """Yield at least one batch per CRD, because a CRD without objects has clients too."""
+    """Yield at least one batch per CRD, because a CRD without objects may have clients."""
     name = crd["metadata"]["name"]
     steps = tuple((one.name, one.crds[name]) for one in releases if name in one.crds)
     first = True
@@ -157,7 +157,7 @@ def _complete(
     releases: Sequence[RehearsalRelease],
     options: RehearsalOptions,
 ) -> None:
-    """Add to the report what concerns no single CRD."""
+    """Add the results that do not belong to a single CRD."""
     report.problems += list(world.problems)
     for name in sorted(named - before.keys()):
         report.assumptions.append(f"{name} is new: only its creation was tried")

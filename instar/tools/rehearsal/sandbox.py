@@ -37,7 +37,7 @@ AGENT = "instar-rehearse"
 
 
 class SandboxReading(NamedTuple):
-    """One object at one version, or why it cannot be read there."""
+    """One object at one version, or the reason why it cannot be read there."""
 
     key: str
     obj: Object | None
@@ -108,7 +108,7 @@ class Sandbox:
         await self.refresh()
 
     async def furnish(self, others: Sequence[Object]) -> list[str]:
-        """Create captured objects of built-in kinds; return what is refused."""
+        """Create captured objects of built-in kinds; return the refusals."""
         refused = []
         for obj in others:
             group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
@@ -144,7 +144,7 @@ class Sandbox:
         functions: Mapping[str, ConvertFunction] | None = None,
         keys: Sequence[str] | None = None,
     ) -> AsyncIterator[Sandbox]:
-        """Return another sandbox with the same state; with ``keys``, with those objects only."""
+        """Return another sandbox with the same state; ``keys`` limits it to those objects."""
         kept = self.keys if keys is None else keys
         prefix, mine = self._prefix(), set(kept)
         store = await self.api.copied_store(
@@ -164,8 +164,8 @@ class Sandbox:
         return path_in(self.crd, version, key, subresource)
 
     async def pages(self, version: str) -> AsyncIterator[Listed]:
-        """Yield every object at a version in pages. Where a page fails, read the rest one by
-        one.
+        """Yield every object at a version, page by page. If a page fails, read the rest
+        individually.
         """
         token, done = "", 0
         while True:
@@ -199,7 +199,7 @@ class Sandbox:
         return await self.api.ask(method, path, body, **how)
 
     async def each(self, items: Iterable[Any], work: Callable[[Any], Awaitable[T]]) -> list[T]:
-        """Apply ``work`` to the items in order, several at a time if it waits for a webhook."""
+        """Apply ``work`` to the items in order; concurrently if it waits for a webhook."""
         listed = list(items)
         if self.conversion in (ConversionMode.NONE, ConversionMode.ABSENT):
             return [await work(item) for item in listed]
@@ -216,7 +216,7 @@ class Sandbox:
         return [found[position] for position in range(len(listed))]
 
     def client(self, sender: SandboxSender | None = None) -> Client:
-        """Return a client for tools that talk to a cluster; its requests go to the embedded
+        """Return a client for tools that expect a cluster; its requests go to the embedded
         server.
         """
         return Client(

@@ -57,7 +57,7 @@ def _changes(live: Object, goal: Object, release: str) -> Iterator[RehearsalStep
 
 
 def _between(goal: Object, live: Object, *, storage: str, serve_old: bool) -> Object:
-    """Return the goal with every old version added."""
+    """Return the target CRD with every old version added."""
     crd: Object = copy_json(goal)
     before, after = _by_name(live), _by_name(goal)
     versions = [*after.values(), *(v for name, v in before.items() if name not in after)]

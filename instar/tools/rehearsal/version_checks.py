@@ -63,15 +63,15 @@ class StepChecker:
             look = VersionProbe(self._stage, self._reference, version, step, holds, creates=creates)
             found[version] = await look.run()
             self._known[version] = (inputs, found[version])
-        bereft = await self._bereft()
+        bereft = await self._count_lost_owners()
         if bereft:
             first = next(iter(found))
             found[first] = replace(found[first], writes=[*found[first].writes, *bereft])
         return found
 
-    async def _bereft(self) -> list[DamageFact]:
+    async def _count_lost_owners(self) -> list[DamageFact]:
         """Count objects whose managedFields name a version that this release removed. An instar
-        server drops only those entries; kube-apiserver drops all.
+        server drops only those entries; kube-apiserver drops all entries.
         """
         crd = self._stage.crd
         known = {version.name for version in crd.versions}

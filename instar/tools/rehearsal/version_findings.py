@@ -19,7 +19,7 @@ NO_CONVERTER = "conversion was not judged: the CRD has a webhook, and none was g
 
 @dataclass
 class VersionFindings:
-    """Everything found about one version after one step."""
+    """All findings about one version after one step."""
 
     version: str
     judged: int = 0
@@ -41,7 +41,7 @@ class VersionFindings:
 
 
 class ReferenceReadings:
-    """State before a release: what it reads, and what it would have answered."""
+    """Reference for comparisons: readings and responses of the state before a release."""
 
     def __init__(self, stage: Sandbox) -> None:
         self.stage = stage

@@ -45,8 +45,8 @@ class VersionProbe:
         *,
         creates: bool,
     ) -> None:
-        """``holds``: what is known of writes, for objects that read as before. ``creates``:
-        whether creation of such objects has to be tried again.
+        """``holds``: earlier results of writes, valid for objects that read as before. ``creates``:
+        whether creation of such objects has to be tested again.
         """
         self._stage, self._reference, self._version = stage, reference, version
         self._holds, self._creates = holds, creates
@@ -108,8 +108,8 @@ class VersionProbe:
             self._reads(key, damage, text, None, self._diff(damage, reading.obj, now))
 
     async def _at_a_new_version(self, key: str, obj: Object, now: bytes) -> None:
-        """Return what is lost at a new version; strategy None renames nothing, so a missing
-        value is lost.
+        """Return the losses at a new version; strategy None renames nothing, so a missing value is
+        lost.
         """
         other = self._reference.other_version(key)
         if not other or self._reference.marks[other][key] == now:
@@ -212,7 +212,7 @@ class VersionProbe:
         return await self._reference.stage.ask("POST", path, body, query={"dryRun": "All"})
 
     def _diff(self, damage: Damage, before: Object, after: Object) -> tuple[str, ...]:
-        """Add a diff, only for objects that will be shown, because diffs are expensive."""
+        """Add a diff, only for objects that the report will show, because diffs are expensive."""
         if self._told[damage] >= MOST_EXAMPLES:
             return ()
         return diff(before, after)
@@ -241,7 +241,7 @@ class VersionProbe:
 
 
 def recreation_of(stage: Sandbox, version: str, key: str, obj: Object) -> tuple[str, Object]:
-    """Return where and as what an object like this would be created."""
+    """Return the path and body to create an object like this one."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _DROPPED}
     if stage.crd.namespaced:
         metadata["namespace"] = _ELSEWHERE

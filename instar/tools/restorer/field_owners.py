@@ -1,9 +1,9 @@
-"""Computes the managedFields that a restored object gets: those of its past state.
+"""Computes the managedFields of a restored object from its past state.
 
 ``restore_object.py`` calls this after it wrote the content. kube-apiserver takes managedFields from
 the body of a request, but then gives every field that the same request adds or changes to the
-writer. So a create cannot restore owners; an update that changes only managedFields does (seen on
-1.36.4).
+writer. So a create cannot restore owners, but an update that changes only managedFields can
+(observed on 1.36.4).
 
 Pure functions on plain values; ``restore_object.py`` sends the requests.
 """
@@ -29,11 +29,11 @@ _STATUS = "status"
 
 
 def past_owners(past: Object, restored: Object, written: Object) -> Managers:
-    """The owners to write: those of ``past``, fitted to what really came back.
+    """Return the owners to write: those of ``past``, reduced to the fields that were restored.
 
     ``restored`` is the content that was sent, ``written`` the server's answer to it. The status
-    keeps its present owners where it was not restored, and owner references that were left out
-    have no owner. Raises ``BadManagedFields`` when the past entries cannot be read.
+    keeps its present owners where it was not restored, and owner references that were left out have
+    no owner. Raises ``BadManagedFields`` when the past entries cannot be read.
     """
     owners = decode(_entries(past))
     if not owners:
@@ -48,7 +48,7 @@ def past_owners(past: Object, restored: Object, written: Object) -> Managers:
 
 
 def read_owners(obj: Object) -> Managers:
-    """The owners of an object; empty when its entries cannot be read."""
+    """Return the owners of an object; empty if its entries cannot be decoded."""
     try:
         return decode(_entries(obj))
     except BadManagedFields:
@@ -72,21 +72,21 @@ def with_later_writers(owners: Managers, written: Managers, live: Managers) -> M
 
 
 def of_version(owners: Managers, api_version: str) -> Managers:
-    """The entries recorded at one version.
+    """Return the entries recorded at one version.
 
-    A server drops all entries of an object when one of them names a version that the CRD no
-    longer has.
+    A server drops all entries of an object when one of them names a version that the CRD no longer
+    has.
     """
     return {who: entry for who, entry in owners.items() if entry.api_version == api_version}
 
 
 def missing_owners(wanted: Managers, found: Managers) -> list[str]:
-    """The managers of ``wanted`` that are not in ``found``, each as ``helm (Apply)``."""
+    """Return the managers of ``wanted`` that are not in ``found``, each as ``helm (Apply)``."""
     return [_named(who) for who in wanted if who not in found]
 
 
 def with_owners(obj: Object, owners: Managers) -> Object:
-    """A copy of the object with these owners."""
+    """Return a copy of the object with these owners."""
     return {**obj, "metadata": {**obj["metadata"], "managedFields": encode(owners)}}
 
 
@@ -102,7 +102,9 @@ def _references(obj: Mapping[str, Any]) -> set[str]:
 def _without_references(
     entry: ManagedFieldsEntry, uids: set[str], restored: Object
 ) -> ManagedFieldsEntry:
-    """The entry without the references that were left out, and without a list that is gone."""
+    """Return the entry without the owner references that were left out, and without an
+    absent list.
+    """
     listed = ("f:metadata", "f:ownerReferences")
     paths: list[tuple[str, ...]] = [(*listed, key_element({"uid": uid})) for uid in sorted(uids)]
     if uids and not _references(restored):

@@ -36,7 +36,7 @@ class NamedObject:
 
 
 async def find(client: Client, kind: str, name: str, namespace: str | None) -> NamedObject:
-    """Resolve a kind, plural or short name; no match, or several, is a ``RestoreError``."""
+    """Resolve a kind, plural or short name. Raises ``RestoreError`` for no match or several."""
     found = types_named((await listable(client)).types, kind)
     if not found:
         raise RestoreError(
@@ -50,7 +50,7 @@ async def find(client: Client, kind: str, name: str, namespace: str | None) -> N
 
 
 async def writes(client: Client, named: NamedObject, limit: int) -> Object:
-    """The last writes of the object, oldest first."""
+    """Return the last writes of the object, oldest first."""
     try:
         return await client.get(_PREFIX + named.path, limit=min(limit, _PAGE))
     except NotFound as error:
@@ -58,7 +58,7 @@ async def writes(client: Client, named: NamedObject, limit: int) -> Object:
 
 
 async def state(client: Client, named: NamedObject, revision: int) -> Object:
-    """The object at a revision."""
+    """Return the object at a revision."""
     try:
         return await client.get(_PREFIX + named.path, at=revision)
     except Expired as error:
@@ -72,7 +72,7 @@ async def state(client: Client, named: NamedObject, revision: int) -> Object:
 
 
 async def last_alive(client: Client, named: NamedObject) -> tuple[int, Object]:
-    """The last state before the deletion, and the last revision at which the object had it.
+    """Return the last state before the deletion, and the last revision at which it was current.
 
     The objects of a deleted CRD are listed at that revision.
     """

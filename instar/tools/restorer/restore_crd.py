@@ -46,7 +46,7 @@ def named_crd(name: str) -> NamedObject:
 
 
 def without_traces(crd: Object) -> Object:
-    """A CRD without its status and without the finalizer of its deletion."""
+    """Return the CRD without its status and without the finalizer of its deletion."""
     metadata = dict(crd["metadata"])
     left = [each for each in metadata.get("finalizers") or () if each != CLEANUP_FINALIZER]
     metadata["finalizers"] = left
@@ -72,7 +72,7 @@ def _is_established(crd: Object) -> bool:
 
 
 async def objects_at(client: Client, crd: Object, revision: int) -> AsyncIterator[Object]:
-    """The objects of a CRD at a revision, in its storage version."""
+    """Yield the objects of a CRD at a revision, in its storage version."""
     spec = crd["spec"]
     [version] = [each["name"] for each in spec["versions"] if each["storage"]]
     path = resource_path(spec["group"], version, spec["names"]["plural"])
@@ -97,7 +97,7 @@ async def objects_at(client: Client, crd: Object, revision: int) -> AsyncIterato
 async def restore_objects(
     restorer: Restorer, crd: Object, objects: AsyncIterator[Object]
 ) -> Objects:
-    """Create each object; one that is refused is named and the next one follows."""
+    """Create each object; refused ones are recorded and do not stop the others."""
     spec, done = crd["spec"], Objects()
     async for obj in objects:
         metadata = obj.get("metadata")

@@ -39,7 +39,7 @@ class Restored:
 
 
 def cleaned(obj: Object) -> Object:
-    """The past state without what only a server may set."""
+    """Return the past state without the fields that only a server may set."""
     metadata = {
         name: value
         for name, value in obj["metadata"].items()
@@ -113,7 +113,7 @@ class Restorer:
     async def _with_field_owners(
         self, named: NamedObject, past: Object, body: Object, made: Object, notes: list[str]
     ) -> Object:
-        """Put the past managedFields back with an update that changes nothing else.
+        """Restore the past managedFields with an update that changes nothing else.
 
         A failure leaves the restored content as it is and becomes a note.
         """
@@ -131,7 +131,7 @@ class Restorer:
     async def _write_owners(
         self, named: NamedObject, owners: Managers, made: Object, notes: list[str]
     ) -> Object:
-        """Repeat on a conflict, keeping what later writers own.
+        """Write the owners; on a conflict repeat, and keep the entries of later writers.
 
         A server drops all entries when one names a version that the CRD no longer has; then the
         entries of the restored version are written alone.

@@ -28,8 +28,8 @@ def with_presence(
     *,
     removed: bool = True,
 ) -> Report:
-    """Return the report with findings about CRDs without a counterpart. ``removed`` False: the
-    old side is a whole cluster, so a CRD missing in the new one is not removed.
+    """Return the report with findings about CRDs that only one side has. ``removed`` False: the old
+    side is a whole cluster, so a CRD missing in the new side is not removed.
     """
     gone = [name for name in report.only_old if name in old] if removed else []
     crds = [_removed(name, old[name], options) for name in gone]
@@ -54,8 +54,8 @@ def with_presence(
 
 
 def without_unread(report: Report, *, old: bool, new: bool) -> Report:
-    """Return the report without CRDs that only seem to be on one side, because a file of the
-    other side (``old`` or ``new``) could not be read.
+    """Return the report without CRDs that are missing on one side only because a file of that side
+    (``old`` or ``new``) could not be read.
     """
     return replace(
         report,
@@ -83,7 +83,7 @@ def _removed(name: str, document: Document, options: ReviewOptions) -> CrdReview
 
 
 def _refused(name: str, document: Document, options: ReviewOptions) -> CrdReview:
-    """Return findings about a new CRD; only what the server says of it counts."""
+    """Return findings about a new CRD: only those of the server's own validation."""
     found = [
         replace(item, file=document.file, line=line_of(document, item.pointer))
         for item in find(None, read_reviewed_crd(document.value), options)

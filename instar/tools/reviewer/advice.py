@@ -1,4 +1,4 @@
-"""Advice about findings: what to do, by rule; rules with the same advice share one entry.
+"""Advice for findings, by rule; rules with the same advice share one entry.
 
 ``instar review``, the SARIF renderer and the console's rules view print it.
 """

@@ -1,4 +1,4 @@
-"""Pairs two schemas of one version node by node and lists what changed where.
+"""Compares two schemas of one version node by node and lists the differences.
 
 ``engine.py`` runs the rules over these changes. A node that was removed or added is listed once,
 without the nodes inside it; a node whose type changed is not descended into. anyOf, oneOf, allOf
@@ -24,7 +24,7 @@ CHILD_KEYWORDS = frozenset({"properties", "items", "additionalProperties"})
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """One place where the schemas differ. ``old`` or ``new`` is None where the node is absent."""
+    """One node that differs. ``old`` or ``new`` is None where the node is absent."""
 
     steps: Steps
     old: Json | None
@@ -69,7 +69,7 @@ def value_path(steps: Steps) -> str:
 
 
 def children(node: Json) -> dict[Steps, Json]:
-    """The schema nodes right below, by their relative steps."""
+    """Return the direct child nodes by their relative steps."""
     found: dict[Steps, Json] = {
         ("properties", name): item for name, item in (node.get("properties") or {}).items()
     }

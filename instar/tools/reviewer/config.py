@@ -53,7 +53,7 @@ class Suppression:
 
     @property
     def key(self) -> str:
-        """Return what identifies the suppression, whatever its texts are."""
+        """Return the identity of the suppression, which does not depend on its texts."""
         return " ".join((self.rule, self.crd, self.version, self.path))
 
     def label(self) -> str:

@@ -1,5 +1,5 @@
-"""Tries the real converter across versions: what it drops or makes invalid, with an example
-object.
+"""Tries the real converter between all versions: finds fields that it drops or makes invalid, with
+an example object.
 
 ``reviewing.py`` calls it when a converter is given. The module converts one small object per field
 to every other version and back. The deep search for data loss is ``instar check``.
@@ -62,7 +62,7 @@ def _probes(
 
 
 def _fields(steps: Steps, node: Mapping[str, Any]) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
-    """Yield the leaves of a schema, which carry values of their own."""
+    """Yield the leaves of a schema."""
     below = children(node)
     if steps in (("properties", "apiVersion"), ("properties", "kind")):
         return

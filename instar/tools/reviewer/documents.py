@@ -16,7 +16,7 @@ _BETA_SCHEMA = ("spec", "validation")
 
 
 def documents(text: str, file: str) -> tuple[list[Document], list[Problem]]:
-    """Return every document; a text that cannot be parsed ends the list with one problem."""
+    """Return every document; a parse error ends the list with one problem."""
     found: list[Document] = []
     try:
         for document in read_documents(text, file):
@@ -27,7 +27,7 @@ def documents(text: str, file: str) -> tuple[list[Document], list[Problem]]:
 
 
 def line_of(document: Document, pointer: Pointer) -> int:
-    """Return the line of a place in a CRD, which may be written in v1 or v1beta1."""
+    """Return the line of a path in a CRD of either API version, v1 or v1beta1."""
     line, depth = document.find(pointer)
     if pointer[3:4] == ("schema",) and depth < 4:
         return document.find((*_BETA_SCHEMA, *pointer[4:]))[0]

@@ -1,9 +1,9 @@
 """Runs every rule over a pair of CRDs (or one alone) and turns the results into findings.
 
-``reviewing.py`` calls it. Order of work: whole CRDs, then each shared version node by node, then
-lints except those that the old CRD already had, then changes that no rule covers. The caller passes
-in the function that finds an example object for a finding (``witnesses/search.py``), so this module
-validates no object itself.
+``reviewing.py`` calls it. It compares the whole CRDs, then each common version node by node, then
+runs lints (without those that the old CRD already had), then reports changes that no rule covers.
+The caller passes in the function that finds an example object for a finding
+(``witnesses/search.py``), so this module validates no object itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ Evidence = Callable[[Probe], Witness | NoWitness]
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewOptions:
-    """``severities`` override a rule's own; ``all`` also reports what the old CRD already had.
+    """``severities`` override those of the rules; ``all`` also reports lints that the old CRD
+    already had.
 
     ``ask_server`` runs the server's own validation of CRDs, which a server does not need twice.
     """
@@ -56,7 +57,7 @@ def find(
     options: ReviewOptions,
     evidence: Evidence | None = None,
 ) -> tuple[Finding, ...]:
-    """Return every finding about one CRD, sorted, without rules that are off."""
+    """Return every finding about one CRD, sorted, without disabled rules."""
     # CEL witnesses take longest, so all others are searched first
     drafts = sorted(_drafts(old, new, options), key=_is_cel)
     findings: dict[str, Finding] = {}
@@ -194,8 +195,8 @@ def _placed(
 
 
 def _unserved(draft: FindingDraft) -> FindingDraft:
-    """Lower the severity where the version is not served: it cannot be written, but reading
-    from storage still prunes.
+    """Lower the severity for a version that is not served: clients cannot write it, but reads from
+    storage still prune.
     """
     if BY_ID[draft.rule].severity is Severity.OFF:
         return draft
@@ -248,7 +249,7 @@ def _why_none(draft: FindingDraft, found: Witness | NoWitness | None) -> str:
 
 
 def severity_map(raw: Mapping[str, Any]) -> dict[str, Severity]:
-    """Return checked overrides; raises ``ValueError`` naming the first bad entry."""
+    """Return checked overrides. Raises ``ValueError`` that names the first invalid entry."""
     found: dict[str, Severity] = {}
     for name, value in raw.items():
         if name not in BY_ID:

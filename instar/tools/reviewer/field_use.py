@@ -1,4 +1,4 @@
-"""Adds to findings about removed fields how many real objects set them, and which managers.
+"""Adds to findings about removed fields the number of real objects that set them, and the managers.
 Pure.
 
 ``reviewing.py`` calls it when objects are given.

@@ -52,7 +52,7 @@ def texts_at(reference: str, path: str) -> Iterator[tuple[str, str]]:
 
 
 def repository(path: str) -> tuple[Path, str]:
-    """Return the top of the repository around a path, and the path inside it."""
+    """Return the root of the repository of a path, and the path relative to it."""
     start = Path(path).absolute()
     around = next((item for item in (start, *start.parents) if item.is_dir()), Path.cwd())
     top = _git(around, "rev-parse", "--show-toplevel")
@@ -66,7 +66,7 @@ def repository(path: str) -> tuple[Path, str]:
 
 
 def commits_of(path: str) -> list[Commit]:
-    """The commits that touched a file, oldest first, following renames."""
+    """Return the commits that touched a file, oldest first, following renames."""
     top, inside = repository(path)
     log = _git(
         top, "log", "--follow", "--name-only", "--format=%x00%h %ad %s", "--date=short",

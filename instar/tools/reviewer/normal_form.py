@@ -34,7 +34,7 @@ _EITHER = ({"type": "integer"}, {"type": "string"})
 
 
 def normalise(schema: Mapping[str, Any]) -> Object:
-    """Return the same schema with one spelling per meaning, at every depth."""
+    """Return an equivalent schema with one spelling per meaning, at every depth."""
     node = {name: value for name, value in schema.items() if not _says_nothing(name, value)}
     if node.get("x-kubernetes-int-or-string"):
         _drop_either(node)

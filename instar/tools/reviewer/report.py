@@ -32,7 +32,7 @@ class Severity(StrEnum):
 
 
 class Hit(StrEnum):
-    """Which clients notice a change."""
+    """The kind of client that notices a change."""
 
     WRITERS = "writers"
     READERS = "readers"
@@ -42,7 +42,7 @@ class Hit(StrEnum):
 
 
 class NoWitness(StrEnum):
-    """Why the search found no object; the value is what users read."""
+    """Why the search found no witness; the value is the text for users."""
 
     NO_CANDIDATE = "searched: no value was found that only one side takes"
     """The only reason that is evidence itself."""
@@ -55,7 +55,7 @@ class NoWitness(StrEnum):
 
 
 class Effect(StrEnum):
-    """What the new CRD does to a witness that the old one accepted (for ACCEPTED: refused)."""
+    """Effect of the new CRD on a witness that the old one accepted (for ACCEPTED: refused)."""
 
     REFUSED = "refused"
     PRUNED = "pruned"
@@ -65,7 +65,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectVerdict:
-    """What a server with one of the CRDs does with a created object."""
+    """Result of creating an object on a server with one of the CRDs."""
 
     accepted: bool
     errors: tuple[FieldError | str, ...] = ()
@@ -76,7 +76,7 @@ class ObjectVerdict:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return the error texts, each once."""
+        """Return the distinct error texts."""
         return tuple(dict.fromkeys(map(str, self.errors)))
 
     def says(self) -> str:
@@ -88,7 +88,7 @@ class ObjectVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """An object that shows a finding to be true; both verdicts came from running the schemas."""
+    """An object that proves a finding; both verdicts came from running the schemas."""
 
     effect: Effect
     version: str
@@ -140,7 +140,7 @@ class Finding:
 
 
 class PlanRelease(StrEnum):
-    """The release in which a step of a plan is due, in order of time."""
+    """The release in which a step of a plan is due, in chronological order."""
 
     FIRST = "before anything else"
     N = "N"
@@ -178,7 +178,7 @@ class ChecklistAnswer:
 
 
 class Damage(StrEnum):
-    """What a change does to a stored object, worst first; ``stored.py`` says what each means."""
+    """Damage of a change to a stored object, worst first; ``stored.py`` defines each value."""
 
     UNREADABLE = "unreadable"
     PRUNED = "pruned"
@@ -206,13 +206,13 @@ class StoredObject:
 
     @property
     def breaks(self) -> bool:
-        """Return whether something is lost; reading differently is no loss."""
+        """Return whether data is lost; a different reading is no loss."""
         return self.damage is not Damage.CHANGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrdReview:
-    """Everything about one CRD."""
+    """The review of one CRD."""
 
     name: str
     findings: tuple[Finding, ...] = ()

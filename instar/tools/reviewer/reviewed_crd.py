@@ -77,7 +77,7 @@ class ReviewedCrd:
 
 
 def read_reviewed_crd(given: Mapping[str, Any]) -> ReviewedCrd:
-    """Read a v1 or v1beta1 CRD as JSON, which is not changed. Raises ``CrdDecodeError`` where a
+    """Read a v1 or v1beta1 CRD from JSON, which is not changed. Raises ``CrdDecodeError`` if a
     server could not decode it.
     """
     found = read_definition(given)

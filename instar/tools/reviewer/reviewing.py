@@ -33,7 +33,7 @@ StoredObjects = Callable[[Document], Sequence[Object]]
 def review(
     old: Crds, new: Crds, *, options: ReviewOptions | None = None, witnesses: bool = True
 ) -> Report:
-    """Return what changes from ``old`` to ``new`` break; without ``old`` each new CRD is linted
+    """Return what the changes from ``old`` to ``new`` break; without ``old`` each new CRD is linted
     alone. Both are CRDs as JSON, one or many, v1 or v1beta1; many are paired by name.
     """
     before, after = _documents(old), _documents(new)
@@ -75,7 +75,7 @@ def review_documents(
 
 
 def _unusable(name: str, old: Document | None, new: Document, error: CrdDecodeError) -> Problem:
-    """Return the problem that names which of the two CRDs could not be decoded."""
+    """Return a problem that names the CRD that could not be decoded."""
     bad = new
     try:
         read_reviewed_crd(new.value)
@@ -146,7 +146,7 @@ def breaking(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _documents(crds: Crds) -> dict[str, Document]:
-    """CRDs by name; they come from no file."""
+    """Return CRDs by name, without file names."""
     if crds is None:
         return {}
     items = [crds] if isinstance(crds, Mapping) else list(crds)

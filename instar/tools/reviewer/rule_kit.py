@@ -33,8 +33,8 @@ class ReviewRule:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Where to look for a witness, and what it has to show. ``version`` and ``target`` are the
-    versions the object is written at and checked at.
+    """Where to search for a witness, and which effect it must show. ``version`` and ``target`` are
+    the versions the object is written at and checked at.
     """
 
     effect: Effect
@@ -50,7 +50,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingDraft:
-    """A finding before the engine adds place, severity and evidence."""
+    """A finding before the engine adds location, severity and evidence."""
 
     rule: str
     message: str
@@ -108,7 +108,7 @@ def listed(values: Iterable[Any]) -> str:
 
 
 def both(change: NodeChange) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-    """Return old and new node where both exist."""
+    """Return the old and the new node if both exist."""
     if change.old is None or change.new is None:
         return None
     return change.old, change.new

@@ -46,9 +46,7 @@ class CrdSimulator:
         return _verdict(update(self.pipeline, self._addressed(after), self._addressed(before)))
 
     def _addressed(self, obj: Object) -> Object:
-        """Return the object with this CRD's group and kind; a different name is another rule's
-        finding.
-        """
+        """Return the object with this CRD's group and kind; another rule reports changed names."""
         return {**obj, "apiVersion": self.pipeline.api_version, "kind": self.pipeline.kind}
 
 

@@ -36,7 +36,7 @@ _PAGE = 500
 
 
 class ReviewedCluster(NamedTuple):
-    """The cluster that ``kube:`` means, unless the source names a context."""
+    """The cluster that ``kube:`` refers to, unless the source names a context."""
 
     kubeconfig: str | Path | None = None
     context: str | None = None
@@ -85,7 +85,7 @@ def whole_cluster(source: str) -> bool:
 
 
 async def load_objects(source: str, cluster: ReviewedCluster | None = None) -> LoadedObjects:
-    """Custom resources of a file or folder."""
+    """Load custom resources of a file or folder."""
     found = await _load(source, cluster or ReviewedCluster())
     values = [item.value for item in found.documents]
     objects = [value for value in values if isinstance(value, dict) and not is_crd(value)]
@@ -166,7 +166,7 @@ def _is_v1(item: Document) -> bool:
 
 
 def _other_form(one: Document, other: Document) -> bool:
-    """Return whether they are the v1 and the v1beta1 form of one CRD."""
+    """Return whether two documents are the v1 and the v1beta1 form of one CRD."""
     return bool(one.value.get("apiVersion") != other.value.get("apiVersion"))
 
 
@@ -179,7 +179,7 @@ def _not_a_crd(source: str, found: list[Document]) -> Problem:
 
 
 def _from_path(source: str, exclude: Sequence[str]) -> _Read:
-    """Read each file by itself, so that one that cannot be opened does not hide the others."""
+    """Read each file separately, so that an unreadable file does not hide the others."""
     try:
         files = [source] if source == STDIN else [str(file) for file in files_of(source, exclude)]
     except Unopenable as error:
@@ -225,7 +225,7 @@ def _from_git(rest: str, exclude: Sequence[str]) -> _Read:
 
 
 def history(path: str) -> tuple[list[Commit], Problem | None]:
-    """The commits that touched a file, oldest first, following renames."""
+    """Return the commits that touched a file, oldest first, following renames."""
     try:
         commits = commits_of(path)
     except GitError as error:

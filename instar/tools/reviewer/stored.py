@@ -1,10 +1,10 @@
 """Tries real objects under the new CRD: reads, converts, validates and prunes them one by one.
 
 ``reviewing.py`` calls it. Reading prunes and defaults and never validates; writing an unchanged
-object back is ratcheted. So an object is *unreadable*, *pruned*, *invalid* (even an unchanged write
-is refused), *frozen* (kept, but edits there and re-creation are refused) or *changed*. Problems
-that an object has under the old CRD too are not reported. The function that converts is passed in;
-nothing here does I/O.
+object back is ratcheted. So the damage to an object is *unreadable*, *pruned*, *invalid* (even an
+unchanged write is refused), *frozen* (kept, but edits there and re-creation are refused) or
+*changed*. Problems that an object has under the old CRD too are not reported. The function that
+converts is passed in; nothing here does I/O.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_REASONS = 6
 
 
 class _Seen(NamedTuple):
-    """One damage to an object."""
+    """One damage to one object."""
 
     damage: Damage
     text: str
@@ -40,7 +40,7 @@ class _Seen(NamedTuple):
 
 
 class Unconvertible(Exception):
-    """A converter refused or failed; ``str()`` says why."""
+    """A converter refused or failed; ``str()`` is the reason."""
 
 
 def convert_none(objects: list[Object], api_version: str) -> list[Object]:
@@ -49,7 +49,7 @@ def convert_none(objects: list[Object], api_version: str) -> list[Object]:
 
 
 class Trial:
-    """Trial of objects under one pair of CRDs."""
+    """Tries objects under one pair of CRDs."""
 
     def __init__(
         self,
@@ -163,7 +163,9 @@ def _judged(
 
 
 def _counts(error: FieldError, known: list[FieldError]) -> bool:
-    """Return whether an error counts; that rules were skipped because of another error does not."""
+    """Return whether an error is relevant; the note that rules were skipped because of another
+    error is not.
+    """
     return error not in known and error.code is not FieldErrorCode.RULES_SKIPPED
 
 

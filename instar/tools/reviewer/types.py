@@ -13,7 +13,7 @@ ANYTHING = frozenset({"string", "integer", "number", "boolean", "array", "object
 
 
 def admitted(node: Mapping[str, Any]) -> frozenset[str]:
-    """The types a value may have; ``number`` includes ``integer``."""
+    """Return the types that a value may have; ``number`` includes ``integer``."""
     if node.get("x-kubernetes-int-or-string"):
         return frozenset({"integer", "string"})
     stated = node.get("type")
@@ -23,8 +23,8 @@ def admitted(node: Mapping[str, Any]) -> frozenset[str]:
 
 
 def compatible_types(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Return whether some values of the old types still fit, so that the rest is worth
-    comparing.
+    """Return whether some values of the old types are still valid, so that the rest is compared
+    too.
     """
     return bool(admitted(old) & admitted(new))
 

@@ -33,7 +33,7 @@ def crd_changes(
 
 
 def _by_version(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the versions by name that both sides have."""
+    """Return the spec with its versions as a mapping by name."""
     versions = {item.get("name", ""): item for item in spec.get("versions") or ()}
     return {**spec, "versions": versions}
 

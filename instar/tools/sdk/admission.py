@@ -32,7 +32,7 @@ _GIVEN = ("old", "request", "warn")
 
 
 class Refused(Exception):
-    """Raised by a handler: the request is denied with this message."""
+    """Raised by a handler to deny the request with this message."""
 
     def __init__(self, message: str, *, code: int = 403, reason: str = "Forbidden") -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HandlerResult:
-    """What a handler made of a request."""
+    """The result of a handler."""
 
     obj: Object | None
     """As a mutator leaves it."""
@@ -51,7 +51,7 @@ class HandlerResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmissionHandler:
-    """One decorated function, which is one webhook."""
+    """One decorated function, which becomes one webhook."""
 
     name: str
     function: Handler
@@ -62,8 +62,9 @@ class AdmissionHandler:
     wants: frozenset[str] = frozenset()
 
     def run(self, request: Object) -> HandlerResult:
-        """Of an AdmissionRequest, which is not changed. What the function raises but ``Refused``
-        is its own mistake and goes on to the caller."""
+        """Run the handler on an AdmissionRequest, which is not changed. Exceptions other than
+        ``Refused`` are bugs of the handler and propagate to the caller.
+        """
         deleting = request.get("operation") == "DELETE"
         given = request.get("oldObject") if deleting else request.get("object")
         obj: Object = copy_json(given) if isinstance(given, dict) else {}
@@ -81,14 +82,16 @@ class AdmissionHandler:
         except ConversionError as error:
             misfit = Refused(str(error), code=422, reason="Invalid")
             return HandlerResult(None, misfit, tuple(warnings))
-        made = self._taken(obj, result) if self.mutating and not deleting else None
+        made = self._object_after(obj, result) if self.mutating and not deleting else None
         return HandlerResult(made, None, tuple(warnings))
 
     def _shown(self, obj: Object) -> Any:
         return obj if self.model is None else self.model.load(obj)
 
-    def _taken(self, obj: Object, result: Any) -> Object:
-        """None: the dict was changed in place. A model that comes back is all there is."""
+    def _object_after(self, obj: Object, result: Any) -> Object:
+        """Return the object after the handler. A result of None means that the dict was changed in
+        place; a returned model replaces all of the object's content.
+        """
         if result is None:
             if self.model is not None:
                 raise TypeError(f"{self.name} works on a model and must return one")
@@ -103,7 +106,7 @@ class AdmissionHandler:
 
 @dataclass(slots=True, eq=False)
 class Admission:
-    """Handlers for the resources of one group; the empty one is that of Pods and ConfigMaps."""
+    """Handlers for the resources of one group; the empty group is the core group."""
 
     group: str
     name: str = ""
@@ -118,7 +121,7 @@ class Admission:
 
     @property
     def _domain(self) -> str:
-        """The group where something has to have a name."""
+        """Return the group for names; the core group is "core"."""
         return self.group or "core"
 
     def validate(
@@ -130,9 +133,10 @@ class Admission:
         model: type[Any] | None = None,
         **webhook: Any,
     ) -> Callable[[Handler], Handler]:
-        """The function gets the object (of a deletion, what is deleted) and may raise ``Refused``.
-        It gets ``old``, ``request`` and ``warn`` if it has parameters of these names. ``webhook``
-        are further fields of the webhook, such as ``failurePolicy``."""
+        """Register a validating handler. It gets the object (for a delete, the deleted object) and
+        may raise ``Refused``. It gets ``old``, ``request`` and ``warn`` if it has parameters of
+        these names. ``webhook`` holds further fields of the webhook, such as ``failurePolicy``.
+        """
         return self._decorator(False, resource, versions, operations, model, webhook)
 
     def mutate(
@@ -144,12 +148,15 @@ class Admission:
         model: type[Any] | None = None,
         **webhook: Any,
     ) -> Callable[[Handler], Handler]:
-        """The function changes the object in place, or returns what it should be."""
+        """Register a mutating handler. It changes the object in place, or returns the new
+        object.
+        """
         return self._decorator(True, resource, versions, operations, model, webhook)
 
     def configurations(self, client_config: Callable[[str], Object]) -> list[Object]:
-        """The stored form: one object per kind of webhook there is. ``client_config`` says where a
-        webhook's path is found."""
+        """Return the webhook configurations: one object per kind of webhook. ``client_config``
+        returns the clientConfig for a path.
+        """
         made = []
         for kind, mutating in ((MUTATING, True), (VALIDATING, False)):
             webhooks = [
@@ -219,7 +226,7 @@ class Admission:
 
 
 def path_of(webhook: str) -> str:
-    """Where a webhook is served."""
+    """Return the URL path of a webhook."""
     return f"/admission/{webhook}"
 
 

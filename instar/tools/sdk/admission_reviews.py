@@ -23,7 +23,7 @@ from instar.tools.sdk.errors import ConverterDefinitionError
 
 
 class AdmissionReviewHandler:
-    """Answers for any number of admissions, each webhook at a path of its own."""
+    """Answers for any number of admissions; each webhook has its own path."""
 
     def __init__(self, admissions: Sequence[Admission]) -> None:
         listed = [each for admission in admissions for each in admission.handlers]
@@ -35,8 +35,9 @@ class AdmissionReviewHandler:
         return path in self._handlers
 
     def answer(self, path: str, body: bytes) -> bytes:
-        """Raises ``BadRequest`` for what is no AdmissionReview, ``Internal`` for a handler that
-        fails: then the server asks its failure policy."""
+        """Return the response. Raises ``BadRequest`` if the body is not an AdmissionReview, and
+        ``Internal`` if a handler fails; the server then applies the webhook's failurePolicy.
+        """
         try:
             question = parse_admission_request(body)
         except InvalidAdmissionReview as error:
@@ -49,7 +50,9 @@ class AdmissionReviewHandler:
 
 
 def review_in_process(admission: Admission) -> Callable[[str, Object], Object]:
-    """For a server in the same process: (webhook's name, review) → review."""
+    """Return a function for a server in the same process: (name of the webhook, review) →
+    review.
+    """
 
     def review(name: str, document: Object) -> Object:
         handler = admission.handler(name)

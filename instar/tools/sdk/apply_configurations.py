@@ -14,7 +14,7 @@ _MANAGER = "instar-webhook"
 
 
 async def configure(client: Client, document: Object) -> str:
-    """Returns what was done."""
+    """Apply the configurations; return one text per change."""
     plural, name = f"{str(document['kind']).lower()}s", document["metadata"]["name"]
     path = f"{_GROUP}/{plural}/{name}"
     await client.patch(path, document, type="apply", fieldManager=_MANAGER, force=True)

@@ -1,7 +1,7 @@
 """The webhook as an ASGI application, served by ``instar webhook`` or mounted in another app.
 
 It does HTTP only: ``conversion_reviews.py`` answers ConversionReviews, ``admission_reviews.py``
-AdmissionReviews. Admission handlers have paths of their own; every other path takes a
+AdmissionReviews. Each admission handler has its own path; every other path accepts a
 ConversionReview by POST, because the CRD chooses the path.
 """
 

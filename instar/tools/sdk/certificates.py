@@ -1,7 +1,7 @@
 """Makes a serving certificate for a webhook without cert-manager, signed by a CA made for it.
 
-``instar webhook --self-signed`` and ``instar.testing`` call it. The CA's key is thrown away, so
-the CA never signs anything else.
+``instar webhook --self-signed`` and ``instar.testing`` call it. The CA's key is not stored, so the
+CA cannot sign anything else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Issued:
 
     @property
     def bundle(self) -> str:
-        """The authority in base64, as a CRD's ``caBundle`` wants it."""
+        """Return the CA certificate in base64, as ``caBundle`` of a CRD."""
         return base64.b64encode(self.ca).decode()
 
     def write(self, cert: Path, key: Path) -> None:
@@ -42,5 +42,7 @@ def self_signed(host: str, *, days: int = _VALID_DAYS) -> Issued:
 
 
 def _names(host: str) -> list[str]:
-    """A service is asked for as ``name.namespace.svc``; the longer form costs nothing."""
+    """Return the DNS names: a service is called as ``name.namespace.svc``; the longer form is
+    added.
+    """
     return [host, f"{host}.cluster.local"] if host.endswith(".svc") else [host]

@@ -18,8 +18,9 @@ from instar.tools.sdk.errors import ConversionError, ConverterDefinitionError
 
 
 class ConversionAnswer(NamedTuple):
-    """``kind``, ``source`` and ``target`` are names the converters know, else empty: they become
-    metric labels, so a request must not be able to add new ones."""
+    """The response and its metric labels. ``kind``, ``source`` and ``target`` are names that the
+    converters define, else empty, so that a request cannot create new label values.
+    """
 
     body: bytes
     succeeded: bool
@@ -31,7 +32,7 @@ class ConversionAnswer(NamedTuple):
 
 
 class ConversionReviewHandler:
-    """Answers for any number of kinds; the objects of one ConversionReview are of one kind."""
+    """Answers for any number of kinds; the objects of one ConversionReview have one kind."""
 
     def __init__(self, converters: Sequence[BuiltConverter]) -> None:
         self._converters = {(each.group, each.kind): each for each in converters}

@@ -42,7 +42,8 @@ class Converter:
         self._models: dict[str, type[Any]] = {}
 
     def convert(self, source: str, target: str) -> Callable[[Step], Step]:
-        """Decorator: the function turns an object at ``source`` into one at ``target``.
+        """Register a function that converts an object at ``source`` into one at ``target``
+        (decorator).
 
         It gets its own copy, may change and return it, or return a new one; ``apiVersion``,
         ``kind`` and everything in ``metadata`` but labels and annotations are set for it.
@@ -69,12 +70,12 @@ class Converter:
         return register
 
     def model(self, version: str, cls: type[Any]) -> None:
-        """The dataclass, pydantic or msgspec class of ``version``, for ``convert_typed``."""
+        """Set the dataclass, pydantic or msgspec class of ``version``, for ``convert_typed``."""
         self._models[version] = cls
         self._versions.setdefault(version)
 
     def between(self, old: str, new: str, *, rules: Sequence[ConversionRule]) -> None:
-        """Both directions between two versions from one list of rules."""
+        """Define both directions between two versions by one list of rules."""
         rule_set = RuleSet(old, new, rules)
         self._add(old, new, rule_set.there)
         self._add(new, old, rule_set.back)
@@ -83,11 +84,15 @@ class Converter:
             self._trusted |= {(old, new), (new, old)}
 
     def lossy(self, version: str, path: str, reason: str) -> None:
-        """Declare that a field of ``version`` may get lost; checked converters may lose no more."""
+        """Declare that a field of ``version`` may be lost; ``instar check`` allows no other
+        loss.
+        """
         self._losses.append(Loss(version, path, reason))
 
     def build(self) -> BuiltConverter:
-        """Raises ``IncompleteConverter`` naming every pair of versions without a way."""
+        """Return the complete converter. Raises ``IncompleteConverter`` with every pair of versions
+        that has no path.
+        """
         versions = by_priority(self._versions)
         if self.hub is not None:
             direct = [
@@ -159,7 +164,7 @@ class BuiltConverter:
         return f"{self.group}/{version}"
 
     async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
-        """The in-process form: as ``convert_all``, failing as a webhook would have failed."""
+        """Like ``convert_all``, for in-process use; fails with the errors of a webhook."""
         try:
             return self.convert_all(objects, api_version)
         except ConversionError as error:
@@ -170,16 +175,14 @@ class BuiltConverter:
             ) from error
 
     def convert_all(self, objects: Sequence[Object], api_version: str) -> list[Object]:
-        """Every object at ``api_version`` (``group/version``); the input is not changed."""
+        """Return every object at ``api_version`` (``group/version``); the input is not changed."""
         return self.convert_owned(
             [obj if obj.get("apiVersion") == api_version else copy_json(obj) for obj in objects],
             api_version,
         )
 
     def convert_owned(self, objects: Sequence[Any], api_version: str) -> list[Object]:
-        """Like ``convert``, for objects that the caller does not keep: they are changed in
-        place.
-        """
+        """Like ``convert``, but changes the objects in place."""
         self._check_target(api_version)
         return [self._convert_one(obj, api_version) for obj in objects]
 
@@ -210,7 +213,9 @@ class BuiltConverter:
         return route
 
     def _trusted_step(self, obj: Object, api_version: str, step: Step) -> Object:
-        """Rules that cannot touch metadata need no copy of it, and no contract but its size."""
+        """Run rules that cannot change metadata, without a copy of it; only annotations are
+        compared.
+        """
         metadata = _metadata(obj)
         before = metadata.get("annotations")
         if isinstance(before, dict):

@@ -23,7 +23,9 @@ _MOST_AUTHORITIES = 4
 
 
 def client_config(host: str, bundle: str, *, path: str, port: int) -> dict[str, Any]:
-    """``host`` is ``name.namespace.svc`` for a service, else a host for a URL."""
+    """Return the clientConfig. ``host`` is ``name.namespace.svc`` for a service, else a host for a
+    URL.
+    """
     client: dict[str, Any] = {"caBundle": bundle}
     if host.endswith(".svc"):
         name, namespace = service_of(host)
@@ -50,12 +52,13 @@ def service_of(host: str) -> tuple[str, str]:
 
 
 class AddressMismatch(Exception):
-    """The CRD's webhook is somewhere else: this certificate would not be valid for it."""
+    """The CRD's webhook has another address, for which this certificate is not valid."""
 
 
 def merged_bundle(new: str, old: str) -> str:
-    """The new authority first, then those trusted so far: while replicas are replaced one by one,
-    certificates of both are met. What is expired, unreadable or too many is left behind."""
+    """Return the new CA first, then those trusted so far, because during a rolling update replicas
+    with certificates of both CAs serve. Expired, unreadable or surplus certificates are dropped.
+    """
     pem = base64.b64decode(new)
     kept = {item.fingerprint(hashes.SHA256()) for item in x509.load_pem_x509_certificates(pem)}
     try:
@@ -73,7 +76,7 @@ def merged_bundle(new: str, old: str) -> str:
 
 
 def address_of(client_config: Mapping[str, Any]) -> str:
-    """The host a server checks the certificate for."""
+    """Return the host name for which a server checks the certificate."""
     service = client_config.get("service")
     if service:
         return f"{service.get('name')}.{service.get('namespace')}.svc"
@@ -83,9 +86,10 @@ def address_of(client_config: Mapping[str, Any]) -> str:
 async def patch_crd(
     client: Client, name: str, stanza: dict[str, Any], *, repoint: bool = False
 ) -> str:
-    """Returns what was done. A webhook already set up keeps its address; our authority is added to
-    its own. Raises ``AddressMismatch`` where the certificate is for another host, unless told to
-    ``repoint`` the CRD."""
+    """Patch the CRD; return a text that says what was done. A configured webhook keeps its address
+    and gets our CA added. Raises ``AddressMismatch`` if the certificate is for another host, unless
+    ``repoint`` is set.
+    """
     crd = await client.get(crd_path(name))
     current = (crd.get("spec") or {}).get("conversion") or {}
     address = ((current.get("webhook") or {}).get("clientConfig")) or {}

@@ -50,7 +50,7 @@ class Deployment:
         return header + yaml.safe_dump_all(documents, sort_keys=False)
 
     def _configurations(self) -> list[dict[str, Any]]:
-        """Which requests are asked about; cert-manager fills in the caBundle."""
+        """Return the webhook configurations; cert-manager adds the caBundle."""
 
         def client(path: str) -> dict[str, Any]:
             address = {"namespace": self.namespace, "name": self.name, "path": path, "port": 443}

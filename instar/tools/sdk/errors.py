@@ -9,15 +9,15 @@ from collections.abc import Sequence
 
 
 class ConversionError(Exception):
-    """This object cannot be converted. The message reaches the API server's client as it is."""
+    """This object cannot be converted. The API server's client gets this message."""
 
 
 class ConverterDefinitionError(Exception):
-    """The converter itself is wrong; found when it is built or loaded, never while serving."""
+    """The converter is defined wrongly; raised when it is built or loaded, never while serving."""
 
 
 class IncompleteConverter(ConverterDefinitionError):
-    """Some versions cannot be reached from others; ``missing`` lists the (from, to) pairs."""
+    """There is no conversion path between some versions; ``missing`` lists the (from, to) pairs."""
 
     def __init__(self, kind: str, missing: Sequence[tuple[str, str]]) -> None:
         listed = ", ".join(f"{source} → {target}" for source, target in missing)

@@ -12,7 +12,9 @@ Pair = tuple[str, str]
 
 
 def find_routes(versions: Sequence[str], steps: Iterable[Pair]) -> dict[Pair, tuple[Pair, ...]]:
-    """The steps for every ordered pair that can be reached; ties go to the first registered."""
+    """Return the steps for every ordered pair that has a path; of equal paths the first
+    registered.
+    """
     neighbours: dict[str, list[str]] = {version: [] for version in versions}
     for source, target in steps:
         neighbours[source].append(target)

@@ -1,9 +1,9 @@
 """Keeps in an annotation the values that a version has no field for, while an object is at that
 version.
 
-``ruleset.py`` and the rule ``keep`` use it. A kept value records what the other version showed in
-its place. The value is put back only while that is unchanged: an edit made through the other
-version wins.
+``ruleset.py`` and the rule ``keep`` use it. A kept value is stored with a digest of the value that
+the other version shows instead. It is restored only while that value is unchanged, so an edit made
+at the other version wins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PREFIX = "conversion.instar/kept-"
 
 
 def canonical(value: Any) -> bytes:
-    """Equal bytes exactly when two JSON values are equal; 1, 1.0 and true all differ."""
+    """Return equal bytes exactly for equal JSON values; 1, 1.0 and true all differ."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError as error:
@@ -33,7 +33,7 @@ def digest(value: Any) -> str:
 
 
 class KeptValues:
-    """One conversion's bookkeeping: what is kept on leaving, what is given back on entering."""
+    """Kept values of one conversion: stored when leaving a version, restored when entering one."""
 
     __slots__ = ("_kept", "_leaving", "waiting")
 
@@ -55,7 +55,7 @@ class KeptValues:
         self._kept[place] = {"values": dict(values), "seen": seen}
 
     def give_back(self, place: str, names: Sequence[str], seen: str) -> list[Any] | None:
-        """The values kept for ``place``, or ``None`` when there are none or they are stale."""
+        """Return the values kept for ``place``, or ``None`` if there are none or they are stale."""
         entry = self.waiting.get(place)
         if not isinstance(entry, dict) or entry.get("seen") != seen:
             return None
@@ -68,13 +68,13 @@ class KeptValues:
         self._kept[place] = {"order": order}
 
     def order(self, place: str) -> list[str] | None:
-        """Never stale: it moves items about and brings none back."""
+        """Return the kept order of a list. It cannot be stale: it only reorders existing items."""
         entry = self.waiting.get(place)
         order = entry.get("order") if isinstance(entry, dict) else None
         return order if isinstance(order, list) else None
 
     def keep_container(self, place: str, *, was_there: bool) -> None:
-        """An object that was there without anything in it, or one that was not there at all."""
+        """Record that a container was empty or absent."""
         self._kept[f"{place} ({'empty' if was_there else 'absent'})"] = {}
 
     def was_empty(self, place: str) -> bool:
@@ -84,7 +84,7 @@ class KeptValues:
         return f"{place} (absent)" in self.waiting
 
     def close(self, obj: dict[str, Any]) -> None:
-        """Write what was kept; leave no empty map behind that was not there before."""
+        """Write the annotation; remove an empty annotations map that was not there before."""
         metadata = obj.get("metadata")
         if not isinstance(metadata, dict):
             return

@@ -19,7 +19,7 @@ from instar.tools.sdk.yaml_rules import converter_from
 
 
 def load(spec: str) -> BuiltConverter:
-    """``package.module:converter``, or the path of a ``conversion.yaml``."""
+    """Load ``package.module:converter``, or a ``conversion.yaml`` by its path."""
     found = load_any(spec)
     if isinstance(found, Admission):
         raise ConverterDefinitionError(f"{spec} is an Admission, not an instar.sdk.Converter")
@@ -27,7 +27,7 @@ def load(spec: str) -> BuiltConverter:
 
 
 def importable_name(thing: object) -> str:
-    """``package.module:name`` under which another process finds the object; empty if nowhere."""
+    """Return ``package.module:name`` by which another process imports the object; empty if none."""
     for module_name, module in list(sys.modules.items()):
         if module_name == "__main__" or not isinstance(module, ModuleType):
             continue
@@ -38,7 +38,7 @@ def importable_name(thing: object) -> str:
 
 
 def load_admission(spec: str) -> Admission:
-    """``package.module:admission``."""
+    """Load ``package.module:admission``."""
     found = load_any(spec)
     if not isinstance(found, Admission):
         raise ConverterDefinitionError(f"{spec} is a converter, not an instar.sdk.Admission")
@@ -46,7 +46,7 @@ def load_admission(spec: str) -> Admission:
 
 
 def load_any(spec: str) -> BuiltConverter | Admission:
-    """Either, as a webhook may serve both."""
+    """Load a converter or an admission, because a webhook may serve both."""
     if spec.endswith(SUFFIXES):
         return _from_file(Path(spec)).build()
     if not is_import_spec(spec):

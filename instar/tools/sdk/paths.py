@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 
 
 class MissingPlace:
-    """No value at all, which JSON's null is not."""
+    """The absence of a value, as distinct from null."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -36,7 +36,7 @@ MISSING = MissingPlace()
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """Every item; ``key`` names the field that identifies one, empty for its position."""
+    """Every item; ``key`` is the field that identifies an item, empty for its position."""
 
     key: str = ""
 
@@ -51,7 +51,7 @@ class Path:
 
 
 class _Item(NamedTuple):
-    """Which item of a list: told apart by ``key``, or by its position where that is empty."""
+    """One item of a list, identified by ``key``, or by its position if that is empty."""
 
     key: str
     value: Any
@@ -61,7 +61,7 @@ class _Item(NamedTuple):
 
 
 class _Entry(str):
-    """Which value of a map."""
+    """One value of a map."""
 
     __slots__ = ()
 
@@ -70,7 +70,7 @@ class _Entry(str):
 
 
 class Scope(NamedTuple):
-    """One dict a rule works in, and the way to it."""
+    """One dict that a rule is applied to, and the path to it."""
 
     node: dict[str, Any]
     trail: tuple[str | _Item | _Entry, ...] = ()
@@ -78,7 +78,7 @@ class Scope(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The way in words. Seldom asked for, so made when it is."""
+        """Return the path as text; computed on demand, because it is rarely needed."""
         text = ""
         for step in self.trail:
             text += f".{step}" if type(step) is str and text else str(step)
@@ -110,7 +110,7 @@ def _step(match: re.Match[str]) -> str | Each:
 
 
 def scopes(obj: dict[str, Any], steps: tuple[str | Each, ...]) -> Iterator[Scope]:
-    """Every dict ``steps`` leads to; where the shape is another one there is simply none."""
+    """Yield every dict that ``steps`` lead to; none if the object has another shape."""
     return _walk(Scope(obj), obj, steps)
 
 
@@ -143,7 +143,7 @@ def _items(node: Any, key: str) -> Iterator[tuple[_Item | _Entry, Any]]:
 
 
 def has(node: dict[str, Any], fields: tuple[str, ...]) -> bool:
-    """Whether ``fields`` leads to an object (no fields: the node itself)."""
+    """Return whether ``fields`` lead to an object (no fields: the node itself)."""
     here: Any = node
     for name in fields:
         if not isinstance(here, dict) or name not in here:
@@ -153,7 +153,7 @@ def has(node: dict[str, Any], fields: tuple[str, ...]) -> bool:
 
 
 def pop(node: dict[str, Any], fields: tuple[str, ...], *, spare: int) -> Any:
-    """Take a value out, and the containers that became empty by it, but for the first ``spare``."""
+    """Remove a value, and the containers that become empty, except the first ``spare``."""
     trail = [node]
     for name in fields[:-1]:
         inner = trail[-1].get(name)
@@ -175,7 +175,7 @@ Take = Callable[[dict[str, Any]], list[Any]]
 
 
 def taker(wanted: Sequence[tuple[Fields, int]]) -> Take:
-    """``pop`` for fields and what to spare, prepared. Most are in the node or one below it."""
+    """Return ``pop`` prepared for given fields and ``spare``, with a fast path for short paths."""
     if len(wanted) != 1 or len(wanted[0][0]) > 2:
         return lambda node: [pop(node, fields, spare=spare) for fields, spare in wanted]
     (fields, spare), last = wanted[0], wanted[0][0][-1]
@@ -193,15 +193,16 @@ def taker(wanted: Sequence[tuple[Fields, int]]) -> Take:
 
 
 class FoundPlace(NamedTuple):
-    """A container that tidying on the way back would not restore as it was: one that was there
-    and empty, or the first one that was not there."""
+    """A container whose state must be recorded, because the reverse conversion could not restore
+    it: it was empty, or it was the first absent one.
+    """
 
     fields: Fields
     was_there: bool
 
 
 class Occupied(Exception):
-    """The value has no place: ``fields`` lead to something that is there already, or in the way."""
+    """The value cannot be stored: ``fields`` lead to an existing value, or through a non-object."""
 
     def __init__(self, fields: tuple[str, ...], problem: str) -> None:
         super().__init__(problem)
@@ -213,8 +214,9 @@ Put = Callable[[dict[str, Any], Sequence[Any]], Sequence[FoundPlace]]
 
 
 def putter(wanted: Sequence[tuple[Fields, int]]) -> Put:
-    """Puts values in their fields, making containers on the way. It tells of the first so many
-    that had to be made, and of further ones that were there without anything in them."""
+    """Return a function that stores values in their fields and creates containers. It returns the
+    shared containers that it had to create, and others that were empty.
+    """
 
     def put(node: dict[str, Any], values: Sequence[Any]) -> Sequence[FoundPlace]:
         told: list[FoundPlace] = []

@@ -29,7 +29,7 @@ Which = Literal["old", "new"]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order of a list on the old side, which the new side cannot hold.
+    """The order of a list at the old version, which the new version cannot express.
 
     Far smaller than the list itself, and still good after an edit: items it does not know come
     last.
@@ -40,7 +40,7 @@ class Order:
 
 
 class NoCounterpart(Exception):
-    """The other version has no place for this value; it has to be kept."""
+    """The other version cannot express this value; it has to be kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class ConversionRule:
 
 
 def move(old: str, new: str) -> ConversionRule:
-    """The same value at another place: a rename, a move into an object or out of it."""
+    """The same value at another path: a rename, or a move into or out of an object."""
     return ConversionRule(
         name=f"move {old} → {new}",
         old=(parse_path(old),),
@@ -137,7 +137,7 @@ def join(
 
 
 def list_of_one(old: str, new: str) -> ConversionRule:
-    """One value in the old version, a list of them in the new; the old one shows the first."""
+    """One value in the old version, a list in the new one; the old version shows the first item."""
 
     def back(values: Values) -> list[Any]:
         items = values[0]
@@ -171,7 +171,7 @@ def enum(old: str, mapping: Mapping[Any, Any], new: str | None = None) -> Conver
 
 
 def scale(old: str, new: str, factor: int | float | str) -> ConversionRule:
-    """Another unit: new = old × ``factor``. What does not divide is rounded down, and kept."""
+    """Another unit: new = old × ``factor``. A remainder is rounded down, and the value kept."""
     ratio = Fraction(factor).limit_denominator(10**12)
     if ratio <= 0:
         raise ConverterDefinitionError(f"scale {old}: the factor must be positive")
@@ -196,7 +196,7 @@ def _scaled(value: Any, ratio: Fraction) -> int | float:
 
 
 def list_to_map(old: str, new: str, *, key: str) -> ConversionRule:
-    """A list of objects told apart by ``key`` in the old version, a map by that key in the new."""
+    """A list of objects identified by ``key`` in the old version, a map by that key in the new."""
 
     def there(values: Values) -> list[Any]:
         if not isinstance(values[0], list):
@@ -250,7 +250,7 @@ def map_to_list(old: str, new: str, *, key: str) -> ConversionRule:
 
 
 def constant(path: str, value: Any, *, side: Which = "new") -> ConversionRule:
-    """A field only one version has, with the value it gets when coming from the other.
+    """A field that only one version has, with the value it gets when converted from the other.
 
     Added only where its parent object is there. Another value than this one is kept.
     """
@@ -265,7 +265,7 @@ def constant(path: str, value: Any, *, side: Which = "new") -> ConversionRule:
 
 
 def keep(path: str, *, side: Which = "new") -> ConversionRule:
-    """A field only one version has: kept in an annotation while seen through the other."""
+    """A field that only one version has: kept in an annotation while at the other version."""
     rule = ConversionRule(
         name=f"keep {path}",
         new=(parse_path(path),),
@@ -276,7 +276,9 @@ def keep(path: str, *, side: Which = "new") -> ConversionRule:
 
 
 def lossy(path: str, reason: str, *, side: Which = "new") -> ConversionRule:
-    """A field only one version has, dropped on purpose. ``instar check`` reports, and allows it."""
+    """A field that only one version has, dropped on purpose. ``instar check`` reports and allows
+    it.
+    """
     rule = ConversionRule(
         name=f"lossy {path}",
         new=(parse_path(path),),

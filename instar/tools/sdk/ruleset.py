@@ -29,7 +29,7 @@ from instar.tools.sdk.rules import Change, ConversionRule, NoCounterpart, flippe
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A field of ``version`` whose value is allowed to disappear, and why."""
+    """A field of ``version`` whose value may be lost, and why."""
 
     version: str
     path: str
@@ -37,7 +37,7 @@ class Loss:
 
 
 class RuleSet:
-    """The rules between ``old`` and ``new``. What can be prepared is prepared here, once."""
+    """The rules between ``old`` and ``new``, compiled once."""
 
     def __init__(self, old: str, new: str, rules: Sequence[ConversionRule]) -> None:
         self.old, self.new, self.rules = old, new, tuple(rules)
@@ -46,16 +46,16 @@ class RuleSet:
         self._kept = (PREFIX + old, PREFIX + new)
 
     def there(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """Changes ``obj``, which is at the old version, into the new one."""
+        """Convert ``obj`` in place from the old version to the new one."""
         return _convert(self._forward, obj, KeptValues(obj, *self._kept))
 
     def back(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """Changes ``obj``, which is at the new version, into the old one."""
+        """Convert ``obj`` in place from the new version to the old one."""
         return _convert(self._backward, obj, KeptValues(obj, *reversed(self._kept)))
 
     @property
     def leaves_metadata_alone(self) -> bool:
-        """No rule reads or writes metadata; only the annotation of kept values may change."""
+        """Return whether no rule uses metadata; only the annotation of kept values may change."""
         return not any(
             (path.scope or path.fields)[0] == "metadata"
             for rule in self.rules
@@ -72,7 +72,7 @@ class RuleSet:
 
 
 class _Direction:
-    """One rule, read from its old side to its new one."""
+    """One rule in one direction."""
 
     __slots__ = (
         *("change", "forgetful", "inverse", "names", "order", "scope", "source", "tidy"),
@@ -96,7 +96,7 @@ class _Direction:
 
 
 def _shared(path: Path, others: tuple[Path, ...]) -> int:
-    """How many of a path's containers both versions have, as far as this rule can tell."""
+    """Return how many of a path's containers both versions have, as far as this rule shows."""
     mine = path.fields[:-1]
     if not others:
         return len(mine)
@@ -149,7 +149,7 @@ def _apply(way: _Direction, scope: Scope, ledger: KeptValues) -> None:
 def _given_back(
     way: _Direction, scope: Scope, ledger: KeptValues
 ) -> tuple[list[Any], list[Any] | None]:
-    """The values taken out, and what was kept for their place while they are what was left."""
+    """Return the removed values, and the values that were kept for their target if not stale."""
     before = digest(scope.node) if scope.by_position else ""
     values = [
         pop(scope.node, path.fields, spare=_spared(path, shared, scope, ledger))
@@ -162,8 +162,8 @@ def _given_back(
 
 
 def _spared(path: Path, shared: int, scope: Scope, ledger: KeptValues) -> int:
-    """Keep a container that both versions have when it is emptied, unless it came only with a
-    value that was given back: a client that removed it meanwhile wants it gone.
+    """Return how many containers to keep when they become empty: those that both versions have,
+    unless a container was created only for a restored value, because then a client has removed it.
     """
     for depth in range(1, shared + 1):
         if ledger.was_absent(join(scope.where, path.fields[:depth])):
@@ -212,7 +212,7 @@ def _remember(
 
 
 def _run(change: Change, values: Sequence[Any], expected: int) -> tuple[list[Any], bool]:
-    """The results, and whether the values had a place on the other side at all."""
+    """Return the results, and whether the other version can express the values."""
     for value in values:
         if value is not MISSING:
             break

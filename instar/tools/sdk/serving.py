@@ -40,7 +40,7 @@ class TlsFiles:
         return context
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """New connections of a live context use what was loaded last."""
+        """Load the files into a context; new connections use them."""
         try:
             context.load_cert_chain(self.cert, self.key)
         except OSError as error:
@@ -52,7 +52,7 @@ class TlsFiles:
                 raise _unusable(error, self.client_ca) from error
 
     def fingerprint(self) -> tuple[object, ...]:
-        """Changes when a file is rewritten, or a mounted Secret's links are swapped."""
+        """Return a value that changes when a file is rewritten or a mounted Secret is updated."""
         files = (self.cert, self.key, *([self.client_ca] if self.client_ca else []))
         marks = []
         for file in files:
@@ -62,7 +62,7 @@ class TlsFiles:
 
 
 def _unusable(error: OSError, *files: Path) -> OSError:
-    """OpenSSL names no file, neither one that is missing nor one that holds something else."""
+    """Return an error that names the file, because errors of OpenSSL do not."""
     for file in files:
         try:
             file.open("rb").close()
@@ -73,7 +73,7 @@ def _unusable(error: OSError, *files: Path) -> OSError:
 
 
 def parse_listen(text: str) -> tuple[str, int]:
-    """``:9443``, ``127.0.0.1:9443``, ``[::1]:9443``; no host is every interface."""
+    """Parse ``:9443``, ``127.0.0.1:9443`` or ``[::1]:9443``; no host means all interfaces."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ValueError(f"{text!r} is not an address like :9443 or 127.0.0.1:9443")
@@ -104,7 +104,7 @@ async def serve(
     reload_every: float = 5,
     started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Runs until ``stop``; then ``/readyz`` fails for ``drain`` seconds, then requests finish."""
+    """Run until ``stop``; then ``/readyz`` fails for ``drain`` seconds, then requests finish."""
 
     class ReloadingServer(uvicorn.Server):
         @contextlib.contextmanager
@@ -155,7 +155,7 @@ async def _stop_gently(
 
 
 async def reload_certificates(tls: TlsFiles, context: ssl.SSLContext, *, every: float) -> None:
-    """Look at the files now and then; half-written ones are tried again next time."""
+    """Poll the files; files that are only partly written are tried again at the next poll."""
     loaded = tls.fingerprint()
     while True:
         await asyncio.sleep(every)

@@ -18,7 +18,7 @@ _ANYTHING = ".*?"
 
 
 class Template:
-    """The literal text between parts decides where a part ends; the last part takes the rest."""
+    """A compiled template. A part ends at the next literal text; the last part takes the rest."""
 
     def __init__(self, text: str) -> None:
         self.names: list[str] = []
@@ -37,7 +37,7 @@ class Template:
         self._separator = self._literals[1] if plain else ""
 
     def split(self, value: Any) -> list[Any] | None:
-        """The parts, or ``None`` when the string has another shape."""
+        """Return the parts, or ``None`` if the string does not match."""
         if not isinstance(value, str):
             return None
         if self._separator:
@@ -52,7 +52,7 @@ class Template:
         return parts
 
     def join(self, values: Sequence[Any]) -> str | None:
-        """The string, or ``None`` when a part is missing or of another type."""
+        """Return the string, or ``None`` if a part is missing or has another type."""
         for value, wanted in zip(values, self._types, strict=True):
             if not isinstance(value, wanted) or isinstance(value, bool):
                 return None

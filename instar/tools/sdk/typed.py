@@ -26,7 +26,7 @@ _COMMON_FIELDS = ("apiVersion", "kind", "metadata")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Model:
-    """How to read and write one version's model class."""
+    """Reads and writes objects of one version's model class."""
 
     read: Read
     write: Write
@@ -86,7 +86,7 @@ def _pydantic(cls: type[Any]) -> tuple[Read, Write]:
 
 
 def _summary(cls: type[Any], error: ValueError) -> str:
-    """Places and kinds of problems; never the values, which pydantic would print."""
+    """Return the paths and types of errors, without the values that pydantic would print."""
     listed = getattr(error, "errors", None)
     if listed is None:
         return f"does not fit {cls.__name__}"
@@ -118,7 +118,7 @@ def _dataclass(cls: type[Any]) -> tuple[Read, Write]:
 
 
 def _build(wanted: Any, raw: Any, where: str) -> Any:
-    """A value of type ``wanted`` out of JSON, for the types dataclasses are usually made of."""
+    """Return a value of type ``wanted`` from JSON, for the types that dataclasses usually have."""
     origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
         if raw is None:
@@ -158,7 +158,7 @@ class _Member(typing.NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _members(cls: Any) -> dict[str, _Member]:
-    """By the name the object has; ``metadata={"alias": …}`` is where a field says another one."""
+    """Return members by their name in the object; ``metadata={"alias": …}`` of a field sets it."""
     hints = typing.get_type_hints(cls)
     return {
         field.metadata.get("alias", field.name): _Member(field.name, hints[field.name])
@@ -167,7 +167,7 @@ def _members(cls: Any) -> dict[str, _Member]:
 
 
 def _written(value: Any) -> Any:
-    """JSON of a dataclass, without what is not set."""
+    """Return the JSON of a dataclass, without unset fields."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         held = {
             name: getattr(value, each.attribute)

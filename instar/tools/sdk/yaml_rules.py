@@ -1,4 +1,4 @@
-"""``conversion.yaml``: a converter made of declarative rules only, without a line of Python.
+"""``conversion.yaml``: a converter made of declarative rules only, without Python code.
 
 ``loading.py`` calls this module to read such a file::
 
@@ -43,7 +43,7 @@ _CHOICES = {"side": ("old", "new"), "unmatched": ("error", "keep")}
 
 
 def converter_from(document: Any, name: str = "conversion.yaml") -> Converter:
-    """A converter out of the parsed file; ``name`` only appears in messages."""
+    """Build a converter from the parsed file; ``name`` is used in error messages only."""
     top = _mapping(document, name)
     if top.get("conversion") != FORMAT:
         raise ConverterDefinitionError(f"{name}: it must say 'conversion: {FORMAT}'")

@@ -1,4 +1,5 @@
-"""Cluster snapshots: captured from a cluster or a store, read in many forms, served again.
+"""Cluster snapshots: capture from a cluster or a store, readers for several formats, and loading
+into a server.
 
 Called by ``instar snapshot``, ``serve --from``, ``rehearse`` and ``restore``.
 """

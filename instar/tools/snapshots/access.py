@@ -1,4 +1,5 @@
-"""Objects of a captured cluster that grant access, or send objects elsewhere.
+"""Recognises objects of a captured cluster that grant access, or that make a server send objects to
+other addresses.
 
 ``loading.py`` leaves them out unless the operator trusts the file (``serve --trust-access``): a
 snapshot from an untrusted source must neither grant access to the server nor make it call addresses
@@ -31,7 +32,7 @@ def opens_access(obj: Object) -> bool:
 
 
 def without_webhook(crd: Object) -> tuple[Object, bool]:
-    """Return the CRD with a conversion webhook that is never reached, and whether it had one."""
+    """Return the CRD with an unreachable conversion webhook, and whether it had a webhook."""
     conversion = crd["spec"].get("conversion") or {}
     if conversion.get("strategy") != "Webhook":
         return crd, False

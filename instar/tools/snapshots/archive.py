@@ -1,4 +1,5 @@
-"""Reader of tar archives, compressed or not: walks them once and opens any member again.
+"""Reader of tar archives, compressed or not: reads them once in order, and then opens any member
+again.
 
 ``snapshot_file.py`` and ``sources.py`` call it. Nothing is unpacked onto the disk, so no name in an
 archive can reach a file; names that point outside the archive are refused all the same. The size of
@@ -70,7 +71,7 @@ class MemberStream(io.RawIOBase):
 
 @dataclass
 class _Long:
-    """Values that extended headers give for the next member."""
+    """Values from extended headers for the next member."""
 
     name: str = ""
     size: int | None = None
@@ -90,8 +91,8 @@ class Archive:
         """Names of members that are not regular files or whose path is not harmless."""
 
     def walk(self) -> Iterator[tuple[ArchiveMember, io.BufferedReader]]:
-        """Yield every file with its content, which need not be read. Raises ``TruncatedGzip`` where
-        the archive ends too early, ``SnapshotError`` where it is unsafe to go on.
+        """Yield every file with its content, which need not be read. Raises ``TruncatedGzip`` if
+        the archive ends too early, ``SnapshotError`` if it is unsafe to continue.
         """
         packed = self._path.stat().st_size
         with self._path.open("rb") as file:
@@ -146,9 +147,7 @@ class Archive:
 
 
 class _Counted:
-    """The uncompressed stream, which counts how many bytes were read and how many compressed
-    ones.
-    """
+    """The uncompressed stream; counts the uncompressed and the compressed bytes that were read."""
 
     def __init__(self, raw: _Source, packed: int, shown: str) -> None:
         self._raw, self._shown = raw, shown
@@ -159,7 +158,7 @@ class _Counted:
         return self._noted(self._raw.read(count))
 
     def read1(self, count: int = -1, /) -> bytes:
-        """Return what can be read before the end of a truncated file is noticed."""
+        """Return the bytes that can be read before the end of a truncated file."""
         return self._noted(self._raw.read1(count))
 
     def _noted(self, data: bytes) -> bytes:

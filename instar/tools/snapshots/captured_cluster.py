@@ -1,8 +1,8 @@
-"""A captured cluster, read in streams: CRDs, objects, audit events, usage.
+"""A captured cluster as streams of CRDs, objects, audit events and usage.
 
 ``rehearse``, ``serve --from``, ``snapshot`` and ``restore`` read it. The interface is the same for
 a snapshot, a folder of manifests, a dump, a backup or a live cluster; ``sources.py`` opens each of
-them as a ``CapturedCluster``. What cannot be read is reported once in ``problems`` and counted as
+them as a ``CapturedCluster``. Unreadable parts are reported once in ``problems`` and counted as
 unknown.
 """
 
@@ -35,7 +35,7 @@ from instar.tools.snapshots.parts import SnapshotPart, small_document
 
 @dataclass(frozen=True)
 class RecordedUse:
-    """Requests of one client: a line of ``/instar/usage``, or summed up from audit events."""
+    """Requests of one client: a line of ``/instar/usage``, or a sum over audit events."""
 
     group: str
     resource: str
@@ -64,7 +64,7 @@ class RecordedUse:
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of objects, and of those that cannot be used."""
+    """Numbers of objects, usable and unusable."""
 
     crds: int = 0
     objects: Mapping[str, int] = field(default_factory=dict)
@@ -83,13 +83,13 @@ class Counts:
 
     @property
     def unjudged(self) -> int:
-        """Return the number of objects that cannot be checked; they never count as fine."""
+        """Return the number of objects that cannot be checked; they never count as valid."""
         return sum(self.unknown.values()) + sum(self.missing.values())
 
 
 class CapturedCluster:
-    """A captured cluster. Close it, or use ``with open_captured_cluster(…) as cluster``: it may
-    hold a private folder.
+    """A captured cluster. Close it, or use ``with open_captured_cluster(…) as cluster``, because it
+    may use a temporary folder.
     """
 
     def __init__(
@@ -150,11 +150,11 @@ class CapturedCluster:
                 yield {**definition.raw, "metadata": given["metadata"]}
 
     def objects(self, crd_name: str) -> Iterator[Object]:
-        """Each at the version it was captured at, which its ``apiVersion`` names."""
+        """Yield each object at the version at which it was captured (its ``apiVersion``)."""
         yield from self._read(objects_of(crd_name))
 
     def others(self) -> Iterator[Object]:
-        """Objects of built-in kinds: namespaces, webhook configurations, policies, RBAC, …"""
+        """Yield objects of built-in kinds: namespaces, webhook configurations, policies, RBAC, …"""
         yield from self._read_all(OTHERS)
 
     def unknown(self) -> Iterator[Object]:
@@ -162,11 +162,11 @@ class CapturedCluster:
         yield from self._read_all(UNKNOWN)
 
     def audit(self) -> Iterator[Object]:
-        """``audit.k8s.io/v1`` events, in the order they were written."""
+        """Yield ``audit.k8s.io/v1`` events, in the order of the log."""
         yield from self._read(AUDIT)
 
     def usage(self) -> list[RecordedUse]:
-        """Return usage as the server counted it, else summed up from the audit events."""
+        """Return the usage that the server counted, else the sum over the audit events."""
         if self._uses is None:
             self._uses = self._read_usage()
         return list(self._uses)
@@ -189,7 +189,7 @@ class CapturedCluster:
         )
 
     def say(self, problem: str) -> None:
-        """Record a problem, each text once."""
+        """Record a problem; each text only once."""
         if problem not in self.problems:
             self.problems.append(problem)
 
@@ -259,7 +259,7 @@ _MOST_USES = 20_000
 
 
 def _summed(events: Iterable[Object]) -> tuple[list[RecordedUse], bool]:
-    """Sum up audit events by client, and return whether any client was left out."""
+    """Sum up audit events by client; return also whether any client was omitted."""
     found: dict[RecordedUse, RecordedUse] = {}
     left_out = False
     for event in events:

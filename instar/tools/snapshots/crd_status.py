@@ -1,6 +1,6 @@
 """Computes the status that a server would give the CRDs of a captured cluster. Pure.
 
-``loading.py`` calls it. A CRD that a server has accepted is taken as it is. A manifest that no
+``loading.py`` calls it. A CRD that a server has accepted is used unchanged. A manifest that no
 server has seen is validated as if it were created now.
 """
 
@@ -29,14 +29,12 @@ class InvalidCrd(NamedTuple):
 def with_status(
     crds: Iterable[Object], now: str, refused: Callable[[InvalidCrd], None]
 ) -> list[Object]:
-    """Return each CRD with a status, without those that a server would refuse; they are
-    reported.
-    """
+    """Return each CRD with a status; CRDs that a server would refuse are reported and left out."""
     found: list[Object] = []
     of_group: dict[str, list[Object]] = {}
     for crd in crds:
         name = crd["metadata"]["name"]
-        ready = _taken(crd, refused) if _accepted(crd) else _created(crd, refused)
+        ready = _usable_crd(crd, refused) if _accepted(crd) else _created(crd, refused)
         if ready is None:
             continue
         mates = of_group.setdefault(ready["spec"]["group"], [])
@@ -59,9 +57,9 @@ def _accepted(crd: Object) -> bool:
     return bool((crd.get("status") or {}).get("conditions"))
 
 
-def _taken(crd: Object, refused: Callable[[InvalidCrd], None]) -> Object | None:
-    """Return whether the CRD is usable: one whose name or versions are invalid was never
-    served, so the snapshot was edited.
+def _usable_crd(crd: Object, refused: Callable[[InvalidCrd], None]) -> Object | None:
+    """Return the CRD; report one whose name or versions are invalid, and return None: no server has
+    served it, so the snapshot was edited.
     """
     spec, name = crd["spec"], _name(crd)
     if name != f"{spec['names'].get('plural')}.{spec.get('group')}" or "/" in name:

@@ -2,7 +2,7 @@
 
 ``sources.py`` calls it. A small text is parsed as a whole. A large text is first cut into list
 members by its lines, because kubectl writes each member at a fixed indentation; so the whole text
-is never in memory. What is skipped is reported.
+is never in memory. Skipped parts are reported.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def objects_in(stream: BinaryIO, file: str, say: Say) -> Iterator[Object]:
 
 
 def _is_lines(head: bytes) -> bool:
-    """Return whether each line is a document of its own."""
+    """Return whether each line is a separate document."""
     first, _, rest = head.lstrip().partition(b"\n")
     return first[:1] == b"{" and bool(rest.strip()) and parsed(first) is not None
 
@@ -66,7 +66,9 @@ def _small(data: bytes, file: str, say: Say) -> Iterator[Object]:
 
 
 def members(value: Object) -> Iterator[Object]:
-    """Yield the members of a list, with the type that a typed list implies for them."""
+    """Yield the members of a list, with the apiVersion and kind that a typed list implies
+    for them.
+    """
     items = listed(value)
     if items is None:
         yield value
@@ -84,7 +86,9 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _json_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
-    """Cut kubectl's JSON list at the lines that hold only a member's opening and closing brace."""
+    """Split kubectl's JSON list at the lines that contain only a member's opening or
+    closing brace.
+    """
     piece: list[bytes] = []
     size = found = dropped = 0
     inside = False
@@ -118,7 +122,7 @@ def _say_dropped(dropped: int, file: str, say: Say) -> None:
 
 
 def _yaml_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
-    """Cut YAML into documents, and into members of a list that starts in the first column."""
+    """Split YAML into documents, and into members of a list that starts in the first column."""
     piece: list[bytes] = []
     size, dropped, inside = 0, 0, False
     while line := stream.readline(MAX_LINE):
@@ -146,12 +150,12 @@ def _yaml_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
 
 
 def _is_tail(piece: list[bytes]) -> bool:
-    """Return whether the piece is the metadata that follows the members of a list."""
+    """Return whether the piece is the list metadata that follows the members."""
     return piece[0].startswith(b"kind: List")
 
 
 class _Joined(io.RawIOBase):
-    """Stream of bytes that were read already, followed by the rest."""
+    """Stream of bytes that were already read, followed by the rest of the stream."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head, self._rest = memoryview(head), rest

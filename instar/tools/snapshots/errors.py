@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class SnapshotError(Exception):
-    """``str()`` says in one line what is wrong with which file."""
+    """``str()`` is one line with the file and the error."""
 
 
 class Interrupted(SnapshotError):

@@ -1,8 +1,8 @@
-"""Gzip stream that remembers at which offsets of the file it can be entered again.
+"""Gzip stream that records the file offsets at which decompression can start again.
 
 ``archive.py`` reads through it. A file may consist of several gzip members. ``snapshot_writer.py``
-begins a new member with each part, so that a part can be read without those before it; a file that
-was recompressed has one member and is entered at its beginning.
+begins a new member with each part, so that a part can be read without the preceding parts; a file
+that was recompressed has one member and is always read from its beginning.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FREE_MEMBERS = 10_000
 
 
 class TruncatedGzip(Exception):
-    """The file ends in the middle, or continues with bytes that are not gzip."""
+    """The file is truncated, or continues with bytes that are not gzip."""
 
 
 class GzipStream(io.RawIOBase):
@@ -85,7 +85,7 @@ class GzipStream(io.RawIOBase):
 def enter(
     file: BinaryIO, entrances: list[tuple[int, int]], position: int
 ) -> io.BufferedReader[GzipStream]:
-    """Open the uncompressed stream at a position, from the entry point before it. Raises
+    """Open the uncompressed stream at a position, from the last recorded offset before it. Raises
     ``TruncatedGzip``.
     """
     found = bisect_right(entrances, (position, 1 << 62)) - 1

@@ -1,5 +1,4 @@
-"""Opens a live cluster as a captured one: takes a snapshot into a private folder and reads
-that.
+"""Opens a live cluster as a captured one: takes a snapshot in a temporary folder and reads it.
 
 ``sources.py`` calls it for ``kube:``.
 """
@@ -28,7 +27,7 @@ from instar.wire.client.kubeconfig import KubeconfigError
 
 
 def open_cluster(rest: str, cluster: ReviewedCluster) -> CapturedCluster:
-    """Open ``[CRD][?context=NAME]``, the form ``review`` uses. Raises ``SnapshotError``."""
+    """Open ``[CRD][?context=NAME]``, the notation of ``review``. Raises ``SnapshotError``."""
     name, _, query = rest.partition("?")
     named = parse_qs(query).get("context")
     context = named[0] if named else cluster.context

@@ -43,7 +43,7 @@ _NAMESPACES = StoreCollection("", "namespaces", "Namespace", False)
 
 @dataclass
 class Loaded:
-    """What was loaded into the store, and what was not."""
+    """Result of loading: numbers of objects that were loaded and that were not."""
 
     crds: int = 0
     objects: Counter[str] = field(default_factory=Counter)
@@ -65,10 +65,10 @@ async def load(
     now: datetime | None = None,
     trust_access: bool = True,
 ) -> Loaded:
-    """Load all of a captured cluster, with its usage counts if requested. Raises
-    ``SnapshotError`` if the store is not empty. What cannot be loaded is reported in
-    ``world.problems`` once for each kind and reason. Without ``trust_access``, objects that grant
-    access or send objects elsewhere (``access.py``) are withheld.
+    """Load all of a captured cluster, with its usage counts if requested. Raises ``SnapshotError``
+    if the store is not empty. What cannot be loaded is reported in ``world.problems`` once for each
+    kind and reason. Without ``trust_access``, objects that grant access or name addresses to call
+    (``access.py``) are left out.
     """
     if (await store.range("", limit=1)).records:
         raise SnapshotError("the store is not empty: a snapshot is loaded into an empty one")
@@ -153,7 +153,7 @@ class _Loading:
             self._loaded.others += await self._put(waiting, place, place.plural)
 
     async def _put_namespaces(self) -> None:
-        """Make the namespaces that captured objects are in, so that they can be written to."""
+        """Create the namespaces of captured objects, so that clients can write to them."""
         for name in sorted(self._used):
             obj = {
                 "apiVersion": "v1",

@@ -43,13 +43,13 @@ def unknown_of(resource: str) -> str:
 
 
 def resource_of(part: str) -> str:
-    """``widgets.example.com`` of ``objects/widgets.example.com.ndjson``."""
+    """Return ``widgets.example.com`` for ``objects/widgets.example.com.ndjson``."""
     return part.rpartition("/")[2].removesuffix(SUFFIX)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the manifest: a part and what it holds."""
+    """One line of the manifest: a part and its description."""
 
     name: str
     count: int = 0
@@ -120,8 +120,8 @@ def is_manifest(document: Any) -> bool:
 
 
 def read_manifest(document: Any, file: str) -> Manifest:
-    """Read a manifest. Raises ``SnapshotError`` if it is none. Of a newer format version only
-    what this one defines is read, and the caller reports that.
+    """Read a manifest. Raises ``SnapshotError`` if it is invalid. Fields of a newer format version
+    are ignored, and the caller reports that.
     """
     if not is_manifest(document):
         raise SnapshotError(f"{file}: its {MANIFEST} is not that of a snapshot")

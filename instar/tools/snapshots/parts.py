@@ -66,8 +66,8 @@ class SnapshotPart:
 
 
 def lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield every line that is not empty. A line that is too long is yielded as an empty value,
-    which no reader takes for an object.
+    """Yield every non-empty line. A line that is too long is yielded as an empty value, which
+    readers do not accept as an object.
     """
     while line := stream.readline(MAX_LINE):
         if len(line) == MAX_LINE and not line.endswith(b"\n"):

@@ -55,11 +55,11 @@ def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> Capt
     mine = {name.removeprefix(front): each for name, each in found.items()}
     problems = [cut] if cut else []
     problems += [f"{path}: {name!r} is no file to be read" for name in archive.refused]
-    return _world(read_manifest(document, str(path)), mine, problems, closing)
+    return _captured_cluster(read_manifest(document, str(path)), mine, problems, closing)
 
 
 def open_folder(path: Path) -> CapturedCluster | None:
-    """Open a folder made by ``tar``; None if it is not a snapshot."""
+    """Open a folder that ``tar`` unpacked; None if it is not a snapshot."""
     manifest = path / MANIFEST
     if not manifest.is_file():
         return None
@@ -73,14 +73,14 @@ def open_folder(path: Path) -> CapturedCluster | None:
             with file.open("rb") as stream:
                 held = digest(stream)
             found[file.relative_to(path).as_posix()] = _Found(partial(_opened, file), held)
-    return _world(read_manifest(document, str(path)), found, [])
+    return _captured_cluster(read_manifest(document, str(path)), found, [])
 
 
 def _opened(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def _world(
+def _captured_cluster(
     manifest: Manifest,
     found: Mapping[str, _Found],
     problems: list[str],

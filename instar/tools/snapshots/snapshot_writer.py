@@ -1,8 +1,9 @@
-"""Writes a snapshot: parts grow in a private folder beside the file and are joined at the end.
+"""Writes a snapshot: the parts are written in a private folder next to the file and joined at the
+end.
 
-``capture/taking.py`` calls it. Each batch of lines is a gzip member of its own. So an interrupted
-part resumes after its last batch, joining is concatenation without compressing again, and a reader
-can enter at any part.
+``capture/taking.py`` calls it. Each batch of lines is a separate gzip member. So an interrupted
+part resumes after its last batch, parts are joined by concatenation without compressing again, and
+a reader can start at any part.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class GrowingPart:
         self._note(data, count)
 
     def again(self, packed: int, versions: Mapping[str, int]) -> None:
-        """Resume an interrupted part: what was written after the last journal entry is dropped."""
+        """Resume an interrupted part: bytes after the last journal entry are dropped."""
         with self.path.open("r+b") as file:
             file.truncate(packed)
         self.packed, self.versions = packed, Counter(dict(versions))
@@ -92,14 +93,14 @@ class GrowingPart:
 
 
 class SnapshotWriter:
-    """A snapshot that is being written."""
+    """Writer of one snapshot."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
         self.folder = target.with_name(f"{target.name}.partial")
 
     def start(self) -> None:
-        """Start anew and delete what an interrupted run left."""
+        """Start a new snapshot and delete the files of an interrupted run."""
         self.discard()
         try:
             self.folder.mkdir(mode=0o700)
@@ -131,13 +132,13 @@ class SnapshotWriter:
         return grown
 
     def document(self, name: str, value: object) -> Row:
-        """Write a part that is one document."""
+        """Write a part that consists of one document."""
         grown = self.part(name)
         grown.write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n", 1)
         return grown.row()
 
     def finish(self, manifest: Manifest) -> None:
-        """Join the parts to the file, whole or not at all, and delete the folder."""
+        """Join the parts to the file atomically, and delete the folder."""
         beside = self.folder / "packed"
         with _private(beside, "wb") as file:
             head = orjson.dumps(manifest.document(), option=orjson.OPT_INDENT_2) + b"\n"

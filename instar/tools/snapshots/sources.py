@@ -1,7 +1,7 @@
-"""Opens any source as a captured cluster: ``open_captured_cluster`` recognises the form.
+"""Opens any source as a captured cluster: ``open_captured_cluster`` detects the format.
 
 The ``rehearse``, ``snapshot`` and ``restore`` commands and ``loading.py`` (``serve --from``) call
-it. Forms: a snapshot (the file, or unpacked), a folder of manifests, a dump, a backup's tree or a
+it. Formats: a snapshot (the file, or unpacked), a folder of manifests, a dump, a backup's tree or a
 must-gather bundle (folders or archives), ``-``, ``git:REF:PATH``, ``kube:[CONTEXT]``.
 """
 
@@ -33,8 +33,8 @@ File = tuple[str, BinaryIO]
 
 
 def open_captured_cluster(source: str, cluster: ReviewedCluster | None = None) -> CapturedCluster:
-    """Open a source. Raises ``SnapshotError`` if there is nothing to read. It reads everything
-    once, so call it in a thread, not on an event loop.
+    """Open a source. Raises ``SnapshotError`` if there is nothing to read. Reads everything once,
+    so call it in a thread, not on an event loop.
     """
     scheme, _, rest = source.partition(":")
     if scheme == "kube":
@@ -113,7 +113,7 @@ def _from_git(rest: str) -> Iterator[File]:
 
 
 def _wanted(name: str) -> bool:
-    """Return whether a file is a manifest. A backup holds each object again at other versions,
+    """Return whether a file is a manifest. A backup contains each object again at other versions,
     below ``resources/PLURAL.GROUP/VERSION``; those are skipped.
     """
     if not name.endswith(SUFFIXES):

@@ -1,8 +1,7 @@
-"""Sorts objects that come in any order into the parts of a captured cluster, in a private
-folder.
+"""Sorts objects in any order into the parts of a captured cluster, in a temporary folder.
 
-``sources.py`` uses it for manifests, dumps and backups. The CRD of an object is known only when
-all CRDs were seen, so objects are first kept by group and kind.
+``sources.py`` uses it for manifests, dumps and backups. The CRD of an object is known only after
+all CRDs were read, so objects are first stored by group and kind.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def builtin_resources() -> dict[Kind, str]:
 
 
 class Spool:
-    """Collects objects by kind in a private folder."""
+    """Collects objects by kind in a temporary folder."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="instar-world-"))
@@ -104,7 +103,7 @@ class Spool:
 
 
 def _kind(obj: Object) -> Kind | None:
-    """Return the group and kind; None if there is no kind or it cannot be a name."""
+    """Return the group and kind; None if the kind is missing or not a valid name."""
     version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
     if not isinstance(version, str) or not isinstance(kind, str):
         return None

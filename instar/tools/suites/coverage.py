@@ -97,7 +97,7 @@ def covered(
 
 
 class _Walk:
-    """Walks schema and values: declares items, and marks those that a value covers."""
+    """Visits schema and values: declares items, and marks those that a value covers."""
 
     def __init__(self, version: str, items: dict[Item, bool]) -> None:
         self._version = version
@@ -175,7 +175,7 @@ def _refuses(schema: Mapping[str, Any], value: Any) -> bool:
 
 
 def _rules(crd: Crd, version: CrdVersion, steps: Sequence[CaseStep]) -> Iterator[tuple[Item, bool]]:
-    """Evaluate each rule alone, to know which one rejects."""
+    """Evaluate each rule separately, to know which one rejects."""
     assert version.schema is not None
     for path, pointer, position, rule in _placed_rules(version.schema, "", ()):
         schema = _with_one_rule(version.schema, pointer, position)

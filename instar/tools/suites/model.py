@@ -29,7 +29,7 @@ _MANAGER = "instar-test"
 
 
 class Act(StrEnum):
-    """What a case does: create, update, apply or convert."""
+    """The action of a case: create, update, apply or convert."""
 
     CREATE = "onCreate"
     UPDATE = "onUpdate"
@@ -54,7 +54,7 @@ _SECOND = {Act.UPDATE: "updated", Act.APPLY: "applied", Act.CONVERT: "version"}
 
 
 class SuiteError(Exception):
-    """An invalid suite; ``str()`` says in one line where and why."""
+    """An invalid suite; ``str()`` is one line with the place and the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Runs the test cases of a CRD test suite (``instar test``) on an embedded server.
 
-``session.py`` calls it for each suite. Each case creates or updates an object of its own and
-compares the server's response with what the case expects.
+``session.py`` calls it for each suite. Each case creates or updates its own object and compares the
+server's response with the expected one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Result:
 
 
 class _Stopped(Exception):
-    """The case cannot continue; the text is its failure."""
+    """The case cannot continue; the message is its failure."""
 
 
 class SuiteRunner:
@@ -105,7 +105,7 @@ class SuiteRunner:
     async def on_update(self, case: SuiteCase, result: Result) -> None:
         assert case.initial is not None
         assert case.second is not None
-        live = await self._there(case, case.initial, result)
+        live = await self._create_initial(case, case.initial, result)
         new = _as_update(case.second, live)
         result.sent.append(new)
         path = self._path(new, name=new["metadata"]["name"])
@@ -126,7 +126,7 @@ class SuiteRunner:
         assert case.second is not None
         applied: Object = copy_json(case.second)
         if case.initial is not None:
-            live = await self._there(case, case.initial, result)
+            live = await self._create_initial(case, case.initial, result)
             applied.setdefault("metadata", {})["name"] = live["metadata"]["name"]
         else:
             applied.setdefault("metadata", {}).setdefault("name", "test")
@@ -140,7 +140,7 @@ class SuiteRunner:
 
     async def on_convert(self, case: SuiteCase, result: Result) -> None:
         assert case.initial is not None
-        live = await self._there(case, case.initial, result)
+        live = await self._create_initial(case, case.initial, result)
         group = parse_group_version(str(live["apiVersion"])).group
         other = {**live, "apiVersion": f"{group}/{case.version}"}
         kind = self._kind(other)
@@ -151,7 +151,7 @@ class SuiteRunner:
 
     # Steps --------------------------------------------------------------------------------------
 
-    async def _there(self, case: SuiteCase, initial: Object, result: Result) -> Object:
+    async def _create_initial(self, case: SuiteCase, initial: Object, result: Result) -> Object:
         """Create the initial object, under the patched CRD if given."""
         if case.crd_patches:
             await self._change_crd(orjson.dumps(list(case.crd_patches)))
@@ -263,7 +263,7 @@ def _without_values(text: str) -> str:
 
 
 def _as_update(updated: Object, live: Object) -> Object:
-    """Return the update with identity and revision of the live object."""
+    """Return the update with the name, uid and resourceVersion of the live object."""
     new: Object = copy_json(updated)
     given = new.get("metadata") or {}
     kept = ("name", "namespace", "uid", "resourceVersion")
@@ -272,7 +272,7 @@ def _as_update(updated: Object, live: Object) -> Object:
 
 
 def unlike(expected: Object, actual: Mapping[str, Any]) -> list[str]:
-    """Return the differences to the expected object; metadata counts as far as expected."""
+    """Return the differences to the expected object; only the expected metadata is compared."""
     wanted, found = _comparable(expected, expected), _comparable(actual, expected)
     return [str(each) for each in differences(wanted, found)]
 

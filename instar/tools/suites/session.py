@@ -1,4 +1,4 @@
-"""A whole test run: all suites, with one embedded server per CRD.
+"""Runs all test suites, with one embedded server per CRD.
 
 Called by ``instar test`` and the pytest plugin.
 """
@@ -50,7 +50,7 @@ async def run_suites(
     wanted: str = "",
     measures: bool = False,
 ) -> Run:
-    """Run every case with ``wanted`` in its name; ``measures`` adds coverage."""
+    """Run every case whose name contains ``wanted``; ``measures`` adds coverage."""
     run = Run()
     for crd_name in dict.fromkeys(one.crd_name for one in assignments):
         mine = [one for one in assignments if one.crd_name == crd_name]

@@ -1,4 +1,4 @@
-"""Real API server for the duration of a ``with`` block: TLS, token, event loop in a thread.
+"""Runs a real API server for the duration of a ``with`` block: TLS, token, event loop in a thread.
 
 Used through ``instar.testing`` and by the pytest plugin. The server shares only the process with a
 test, so tests may be synchronous, use asyncio or trio, or start clients in other languages.
@@ -72,7 +72,7 @@ class ManifestRejected(Exception):
 
 
 class Server:
-    """Point clients at ``kubeconfig``, or talk to it with ``request``."""
+    """A running server. Use ``kubeconfig`` for clients, or send requests with ``request``."""
 
     def __init__(self, running: RunningServer, loop: asyncio.AbstractEventLoop) -> None:
         self.running = running
@@ -84,7 +84,7 @@ class Server:
 
     @property
     def token(self) -> str:
-        """An administrator's token."""
+        """Return an administrator's token."""
         return self.running.token
 
     @property
@@ -170,9 +170,10 @@ class Server:
 
 @contextlib.contextmanager
 def server(from_: str | Path | None = None, **settings: Any) -> Iterator[Server]:
-    """Run a server until the end of the block: memory store, any free port. Any field of
-    ``instar.server.Settings`` by keyword. ``from_`` loads a snapshot, a folder of manifests or a
-    dump, without controllers that would change it; its problems are logged."""
+    """Run a server until the end of the block: memory store, any free port. Keywords are fields of
+    ``instar.server.Settings``. ``from_`` loads a snapshot, a folder of manifests or a dump, without
+    controllers that would change it; its problems are logged.
+    """
     _keep_quiet()
     captured = {} if from_ is None else _captured(str(from_))
     chosen = Settings(**{"port": 0, "grace_seconds": _GRACE, **captured, **settings})
@@ -201,8 +202,10 @@ def _keep_quiet() -> None:
 
 @contextlib.contextmanager
 def in_thread(settings: Settings) -> Iterator[tuple[RunningServer, asyncio.AbstractEventLoop]]:
-    """Run the server in a thread and yield it with its loop. Failures of either raise here."""
-    life = _Life(settings)
+    """Run the server in a thread and yield it with its loop. Failures of both threads raise
+    here.
+    """
+    life = _ThreadState(settings)
     thread = threading.Thread(target=life.work, name="instar", daemon=True)
     thread.start()
     try:
@@ -217,7 +220,7 @@ def in_thread(settings: Settings) -> Iterator[tuple[RunningServer, asyncio.Abstr
     life.check()
 
 
-class _Life:
+class _ThreadState:
     """State shared by the two threads of one server."""
 
     def __init__(self, settings: Settings) -> None:

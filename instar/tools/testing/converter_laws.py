@@ -48,7 +48,7 @@ def check_converter(
     seed: int | None = 0,
     skip: Sequence[str] = (),
 ) -> CheckReport:
-    """Check every law in every direction. Seeded, so that a test is deterministic."""
+    """Check every law in every direction, with a fixed seed so that tests are deterministic."""
     built = _built(converter)
     skipped = {law_named(name).name for name in skip}
     return check(
@@ -84,7 +84,7 @@ def assert_law(
     source: str,
     target: str,
 ) -> None:
-    """One law on given objects, as written by ``instar check --write-tests``."""
+    """Check one law on given objects, as written by ``instar check --write-tests``."""
     case = _case(crd, converter, _built(converter))
     pair = VersionPair(case, case.versions[source], case.versions[target])
     if law == DETERMINISTIC:

@@ -37,7 +37,7 @@ _IN_A_POD = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
 
 def _leave_unrewritten() -> None:
-    """Exclude instar from assertion rewriting, which takes longer than starting the server."""
+    """Exclude instar from assertion rewriting, which is slower than starting the server."""
     for finder in sys.meta_path:
         marked = getattr(finder, "_must_rewrite", None)
         if isinstance(marked, set):
@@ -149,7 +149,7 @@ def instar_webhook(instar: Server) -> Iterator[ServeWebhook]:
 
 @pytest.fixture(name=_INSTALLED)
 def _installed(request: pytest.FixtureRequest, instar: Server) -> None:
-    """Install what the marker names, once per set of files."""
+    """Install the manifests that the marker names, once per set of files."""
     for mark in request.node.iter_markers(_MARKER):
         paths = tuple(_found(request, Path(path)) for path in mark.args)
         known: set[Any] = request.config.stash.setdefault(_done, set())

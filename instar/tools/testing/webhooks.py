@@ -1,8 +1,8 @@
-"""Test webhook for the duration of a ``with`` block: a converter or an admission function.
+"""Runs a test webhook for the duration of a ``with`` block: a converter or an admission function.
 
-Used through ``instar.testing`` and by the pytest plugin. The webhook serves HTTPS on a port of its
-own, in a thread, with a CA created for it. ``point_crd`` and ``point_configurations`` make a server
-call this webhook, as envtest does, whatever service a manifest names.
+Used through ``instar.testing`` and by the pytest plugin. The webhook serves HTTPS on a free port,
+in a thread, with a CA created for it. ``point_crd`` and ``point_configurations`` make a server call
+this webhook, as envtest does, whatever service a manifest names.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def point_crd(server: Server, hook: Webhook, crd: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def point_configurations(server: Server, hook: Webhook, *sources: Source) -> Iterator[None]:
-    """Install the webhook configurations of the manifests, redirected to our address."""
+    """Install the webhook configurations of the manifests, with the test webhook's address."""
     found = [one for source in sources for one in read_manifests(source)]
     configurations = [one for one in found if one.get("kind") in _PLURALS]
     if not configurations:

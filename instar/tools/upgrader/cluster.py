@@ -27,11 +27,11 @@ _ATTEMPTS = 10
 
 
 class NotEstablished(Exception):
-    """The CRD does not work; ``str()`` says which condition and why."""
+    """The CRD is not established; ``str()`` names the condition and the reason."""
 
 
 class References(NamedTuple):
-    """How owner references at a version that goes were changed."""
+    """Result of changing owner references to a version that will be removed."""
 
     changed: int
     failed: list[str]
@@ -53,7 +53,9 @@ class CrdAccess:
             return None
 
     async def apply(self, crd: Object, live: Object | None, *, dry_run: bool = False) -> Object:
-        """Server-side apply: no annotation holds the whole CRD, so no CRD is too large for it."""
+        """Apply server-side, because the last-applied annotation of a client-side apply is too
+        small for large CRDs.
+        """
         body = applied(crd)
         path = crd_path(crd["metadata"]["name"])
         mode = "All" if dry_run else None
@@ -73,7 +75,7 @@ class CrdAccess:
         return await call_with_retries(write, self._patience)
 
     async def established(self, name: str, seconds: float) -> Object:
-        """The CRD once it works. Raises ``NotEstablished``."""
+        """Wait until the CRD is established and return it. Raises ``NotEstablished``."""
         deadline = time.monotonic() + seconds
         while True:
             crd = await self.read(name)
@@ -93,20 +95,20 @@ class CrdAccess:
             await asyncio.sleep(_POLL)
 
     async def repoint(self, live: Object, leaving: Collection[str]) -> References:
-        """Owner references at versions that go, over all kinds."""
+        """Change owner references to versions that will be removed, in objects of all kinds."""
         crd = read_live_crd(live)
         found = await dependents(self._client, crd, leaving)
         done = await repoint(self._client, crd, leaving, found.found, self._patience)
         return References(done.changed, _reason_lines(done.failed), _reason_lines(found.unseen))
 
     async def why_unreadable(self, name: str, settle: float) -> str:
-        """Return why objects cannot be listed under the CRD as it is; empty when they can."""
+        """Return why objects cannot be listed under the current CRD; empty if they can."""
         await asyncio.sleep(settle)
         live = await self.read(name)
         return "" if live is None else await why_unreadable(self._client, read_live_crd(live))
 
     async def take_back(self, old: Object) -> str:
-        """Make the CRD say what it said before; what is wrong with that, if anything."""
+        """Roll the CRD back to its earlier spec; return the error, if any."""
         name = old["metadata"]["name"]
         for _ in range(_ATTEMPTS):
             live = await self.read(name)

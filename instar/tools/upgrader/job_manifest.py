@@ -28,7 +28,7 @@ _CRDS = "customresourcedefinitions"
 
 
 def smallest_rules(crds: Sequence[Object], *, owner_references: bool = False) -> list[Object]:
-    """What ``instar upgrade`` of these CRDs has to be granted, and no more.
+    """Return the minimal RBAC rules for ``instar upgrade`` of these CRDs.
 
     ``owner_references``: also what changes them, in objects of any kind, when a version goes.
     """

@@ -25,7 +25,9 @@ _STORED_OBJECTS_RULE = "stored-objects-break"
 
 
 async def sample(client: Client, live: Object, most: int) -> list[Object]:
-    """Some real objects; none where they cannot be read now, which the migration will tell."""
+    """Return some real objects; none if they cannot be read now, which the migration
+    reports later.
+    """
     crd = read_live_crd(live)
     if most <= 0 or not crd.crd.served():
         return []
@@ -40,7 +42,7 @@ async def sample(client: Client, live: Object, most: int) -> list[Object]:
 def review_release(
     old: Object | None, new: Object, objects: list[Object], config: Config
 ) -> Report:
-    """The old CRD is the cluster's, status and all, so its storedVersions count."""
+    """Review against the cluster's CRD including its status, so that its storedVersions count."""
     # The server is asked itself, with a dry run.
     options = ReviewOptions(severities={**HANDLED, **config.severities}, ask_server=False)
     try:
@@ -56,7 +58,9 @@ def review_release(
 def _with_objects(
     found: CrdReview, old: Object, new: Object, objects: list[Object], options: ReviewOptions
 ) -> tuple[Finding, ...]:
-    """Objects meet the bridge first: they are rewritten under it."""
+    """Add findings about objects under the transitional CRD, because they are rewritten
+    under it.
+    """
     tried = review_crd(
         read_reviewed_crd(old),
         read_reviewed_crd(bridge(new, old)),

@@ -18,7 +18,7 @@ _SERVER_OWNED = ("creationTimestamp", "generation", "managedFields", "resourceVe
 
 
 def applied(crd: Object) -> Object:
-    """Return what is sent: no status, no server-owned metadata, an explicit conversion."""
+    """Return the CRD as it is sent: no status, no server-owned metadata, an explicit conversion."""
     body: Object = copy_json({name: crd[name] for name in ("apiVersion", "kind", "spec")})
     metadata = {k: v for k, v in (crd.get("metadata") or {}).items() if k not in _SERVER_OWNED}
     body["metadata"] = metadata
@@ -27,13 +27,15 @@ def applied(crd: Object) -> Object:
 
 
 def bridge(new: Object, live: Object) -> Object:
-    """Return the new CRD with every version that the cluster's CRD has."""
+    """Return the transitional CRD: the new CRD with every version of the cluster's CRD."""
     return _with_versions(new, live, [version["name"] for version in live["spec"]["versions"]])
 
 
 def way_back(old: Object, live: Object) -> Object:
-    """Return the CRD as it was, with the versions that objects may be stored in since, unserved.
-    A webhook that converts those versions stays, because conversion None would only rename them."""
+    """Return the old CRD, plus the versions (unserved) in which objects may be stored since. A
+    webhook that converts those versions stays, because conversion None would only change
+    ``apiVersion``.
+    """
     stored = (live.get("status") or {}).get("storedVersions") or ()
     back = _with_versions(old, live, stored, served=False)
     kept = len(back["spec"]["versions"]) > len(old["spec"]["versions"])
@@ -60,14 +62,14 @@ def _with_versions(
 
 
 def dropped(new: Object, live: Object) -> list[str]:
-    """Return the versions that only the bridge keeps."""
+    """Return the versions that only the transitional CRD has."""
     names = {version["name"] for version in new["spec"]["versions"]}
     known = [version["name"] for version in live["spec"]["versions"]]
     return [name for name in known if name not in names]
 
 
 def loses_webhook(new: Object, live: Object) -> bool:
-    """Return whether the new CRD drops the webhook: a server-side apply would leave half of it."""
+    """Return whether the new CRD drops the webhook: a server-side apply would leave part of it."""
     before = live["spec"].get("conversion") or {}
     after = new["spec"].get("conversion") or {}
     return before.get("strategy") == "Webhook" and after.get("strategy", "None") != "Webhook"

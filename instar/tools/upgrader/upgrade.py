@@ -1,9 +1,8 @@
-"""Runs an upgrade: reviews and tries every CRD, then takes one after the other through all steps.
+"""Runs an upgrade: reviews and dry-runs every CRD, then runs all steps for one CRD after another.
 
-Called by ``instar upgrade``. Nothing is written before every CRD was reviewed and tried (dry run)
-on the server, and before every object was compared with the same object as it would read under the
-new CRDs. Each step is safe to repeat; a run on a cluster that already matches the release writes
-nothing.
+Called by ``instar upgrade``. Nothing is written before every CRD was reviewed and dry-run on the
+server, and before every object was compared with its reading under the new CRDs. Each step is safe
+to repeat; a run on a cluster that already matches the release writes nothing.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ async def upgrade(
         before[name] = await access.read(name)
         entry = CrdUpgrade(name)
         report.crds.append(entry)
-        await _look(access, entry, before[name], crd, judge)
+        await _review_and_dry_run(access, entry, before[name], crd, judge)
     if not report.ok:
         names = ", ".join(entry.name for entry in report.crds if not entry.ok)
         report.refused = f"the review refused {names}"
@@ -74,10 +73,10 @@ async def upgrade(
     return report
 
 
-async def _look(
+async def _review_and_dry_run(
     access: CrdAccess, entry: CrdUpgrade, live: Object | None, crd: Object, judge: Judge
 ) -> None:
-    """Review a CRD, and try it on the server with a dry run."""
+    """Review a CRD, and dry-run it on the server."""
     passed, lines = await judge(live, crd)
     entry.add("review", StepState.DONE if passed else StepState.REFUSED, lines=lines)
     if not passed:
@@ -122,7 +121,7 @@ async def _carry_out(
 
 
 class _Unmigrated(Exception):
-    """Objects are left at old versions."""
+    """Some objects are still stored at old versions."""
 
 
 async def _applied(
@@ -163,7 +162,9 @@ async def _migrated(
 async def _finished(
     access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object, options: UpgradeOptions
 ) -> None:
-    """Apply the CRD of the release where a bridge was needed, and see that objects can be read."""
+    """Apply the release's CRD if a transitional one was needed, and check that objects can
+    be read.
+    """
     extra = _names(live) - _names(crd)
     if not extra:
         return
@@ -179,7 +180,7 @@ async def _finished(
 async def _repointed(
     access: CrdAccess, entry: CrdUpgrade, live: Object, leaving: Collection[str]
 ) -> None:
-    """Change owner references that name a version that goes."""
+    """Change owner references that name a version that will be removed."""
     done = await access.repoint(live, leaving)
     if done.failed:
         raise _Unmigrated(f"owner references could not be changed: {'; '.join(done.failed)}")

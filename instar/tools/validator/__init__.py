@@ -1,4 +1,4 @@
 """``instar validate``: validates manifests offline with an embedded server.
 
-Called by ``cli/commands/validate.py``; the embedded server has the rules.
+Called by ``cli/commands/validate.py``; the embedded server applies the validation.
 """

@@ -1,4 +1,5 @@
-"""Locates a server's field error in the object: ``spec.list[0].name`` → JSON pointer.
+"""Maps the path of a server's field error to a place in the object: ``spec.list[0].name`` → JSON
+pointer.
 
 Used by ``validate.py`` to find line numbers.
 """
@@ -11,8 +12,9 @@ from instar.base.json_values import Pointer
 
 
 def pointer_of(field: str, value: Any) -> Pointer:
-    """Return the pointer as deep as the value goes. The value resolves names with dots, which the
-    text cannot tell from nested names."""
+    """Return the pointer, as deep as the value exists. The value resolves names with dots, which
+    the text cannot distinguish from nested names.
+    """
     pointer: list[str | int] = []
     rest = field
     while rest:

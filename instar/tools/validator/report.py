@@ -74,7 +74,7 @@ class Verdicts:
         return [*self.problems, *(one for each in self.judged for one in each.findings)]
 
     def exit_code(self, *, strict: bool, unknown_is_fine: bool) -> int:
-        """Return 2 for input that could not be read or holds no object, 1 for a refusal, else 0."""
+        """Return 2 for unreadable input or input without objects, 1 for a refusal, else 0."""
         if self.unreadable or not self.judged:
             return 2
         return int(self.fails(strict=strict, unknown_is_fine=unknown_is_fine))

@@ -1,4 +1,4 @@
-"""Runs a whole validation: texts in, verdicts out, in this process or several.
+"""Validates texts and returns verdicts, in this process or in several processes.
 
 Called by ``instar validate``, which reads the files.
 """
@@ -35,7 +35,7 @@ class Task:
 
 
 def validate(task: Task, jobs: int) -> Verdicts:
-    """Validate every document of the texts, in order. CRDs among the texts are served, too."""
+    """Validate every document of the texts, in order. CRDs among the texts are installed first."""
     parsed = [_parsed(text) for text in task.texts] if _mentions_crds(task.texts) else []
     own = [one for found, _ in parsed for one in found if is_crd(one.value)]
     task = Task(task.crds, task.texts, task.old, tuple(own))

@@ -1,4 +1,4 @@
-"""Validates documents by dry-run requests to an embedded server, which has all the rules.
+"""Validates documents by dry-run requests to an embedded server, which applies all validation.
 
 Called by ``run.py``.
 """
@@ -48,8 +48,9 @@ class ManifestValidator:
     async def install(
         self, document: Document, *, converts: bool = False
     ) -> list[ValidationFinding]:
-        """Serve a CRD and return the findings that prevent it. Its webhook is unreachable, and
-        writes are validated at their own version, so without a converter conversion is disabled."""
+        """Install a CRD and return the findings that prevent it. Its webhook is unreachable, and
+        writes are validated at their own version, so without a converter conversion is disabled.
+        """
         crd: Object = copy_json(document.value)
         spec = crd.get("spec")
         if isinstance(spec, dict) and not converts:
@@ -112,7 +113,9 @@ class ManifestValidator:
     async def _update(
         self, obj: Object, old: Object, kind: ServedKind, version: str
     ) -> EmbeddedReply:
-        """Validate as an update of the old object, so that unchanged old errors are tolerated."""
+        """Validate as an update of the old object, so that unchanged invalid fields are
+        tolerated.
+        """
         namespace = _namespace_of(obj, kind)
         name = str(obj["metadata"].get("name", ""))
         stored: Object = copy_json(old)
@@ -177,7 +180,7 @@ def _judged(document: Document, findings: list[ValidationFinding]) -> ValidatedO
 
 
 def subject(obj: Any) -> str:
-    """Return how a finding names the object."""
+    """Return the name of the object for findings."""
     if not isinstance(obj, dict) or not obj.get("kind"):
         return ""
     metadata = obj.get("metadata") if isinstance(obj.get("metadata"), dict) else {}

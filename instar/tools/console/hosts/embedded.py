@@ -75,7 +75,7 @@ class EmbeddedHost:
     mode = "serve"
 
     def __init__(self, api: Handler, oidc: Mapping[str, Any] | None = None) -> None:
-        """``oidc``: how to sign in at an issuer, if one is configured."""
+        """``oidc`` is the sign-in at an OIDC issuer, if one is configured."""
         self._api = api
         self._oidc = oidc
 

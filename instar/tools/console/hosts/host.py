@@ -16,7 +16,7 @@ from instar.wire.client.client import Client
 
 
 class Host(Protocol):
-    """What the console needs of the server it runs in or in front of."""
+    """Access to the cluster that the console shows."""
 
     mode: str
     """``serve`` or ``cluster``."""
@@ -26,7 +26,7 @@ class Host(Protocol):
         ...
 
     async def stranger(self, request: Request, peer: User | None) -> Response:
-        """Answer a browser without a session; raises ``NotSignedIn`` if sign-in is required."""
+        """Respond to a browser without a session. Raises ``NotSignedIn`` if sign-in is required."""
         ...
 
     async def pass_on(self, visitor: Visitor, request: Request) -> Response:
@@ -34,8 +34,9 @@ class Host(Protocol):
         ...
 
     def sign_in(self, shown: Object, now: float) -> Session:
-        """Create a session from what the browser sent. Raises ``BadRequest`` or ``NotSignedIn``;
-        the cluster may still reject the credentials."""
+        """Create a session from the sign-in form. Raises ``BadRequest`` or ``NotSignedIn``; the
+        cluster may still reject the credentials.
+        """
         ...
 
     def login(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ _OURS = frozenset(
 
 
 class SignInLinks:
-    """The secret of the sign-in link: valid once, then replaced."""
+    """Secrets of sign-in links: each is valid once and then replaced."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         """``show`` is called with each secret, to print it on the terminal."""

@@ -38,7 +38,7 @@ class PipeResponder:
 
 
 def checked(work: Object, line: JobLine) -> Any:
-    """Run the laws and report each finished one. Raises ``Uncheckable``."""
+    """Run the laws and report each result. Raises ``Uncheckable``."""
     case = case_of(parse_crd(work["crd"]), PipeResponder(line), versions=work["versions"])
     wanted = set(work["laws"])
     unknown = wanted - {law.name for law in LAWS}

@@ -14,7 +14,7 @@ from instar.base.json_values import Object
 
 
 class JobLine:
-    """The job's end of the pipe."""
+    """The job process's end of the pipe."""
 
     def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
         self._source = source

@@ -21,7 +21,7 @@ from instar.tools.reviewer.sources import LoadedCrds, crds_in_text
 
 
 def reviewed(work: Object) -> Any:
-    """Return the report as JSON, or as text in another form."""
+    """Return the report as JSON, or as text in another format."""
     old = None if work["old"] is None else _side(work["old"])
     new = _side(work["new"])
     stored: list[Object] = work["objects"]

@@ -24,7 +24,7 @@ class JobShares:
 
     @contextlib.asynccontextmanager
     async def place(self, user: str) -> AsyncIterator[None]:
-        """Wait for a place. Raises ``TooManyRequests``."""
+        """Wait for a free slot. Raises ``TooManyRequests``."""
         mine = self._unfinished.get(user, 0)
         if mine >= self._per_user:
             raise TooManyRequests("you have too many reviews and checks under way, try again later")

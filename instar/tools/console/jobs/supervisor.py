@@ -1,7 +1,8 @@
-"""Console side of jobs: starts the process, sends the work, answers its questions, stops it.
+"""Console side of jobs: starts the process, sends the input, answers its requests for data, stops
+it.
 
 Used by the review and check views. Messages are JSON lines: ``{"ask": …}`` needs an answer,
-``{"note": …}`` is a partial result, ``{"result": …}`` or ``{"refused": "…"}`` is the end.
+``{"note": …}`` is a partial result, ``{"result": …}`` or ``{"refused": "…"}`` is the last message.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class JobResult:
 
 
 class Jobs:
-    """Runs a few jobs concurrently, as each takes a processor; some more may wait."""
+    """Runs a few jobs at the same time, because each uses a CPU core; more jobs wait in a queue."""
 
     def __init__(self, at_once: int = limits.JOBS_AT_ONCE, more: int = limits.JOBS_WAITING) -> None:
         self._shares = JobShares(at_once, more)

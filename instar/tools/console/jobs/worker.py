@@ -22,7 +22,7 @@ _NICENESS = 10
 
 
 class JobRejected(Exception):
-    """The work cannot be done; the text says why."""
+    """The job cannot be done; the message says why."""
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Expiry of the certificates of webhooks: those in a caBundle and the served one.
+"""Expiry dates of webhook certificates: those in a caBundle and the one that the webhook presents.
 
 Used by ``webhooks.py``.
 """
@@ -20,7 +20,7 @@ _MAX_CERTIFICATES = 20
 
 
 def in_bundle(bundle: str, now: datetime) -> list[Object]:
-    """Return a line per certificate of a caBundle, or one that says it is unreadable."""
+    """Return a line per certificate of a caBundle, or a line that says that it cannot be parsed."""
     try:
         found = x509.load_pem_x509_certificates(base64.b64decode(bundle, validate=True))
     except (ValueError, binascii.Error):

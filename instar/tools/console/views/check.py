@@ -1,5 +1,5 @@
-"""View: runs the laws of ``instar check`` (what must be true of every conversion) for a limited
-time against the cluster's converter.
+"""View: runs ``instar check`` (properties that every conversion must have, called laws) for a
+limited time against the cluster's converter.
 
 Called by ``tools/console/api.py``.
 """
@@ -24,7 +24,7 @@ DEFAULT_SECONDS, MOST_SECONDS = 20.0, 50.0
 
 
 def laws() -> Object:
-    """Return the laws that the page lists."""
+    """Return the laws for the page."""
     return {"laws": [{"name": law.name, "title": law.title} for law in LAWS]}
 
 

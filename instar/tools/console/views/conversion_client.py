@@ -40,7 +40,7 @@ def failure_text(crd: Crd) -> str:
 
 
 class ServerConversion:
-    """Converts through the conversion endpoint of our server."""
+    """Converts through the conversion endpoint of an instar server."""
 
     def __init__(self, client: Client, crd: Crd, namespace: str) -> None:
         self.by = failure_text(crd)
@@ -101,8 +101,9 @@ class ServiceProxyTransport:
 async def conversion_of(
     client: Client, crd: Crd, namespace: str, services: ConversionServices | None
 ) -> ConversionClient:
-    """``services`` calls webhooks of clusters that cannot convert on request; None inside our
-    server. Raises ``Forbidden``."""
+    """Return the client for a CRD. ``services`` calls webhooks of clusters without the conversion
+    endpoint; None inside an instar server. Raises ``Forbidden``.
+    """
     by_server = ServerConversion(client, crd, namespace)
     try:
         # tests whether it is offered and allowed

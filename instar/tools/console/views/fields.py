@@ -20,7 +20,7 @@ SECONDS = 20.0
 
 
 async def fields(client: Client, name: str, most: int) -> Object:
-    """Count fields of at most ``most`` objects. Raises ``ApiError``."""
+    """Count the fields of at most ``most`` objects. Raises ``ApiError``."""
     raw = await client.get(crd_path(name))
     live = read_live_crd(raw)
     counted = await count_fields(client, live, most=min(most, MOST_OBJECTS), seconds=SECONDS)

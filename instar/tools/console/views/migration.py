@@ -42,8 +42,9 @@ _BRIEF = RetryPolicy(attempts=3)
 async def migration(
     client: Client, name: str, local: LocalMigrations | None = None, *, planned: bool = True
 ) -> Object:
-    """Return the migration's state; ``local`` runs it for clusters without an engine. Raises
-    ``ApiError``."""
+    """Return the state of the migration; ``local`` runs it on clusters without a migration
+    controller. Raises ``ApiError``.
+    """
     state = await read_state(client, name, local)
     plan = await _plan(client, state.live) if planned and state.live.crd.served() else None
     return _document(state, plan)
@@ -52,7 +53,7 @@ async def migration(
 async def act(
     client: Client, name: str, action: str, local: LocalMigrations | None = None
 ) -> Object:
-    """Do an action. Raises ``Conflict`` with every reason where it is not possible."""
+    """Perform an action. Raises ``Conflict`` with all reasons if it is not possible."""
     if action not in ACTIONS:
         raise BadRequest(f"there is no action {action[:50]}; there is {', '.join(ACTIONS)}")
     state = await read_state(client, name, local)
@@ -64,7 +65,7 @@ async def act(
     verified: Object = {}
     match action:
         case "start" | "pause" | "resume":
-            await _steer(client, state, action, plan)
+            await _perform(client, state, action, plan)
         case "verify":
             reading = await read_everything(client, state.live)
             verified = {"verified": _verified(reading, state.stale)}
@@ -73,7 +74,7 @@ async def act(
     return {**await migration(client, name, local, planned=False), **verified}
 
 
-async def _steer(client: Client, state: MigrationState, action: str, plan: Plan | None) -> None:
+async def _perform(client: Client, state: MigrationState, action: str, plan: Plan | None) -> None:
     if state.local is not None:
         if action == "pause":
             await state.local.pause(state.live.name)

@@ -17,7 +17,7 @@ VersionKey = tuple[str, str, str]
 
 
 class Uses(NamedTuple):
-    """Requests by version: how many recently, and when the last one."""
+    """Requests to one version: the recent number, and the time of the last one."""
 
     recent: dict[VersionKey, int]
     last: dict[VersionKey, str]

@@ -1,5 +1,5 @@
-"""Reads the ``/instar/…`` documents of instar servers; a document that is not available gets a
-reason instead.
+"""Reads the ``/instar/…`` documents of instar servers; for a document that is not available, it
+records the reason.
 
 Used by the other views.
 """
@@ -24,7 +24,7 @@ _REASONS = {
 
 @dataclass
 class MissingDocuments:
-    """Collects what is not available, for the page to show."""
+    """Collects the documents that are not available, for the page."""
 
     lines: list[Object] = field(default_factory=list)
 
@@ -33,7 +33,9 @@ class MissingDocuments:
 
 
 async def read_document(client: Client, what: str, unknown: MissingDocuments) -> Object | None:
-    """Return the document at ``/instar/WHAT``; None if not available, noted in ``unknown``."""
+    """Return the document at ``/instar/WHAT``; if not available, return None and add it to
+    ``unknown``.
+    """
     try:
         return await client.get(f"/instar/{what}")
     except Forbidden:

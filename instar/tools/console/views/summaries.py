@@ -23,7 +23,7 @@ _PAGE = 25
 
 
 class Summaries:
-    """Cache by uid and resourceVersion, so it is never stale."""
+    """Cache keyed by uid and resourceVersion, so entries are never stale."""
 
     def __init__(self) -> None:
         self._kept: WeightedLru[tuple[str, str], Object] = WeightedLru(4 << 20)

@@ -67,7 +67,7 @@ def _detail(version: Object, situation: Situation) -> None:
 
 
 def _conversions(situation: Situation, webhooks: Object | None) -> list[Object]:
-    """Return every pair of versions that reads convert between, with its statistics."""
+    """Return the statistics of each pair of versions that reads convert between."""
     crd = situation.crd
     if crd.conversion.strategy == "None":
         return [
@@ -111,8 +111,9 @@ def _failure(failure: Object | None) -> Object | None:
 async def take_step(
     client: Client, name: str, version: str, step: str, *, warning: str = "", dry_run: bool = False
 ) -> None:
-    """Check and make an edit, guarded by the checked revision. Raises ``Conflict`` with every
-    reason for which ``instar versions`` would refuse."""
+    """Check and make an edit; the write fails if the CRD changed since the check. Raises
+    ``Conflict`` with every reason for which ``instar versions`` would refuse.
+    """
     if step not in STEPS_HERE:
         raise BadRequest(f"there is no step {step[:50]}; there is {', '.join(STEPS_HERE)}")
     for _ in range(_ATTEMPTS):

@@ -137,7 +137,7 @@ def _done(call: Object | None, *, known: bool) -> Object:
 
 
 def health(line: Object, now: datetime) -> tuple[str, str]:
-    """Return one word, and the reason if it is not ``ok``."""
+    """Return a one-word status, and the reason if it is not ``ok``."""
     ended = [item for item in line["certificates"] if item["ended"]]
     if ended:
         return "expired", f"{ended[0]['what']}: {ended[0]['problem']}"

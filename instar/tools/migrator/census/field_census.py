@@ -26,8 +26,9 @@ class FieldCount(NamedTuple):
 async def count_fields(
     client: Client, live: LiveCrd, *, most: int = 0, seconds: float = 0.0
 ) -> FieldCount:
-    """Read at the first version that can be listed; at most so many objects, for at most so long,
-    where that is said. Raises ``ApiError`` when none can be listed."""
+    """Count fields at the first version that can be listed, within limits of objects and time if
+    given. Raises ``ApiError`` if no version can be listed.
+    """
     trouble: ApiError | None = None
     for version in live.read_versions:
         try:

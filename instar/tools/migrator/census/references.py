@@ -1,10 +1,10 @@
-"""Finds what still names a version: owner references of other objects, managedFields of the CRD's
+"""Finds references to a version: owner references in other objects, and managedFields of the CRD's
 own objects.
 
 Called by ``instar versions``, ``instar migrate`` and ``instar upgrade`` before a version is
-removed. An owner reference says ``apiVersion``; once that version is gone, the garbage collector
-cannot find the owner any more, and dependents are orphaned or never cleaned up. A migration does
-not rewrite owner references, because objects of any kind may have them.
+removed. An owner reference contains an ``apiVersion``; if that version is removed, the garbage
+collector cannot find the owner, and dependents are orphaned or never deleted. A migration does not
+rewrite owner references, because objects of any kind may have them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ async def repoint(
     found: Collection[Dependent],
     patience: RetryPolicy,
 ) -> Repointed:
-    """Make each reference name the version that stays; nothing else of the object is touched."""
+    """Change each reference to the remaining version, and nothing else of the object."""
     result = Repointed()
     for dependent in found:
         try:
@@ -105,7 +105,9 @@ async def repoint(
 
 
 async def naming_entries(client: Client, live: LiveCrd, version: str) -> VersionReference:
-    """Objects that lose ownership when ``version`` goes, unless it is carried over first."""
+    """Return the objects that lose field owners when ``version`` is removed, unless the entries are
+    relabelled first.
+    """
     named = VersionReference()
     path = live.path(live.write_version)
     try:
@@ -146,7 +148,7 @@ async def _repoint_one(
 def repointed(
     live: LiveCrd, versions: Collection[str], references: list[Object]
 ) -> list[Object] | None:
-    """The references as they should be; None when they are already."""
+    """Return the corrected references; None if they are correct already."""
     api_version = f"{live.crd.group}/{live.write_version}"
     changed = [
         {**ref, "apiVersion": api_version} if _names(live, versions, ref) else ref

@@ -37,7 +37,7 @@ class VersionUse:
 
 @dataclass
 class VersionUsage:
-    """What is known about one resource; ``since`` None means that nothing is."""
+    """Known uses of one resource; ``since`` None means that nothing was counted."""
 
     since: datetime | None = None
     """Requests before this are unknown."""
@@ -50,7 +50,7 @@ class VersionUsage:
         return max((use for use in found if not is_ours(use.agent)), key=_when, default=None)
 
     def users(self, version: str, after: datetime) -> list[VersionUse]:
-        """Return the uses after a moment, the most recent first."""
+        """Return the uses after a time, most recent first."""
         found = [
             use
             for use in self.uses
@@ -60,7 +60,7 @@ class VersionUsage:
 
 
 async def from_server(client: Client, live: LiveCrd) -> VersionUsage:
-    """Instar's own counters; nothing on any other server."""
+    """Read the counters of an instar server; return no uses for any other server."""
     try:
         document = await client.get(ENDPOINT)
     except ApiError:
@@ -83,7 +83,7 @@ async def from_server(client: Client, live: LiveCrd) -> VersionUsage:
 
 
 def from_audit_logs(paths: Iterable[Path], live: LiveCrd) -> VersionUsage:
-    """From files of ``audit.k8s.io`` events, one JSON object a line, plain or gzipped.
+    """Read files of ``audit.k8s.io`` events: one JSON object per line, plain or gzipped.
 
     Raises ``OSError`` for a file that cannot be read; a line that is no event is passed over.
     """
@@ -117,7 +117,7 @@ def from_audit_logs(paths: Iterable[Path], live: LiveCrd) -> VersionUsage:
 
 
 def audit_events(paths: Iterable[Path]) -> Iterator[Object]:
-    """Every request once, of files as above."""
+    """Yield the audit events of such files, each request once."""
     for path in paths:
         with path.open("rb") as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"

@@ -57,7 +57,7 @@ class StoredVersionCensus:
         return sum(self.counts.values()) + self.unknown
 
     def stale(self, storage: str) -> int:
-        """At most so many objects are not at the storage version."""
+        """Return the maximum number of objects that are not at the storage version."""
         return sum(n for version, n in self.counts.items() if version != storage) + self.unknown
 
     def at_most(self, version: str) -> int:
@@ -114,8 +114,9 @@ def _exact(item: Object, sealed: Object) -> StoredVersionCensus:
 async def estimate(
     client: Client, live: LiveCrd, *, limit: int = 500, record: PassRecord | None = None
 ) -> StoredVersionCensus:
-    """List every object once, at the first version that can be listed. ``record`` is that of the
-    last complete pass of ``instar migrate``."""
+    """List every object once, at the first version that can be listed. ``record`` is the record of
+    the last complete pass of ``instar migrate``.
+    """
     trouble: ApiError | None = None
     for version in live.read_versions:
         bounds = Bounds(live.changed)
@@ -185,7 +186,7 @@ def _as_census(live: LiveCrd, bounds: Bounds, record: PassRecord | None) -> Stor
 
 
 class Bounds:
-    """Counts the objects that were certainly written late enough. Keeps one number per object."""
+    """Counts the objects that were certainly written late enough; stores one number per object."""
 
     def __init__(self, changed: datetime | None) -> None:
         self._from = None if changed is None else changed + SPREAD

@@ -25,7 +25,7 @@ _POLICIES = (
 
 
 async def may_be_mutated(client: Client, live: LiveCrd) -> bool:
-    """Return whether a webhook or policy names the CRD's resource, or whether that is unknown."""
+    """Return whether a webhook or policy matches the CRD's resource, or whether that is unknown."""
     try:
         return any([_names(live, rule) async for rule in _rules(client)])
     except ApiError:

@@ -1,4 +1,4 @@
-"""Finds which fields of every object a rewrite would change, without writing one.
+"""Finds the fields of every object that a rewrite would change, without writing.
 
 Called by ``instar migrate --plan`` and, with the CRD of a release, by ``instar upgrade``.
 """
@@ -32,7 +32,7 @@ from instar.wire.client.client import Client
 
 @dataclass
 class ChangeScan:
-    """What rewrites of all objects would change."""
+    """The changes that rewrites of all objects would make."""
 
     objects: int = 0
     changing: int = 0
@@ -76,7 +76,7 @@ async def scan_rewrites(
     *,
     page: int = 500,
 ) -> ChangeScan:
-    """Prove the rewrite of every object under the CRD as it is."""
+    """Prove the rewrite of every object under the current CRD."""
     scan = ChangeScan(tally=prover.tally)
 
     async def look(objects: list[ListedObject]) -> None:
@@ -137,7 +137,7 @@ async def scan_release(
 
 
 class ReleaseEffect:
-    """What a rewrite under the CRD of a release leaves of what versions show now."""
+    """The effect of a rewrite under the CRD of a release, compared with the current readings."""
 
     def __init__(self, release: LiveCrd) -> None:
         self._crd = release.crd
@@ -145,8 +145,9 @@ class ReleaseEffect:
         self._effect = RewriteEffect(release.crd, release.write_version)
 
     def losses(self, found: ListedObject) -> list[FieldChange]:
-        """Return the fields that an object would lose: what a version shows now and neither it
-        nor, where the release drops it, the version that is written shows afterwards."""
+        """Return the fields that an object would lose: fields that a version shows now, and that
+        neither this version nor (if the release drops it) the written version shows afterwards.
+        """
         changes: list[FieldChange] = []
         for version, reading in found.readings.items():
             shown = version if self._crd.version(version) is not None else self._written

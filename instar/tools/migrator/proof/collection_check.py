@@ -2,7 +2,7 @@
 
 Called by ``cli/shared/version_edits.py`` and ``tools/upgrader/cluster.py`` after a version was
 removed from a CRD: an object that is stored in that version makes every list fail, and then the
-caller puts the version back at once. A list that is refused or not found does not prove that the
+caller adds the version again at once. A list that is refused or not found does not prove that the
 objects can be read, so it is a failure too.
 """
 
@@ -27,7 +27,7 @@ _POLL = 0.25
 
 
 async def why_unreadable(client: Client, live: LiveCrd) -> str:
-    """Return why some version of the collection cannot be listed; empty when all can be."""
+    """Return why the collection cannot be listed at some version; empty if it can at all."""
     for version in live.read_versions:
         try:
             await _list_all(client, live.path(version))

@@ -35,7 +35,9 @@ class PassRecord:
     """When the pass ended, in RFC 3339."""
 
     def proves(self, live: LiveCrd) -> bool:
-        """Return whether every object of the CRD, as it is now, is at its storage version."""
+        """Return whether the record proves that all objects of the current CRD are at the storage
+        version.
+        """
         return (
             bool(self.uid)
             and self.uid == live.crd.uid
@@ -50,7 +52,7 @@ def record_path(crd: str, server: str) -> Path:
 
 
 def load_record(crd: str, server: str) -> PassRecord | None:
-    """Return the record of the last pass; None when there is none or it cannot be read."""
+    """Return the record of the last pass; None if there is none or it cannot be read."""
     try:
         document = json.loads(read_text(record_path(crd, server)))
         return PassRecord(**document)
@@ -59,7 +61,7 @@ def load_record(crd: str, server: str) -> PassRecord | None:
 
 
 def save_record(record: PassRecord) -> None:
-    """Raises ``OSError``. The file is complete or absent at any time."""
+    """Write the record atomically. Raises ``OSError``."""
     path = record_path(record.crd, record.server)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_suffix(".pass-draft")
@@ -72,8 +74,9 @@ def save_record(record: PassRecord) -> None:
 
 
 def follow_edit(server: str, before: LiveCrd, after: LiveCrd) -> None:
-    """Let a record go on to hold after an edit that this tool made and that left the storage
-    version alone. Raises ``OSError``."""
+    """Keep the record valid after an edit by this tool that did not change the storage version.
+    Raises ``OSError``.
+    """
     record = load_record(before.name, server)
     if record is not None and record.proves(before) and before.storage == after.storage:
         save_record(replace(record, generation=after.crd.generation))

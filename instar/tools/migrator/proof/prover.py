@@ -1,4 +1,5 @@
-"""Finds out, before an object is written, what the write would change, for every object of a page.
+"""Determines before each write which fields of the object it would change, for all objects of a
+page.
 
 Called by ``rewrite_pass.py`` before a page is recorded in the undo journal and written, and by
 ``instar migrate --plan`` and ``--dry-run``. With conversion strategy None the effect is computed
@@ -40,7 +41,7 @@ _SHOWN = 10
 
 @dataclass
 class TalliedChange:
-    """One field that a rewrite would change, over all objects."""
+    """A field that rewrites would change, counted over all objects."""
 
     version: str
     field: str
@@ -70,7 +71,7 @@ class TalliedChange:
 
 @dataclass
 class ChangeTally:
-    """The fields that rewrites would change, with counts and an example each."""
+    """The fields that rewrites would change, each with a count and an example."""
 
     changes: dict[tuple[str, str], TalliedChange] = field(default_factory=dict)
 
@@ -116,9 +117,10 @@ class RewriteProver:
         concurrency: int = 16,
         admission: bool = False,
     ) -> None:
-        """``accepted`` holds paths whose change the user accepts in every object;
-        ``accepted_keys`` objects of which any change is accepted. ``admission``: mutating
-        admission may change objects."""
+        """``accepted``: paths whose change the user accepts in every object. ``accepted_keys``:
+        objects of which any change is accepted. ``admission``: mutating admission may change
+        objects.
+        """
         self._client = client
         self._live = live
         self._patience = patience
@@ -132,11 +134,11 @@ class RewriteProver:
 
     @property
     def asks_server(self) -> bool:
-        """Whether a proof costs requests."""
+        """Return whether a proof needs requests."""
         return not self._effect.is_computed
 
     def take_accepted(self) -> set[str]:
-        """Return the objects that writes will change as accepted, since the last call."""
+        """Return the objects, since the last call, whose writes make accepted changes."""
         found, self._changing = self._changing, set()
         return found
 
@@ -159,8 +161,9 @@ class RewriteProver:
         return [outcome for outcome in outcomes if outcome is not None]
 
     async def refusal(self, found: ListedObject) -> ObjectResult | None:
-        """Return why an object must not be written; None when the write is proven to keep it, or
-        when the object has changed since it was read, so that the write will not happen."""
+        """Return why an object must not be written; None if the write is proven to change nothing,
+        or if the object has changed since it was read, so that the write will fail with a conflict.
+        """
         unread = [name for name in self._live.read_versions if name not in found.readings]
         if unread and found.key not in self._accepted_keys:
             return unproven(found.key, found.revision, unread)
@@ -182,7 +185,9 @@ class RewriteProver:
         return refused(found.key, found.revision, self._told(left))
 
     def seen_changes(self, found: ListedObject, version: str, after: Object) -> list[FieldChange]:
-        """Return what a write has changed at a version, without what the user accepted."""
+        """Return the changes that a write made at a version, without those that the user
+        accepted.
+        """
         before = found.readings.get(version)
         if before is None:
             return []
@@ -203,12 +208,12 @@ class RewriteProver:
         return self.unaccepted(found.key, changes)
 
     def explained(self, changes: Sequence[FieldChange]) -> str:
-        """Return what changed the first of some fields."""
+        """Return the cause of the first of some changes."""
         first = changes[0]
         return explain(first.cause, first.version, self._live.storage)
 
     async def _tried(self, found: ListedObject, known: Sequence[FieldChange]) -> list[FieldChange]:
-        """Return what dry runs show beyond what was computed."""
+        """Return the changes that only dry runs show, besides the computed ones."""
         written, storage = self._live.write_version, self._live.storage
         computed = {(change.version, change.difference.path) for change in known}
         changes: list[FieldChange] = []

@@ -24,7 +24,7 @@ from instar.tools.migrator.content_diff import FieldDifference, content_of, diff
 
 
 class ChangeCause(StrEnum):
-    """What changes a field when an object is written back unchanged."""
+    """The cause of a change when an object is written back unchanged."""
 
     PRUNED = "pruned"
     DEFAULTED = "defaulted"
@@ -59,11 +59,11 @@ class RewriteEffect:
 
     @property
     def is_computed(self) -> bool:
-        """Whether the effect at every version follows from the schemas alone."""
+        """Return whether the effect at every version follows from the schemas alone."""
         return self._crd.conversion.strategy == "None"
 
     def of(self, readings: Mapping[str, Object]) -> list[FieldChange]:
-        """Return what a no-op write would change, as far as it can be computed.
+        """Return the changes that a no-op write would make, as far as they can be computed.
 
         ``readings`` holds the object at every version to compare. Raises ``MetaError`` when the
         schema's steps cannot decode the object.
@@ -82,8 +82,9 @@ class RewriteEffect:
         ]
 
     def readings_after(self, reading: Object, versions: Iterable[str]) -> dict[str, Object]:
-        """Return what each version shows after ``reading``, an object at the version that is
-        written, was stored under conversion strategy None."""
+        """Return the object as each version shows it after ``reading``, an object at the written
+        version, was stored under conversion strategy None.
+        """
         obj = self._decoded(reading)
         if self._storage != self._written:
             self._convert(obj, self._storage)
@@ -124,7 +125,7 @@ def not_accepted(changes: Iterable[FieldChange], accepted: Collection[str]) -> l
 
 
 def explain(cause: ChangeCause, version: str, storage: str) -> str:
-    """Return what changes a field, for a report."""
+    """Return the text of a cause, for a report."""
     match cause:
         case ChangeCause.PRUNED:
             return f"conversion None keeps only fields that {storage}'s schema has"

@@ -31,8 +31,9 @@ class WrittenObjects:
     async def compared(
         self, known: dict[str, ListedObject], outcomes: list[ObjectResult], *, everything: bool
     ) -> list[ObjectResult]:
-        """Read rewritten objects again at every version, where the answer to the write does not
-        show all: a webhook converts, or changes were accepted."""
+        """Read rewritten objects again at every version, if the response to the write does not show
+        everything: a webhook converts, or changes were accepted.
+        """
         results, prover = list(outcomes), self._prover
         everything = everything or prover.asks_server
         accepted = prover.take_accepted()
@@ -69,15 +70,16 @@ class WrittenObjects:
         return replace(outcome, reading=now)
 
     def refined(self, found: ListedObject, wrong: ObjectResult) -> ObjectResult | None:
-        """Return what differs from the journalled reading, by path; None when the user accepted
-        all of it. ``wrong`` comes from digests, which name parts only."""
+        """Return the differences to the journalled reading, by path; None if the user accepted all
+        of them. ``wrong`` comes from digests, which name only parts.
+        """
         entry = None if self._undo is None else self._undo.entry(found.key)
         if entry is None:
             return wrong
         return self.difference(replace(found, readings=entry.readings), found)
 
     def difference(self, before: ListedObject, now: ListedObject) -> ObjectResult | None:
-        """Return how an object differs from an earlier reading, beyond what the user accepted."""
+        """Return the differences to an earlier reading that the user did not accept."""
         prover = self._prover
         for version, shown in now.readings.items():
             changes = prover.seen_changes(before, version, shown)

@@ -1,13 +1,13 @@
 """The undo journal of a migration: each object as every served version showed it before its write.
 
 ``rewrite_pass.py`` records a page here before the page is written, and the record is on disk
-(fsync) before the first write is sent. ``put_back.py`` reads it to put objects back: at once when a
+(fsync) before the first write is sent. ``put_back.py`` reads it to restore objects: at once when a
 rewrite changed an object, and for ``instar migrate --undo`` and the rollback of ``instar upgrade``.
 
-The file is beside the progress file. It holds contents of objects, so only its owner may read it
-(mode 0600) and values are compressed. Its size is bounded: a run stops before the file would grow
-beyond the limit, and three journals of earlier runs are kept. SQLite in WAL mode with full
-synchronisation survives a kill at any moment.
+The file is in the folder of the progress file. It contains the objects themselves, so only its
+owner may read it (mode 0600) and values are compressed. Its size is bounded: a run stops before the
+file would grow beyond the limit, and three journals of earlier runs are kept. SQLite in WAL mode
+with full synchronisation survives a kill at any moment.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _COLUMNS = "key, uid, revision, after, undone, readings"
 
 
 class UndoJournalError(Exception):
-    """The journal cannot be used; ``str()`` says why in one line."""
+    """The journal cannot be used; ``str()`` is a one-line reason."""
 
 
 class JournalledObject(NamedTuple):
-    """One object as it was before it was written."""
+    """One object as it was before the write."""
 
     key: str
     uid: str
@@ -59,7 +59,7 @@ class JournalledObject(NamedTuple):
 
 
 class JournalSubject(NamedTuple):
-    """The CRD whose objects a journal holds."""
+    """The CRD to which the objects of a journal belong."""
 
     server: str
     crd: str
@@ -67,10 +67,10 @@ class JournalSubject(NamedTuple):
 
 
 class UndoJournal:
-    """``":memory:"`` for runs on a copy. ``begin`` must be called before anything is recorded."""
+    """An undo journal; ``":memory:"`` for runs on a copy. Call ``begin`` before ``record``."""
 
     def __init__(self, path: str | Path = ":memory:", *, limit: int = DEFAULT_LIMIT) -> None:
-        """Raises ``UndoJournalError`` when the file cannot be made or another process uses it."""
+        """Raises ``UndoJournalError`` if the file cannot be created or another process uses it."""
         self.path = str(path)
         self._limit = limit
         self._lock: IO[str] | None = None
@@ -79,18 +79,19 @@ class UndoJournal:
             self._lock = _locked(self.path)
 
     def begin(self, subject: JournalSubject, *, resumed: bool) -> None:
-        """Open the journal for a run; a run that is not resumed starts an empty one."""
+        """Open the journal for a run; a run that is not resumed starts an empty journal."""
         if not resumed and self.path != ":memory:" and Path(self.path).exists():
             _rotate(self.path)
         self._open()
         if not self.subject.crd:
-            with _told(self.path), self._db:
+            with _journal_errors(self.path), self._db:
                 facts = {"format": _FORMAT, **subject._asdict()}
                 self._db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
     def reopen(self) -> None:
-        """Open an existing journal, to put its objects back. Raises ``UndoJournalError``, and
-        leaves a file that is no journal as it is."""
+        """Open an existing journal, to restore its objects. Raises ``UndoJournalError`` for a file
+        that is not a journal, and does not change it.
+        """
         if not Path(self.path).is_file():
             raise UndoJournalError(f"{self.path}: there is no such journal")
         if _format_of(self.path) != _FORMAT:
@@ -111,17 +112,17 @@ class UndoJournal:
 
     @property
     def size(self) -> int:
-        """Bytes of compressed objects."""
-        with _told(self.path):
+        """Return the number of bytes of the compressed objects."""
+        with _journal_errors(self.path):
             (found,) = self._db.execute("SELECT sum(length(readings)) FROM objects").fetchone()
         return int(found or 0)
 
     def record(self, page: Iterable[ListedObject]) -> None:
-        """Keep the objects of a page; they are on disk when this returns.
+        """Store the objects of a page; they are on disk when this returns.
 
         Raises ``UndoJournalError`` when they would exceed the limit or the disk is full; then
-        nothing of the page may be written. The first reading of an object is kept when a run
-        goes on after a kill, unless another client has written the object since.
+        nothing of the page may be written. The first reading of an object is kept when a run goes
+        on after a kill, unless another client has written the object since.
         """
         rows = [self._row(found) for found in page]
         fresh = [row for row in rows if row is not None]
@@ -131,42 +132,42 @@ class UndoJournal:
                 f"the undo journal {self.path} would exceed {self._limit >> 20} MiB; give a larger "
                 "--journal-limit"
             )
-        with _told(self.path), self._db:
+        with _journal_errors(self.path), self._db:
             self._db.executemany(
                 "INSERT OR REPLACE INTO objects (key, uid, revision, readings) VALUES (?, ?, ?, ?)",
                 fresh,
             )
 
     def note_written(self, revisions: Mapping[str, str]) -> None:
-        """Note the resourceVersion that each write left, by key."""
-        with _told(self.path), self._db:
+        """Record the resourceVersion that each write produced, by key."""
+        with _journal_errors(self.path), self._db:
             self._db.executemany(
                 "UPDATE objects SET after = ? WHERE key = ?",
                 ((revision, key) for key, revision in revisions.items()),
             )
 
     def drop(self, keys: Iterable[str]) -> None:
-        """Remove objects that were not written after all."""
-        with _told(self.path), self._db:
+        """Remove objects that were not written in the end."""
+        with _journal_errors(self.path), self._db:
             self._db.executemany("DELETE FROM objects WHERE key = ?", ((key,) for key in keys))
 
     def note_undone(self, key: str) -> None:
-        with _told(self.path), self._db:
+        with _journal_errors(self.path), self._db:
             self._db.execute("UPDATE objects SET undone = 1 WHERE key = ?", (key,))
 
     def entry(self, key: str) -> JournalledObject | None:
-        with _told(self.path):
+        with _journal_errors(self.path):
             query = f"SELECT {_COLUMNS} FROM objects WHERE key = ?"
             row = self._db.execute(query, (key,)).fetchone()
             return None if row is None else _entry(row)
 
     def keys(self) -> list[str]:
         """Return the keys of all objects, in order."""
-        with _told(self.path):
+        with _journal_errors(self.path):
             return [key for (key,) in self._db.execute("SELECT key FROM objects ORDER BY key")]
 
     def entries(self) -> Iterator[JournalledObject]:
-        """Yield every object, one at a time in memory."""
+        """Yield every object; only one is in memory at a time."""
         for key in self.keys():
             found = self.entry(key)
             if found is not None:
@@ -196,14 +197,14 @@ class UndoJournal:
         return found.key, found.uid, found.revision, _packed(found.readings)
 
     def _fact(self, name: str) -> str:
-        with _told(self.path):
+        with _journal_errors(self.path):
             row = self._db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
             return "" if row is None else str(row[0])
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    """Turn what the disk or damaged contents cause into an ``UndoJournalError``."""
+def _journal_errors(path: str) -> Iterator[None]:
+    """Raise an ``UndoJournalError`` for disk errors and damaged contents."""
     try:
         yield
     except (sqlite3.Error, zlib.error, orjson.JSONDecodeError) as error:
@@ -212,8 +213,7 @@ def _told(path: str) -> Iterator[None]:
 
 
 def _format_of(path: str) -> str:
-    """Return the format that a file says it has, without changing the file; empty for any other
-    file."""
+    """Return the format recorded in a file, without changing the file; empty for any other file."""
     try:
         address = f"{Path(path).absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True)) as database:
@@ -235,12 +235,12 @@ def _is_unreadable(error: sqlite3.Error) -> bool:
 
 
 def journal_path(progress: str | Path) -> Path:
-    """Return where the undo journal of a run with this progress file lies."""
+    """Return the path of the undo journal of a run with this progress file."""
     return Path(progress).with_suffix(".undo")
 
 
 def _is_still_first(known: JournalledObject, found: ListedObject) -> bool:
-    """Return whether only this tool can have written the object since it was recorded."""
+    """Return whether no other client can have written the object since it was recorded."""
     if known.undone or known.uid != found.uid:
         return False
     if known.after:

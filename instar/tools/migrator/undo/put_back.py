@@ -1,11 +1,11 @@
-"""Puts objects back as the undo journal recorded them.
+"""Restores objects to the state that the undo journal recorded.
 
 Called by ``rewrite_pass.py`` when a rewrite changed an object, by ``instar migrate --undo`` and by
-the rollback of ``instar upgrade``. An object is put back by an update at the storage version, where
-no conversion happens, guarded by its resourceVersion; afterwards every served version is read again
-and compared with the journal. Where another version still shows something else than the journal,
-the object is updated at that version. An object that another client has written since is left
-alone. Every step can be repeated, and a run that was killed continues where it stopped.
+the rollback of ``instar upgrade``. An object is restored by an update at the storage version, where
+no conversion happens, with its resourceVersion as precondition; afterwards every served version is
+read again and compared with the journal. Where another version still shows something else than the
+journal, the object is updated at that version. An object that another client has written since is
+left alone. Every step can be repeated, and a run that was killed continues where it stopped.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class UndoneObject:
 
 @dataclass
 class UndoReport:
-    """How putting back went, object by object."""
+    """Result of an undo, object by object."""
 
     counts: dict[UndoState, int] = field(default_factory=dict)
     objects: list[UndoneObject] = field(default_factory=list)
@@ -106,11 +106,11 @@ class UndoReport:
 
 
 class _Overtaken(Exception):
-    """Another client changes the object faster than it can be put back."""
+    """Another client changes the object faster than it can be restored."""
 
 
 class ObjectRestorer:
-    """Puts the objects of one CRD back."""
+    """Restores the objects of one CRD."""
 
     def __init__(
         self,
@@ -121,8 +121,9 @@ class ObjectRestorer:
         *,
         served_only: bool = False,
     ) -> None:
-        """``served_only``: versions that the CRD does not serve now need not show what they showed;
-        a release that was taken back brought them."""
+        """``served_only``: ignore versions that the CRD does not serve now, because they came with
+        a release that was rolled back.
+        """
         self._client = client
         self._live = live
         self._patience = patience
@@ -131,7 +132,9 @@ class ObjectRestorer:
         self._served_only = served_only
 
     async def put_all_back(self, progress: Progress, *, concurrency: int = 8) -> UndoReport:
-        """Never raises an ``ApiError``: what happens to an object is in the report."""
+        """Restore all objects. Never raises an ``ApiError``: errors are in the report, by
+        object.
+        """
         keys = self._journal.keys()
         progress.begin("putting back", len(keys))
         report = UndoReport()
@@ -203,8 +206,9 @@ class ObjectRestorer:
         return UndoneObject(entry.key, UndoState.NOT_RESTORED, self._why(entry, wrong))
 
     def _worth_writing(self, entry: JournalledObject) -> list[str]:
-        """Return the versions at which an update may bring something back, the best one first.
-        Without a webhook the storage version decides alone what is kept."""
+        """Return the versions at which an update may restore something, the best one first. Without
+        a webhook the storage version alone decides what is stored.
+        """
         known = [name for name in self._live.read_versions if name in entry.readings]
         return known[:1] if self._live.crd.conversion.strategy == "None" else known
 
@@ -278,8 +282,9 @@ class ObjectRestorer:
 
 
 def _wrong(entry: JournalledObject, now: ListedObject) -> list[str]:
-    """Return what differs from the journal. A version that does not show the object now differs:
-    nothing tells that it would show what it showed."""
+    """Return the differences to the journal. A version that cannot be read now counts as
+    different.
+    """
     found = []
     for version, wanted in entry.readings.items():
         shown = now.readings.get(version)
@@ -296,7 +301,7 @@ def _wrong(entry: JournalledObject, now: ListedObject) -> list[str]:
 
 
 def _losses(entry: JournalledObject, now: ListedObject) -> int:
-    """Return how many fields of the journal no longer show."""
+    """Return how many fields of the journal are missing now."""
     shown = ((wanted, now.readings.get(name)) for name, wanted in entry.readings.items())
     return sum(
         difference.before is not ABSENT
@@ -307,7 +312,7 @@ def _losses(entry: JournalledObject, now: ListedObject) -> int:
 
 
 def _is_left_by_us(entry: JournalledObject, now: ListedObject) -> bool:
-    """Return whether the present state is the one that the migration's write left.
+    """Return whether the current state is that of the migration's write.
 
     Where a kill hid the result of the write, its trace is a version that shows what it showed,
     without an owner that came since.
@@ -345,6 +350,6 @@ def _is_outside_status(path: str) -> bool:
 
 
 def _owners(wanted: list[Object], shown: list[Object]) -> list[Object]:
-    """Return the entries of the journal, and those of managers that came since."""
+    """Return the entries of the journal, and those that other managers added since."""
     known = {entry.get("manager") for entry in wanted} | {USER_AGENT}
     return [*wanted, *(entry for entry in shown if entry.get("manager") not in known)]

@@ -1,4 +1,4 @@
-"""The versions of one CRD: their state, what may be done next, and the edits that do it.
+"""The versions of one CRD: their state, the safe next steps, and the edits for these steps.
 
 Called by ``instar versions``, ``instar fields`` and the console.
 """

@@ -1,7 +1,7 @@
 """Edits a CRD's JSON or YAML tree in place, for ``instar versions`` and the console. Pure.
 
-The callers first check with ``lifecycle.py`` that an edit is safe. The functions work on what
-``ruamel.yaml`` loads as well as on plain dicts, so that comments in files survive.
+The callers first check with ``lifecycle.py`` that an edit is safe. The functions accept trees of
+``ruamel.yaml`` as well as plain dicts, so that comments in files are preserved.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from instar.base.json_values import Object
 
 @dataclass(frozen=True, slots=True)
 class VersionEdit:
-    """Details of an edit."""
+    """Arguments of an edit."""
 
     version: str
     source: str = ""

@@ -21,7 +21,7 @@ _STEP = re.compile(r"([^.\[\]]+)|(\[\*\])")
 
 
 class NoSuchField(Exception):
-    """The path is in no version's schema."""
+    """No version's schema has the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Deprecation:
 
 
 def steps_of(path: str) -> list[str]:
-    """``spec.ports[*].name`` in its parts; raises ``ValueError`` for what is no path."""
+    """Split ``spec.ports[*].name`` into its parts. Raises ``ValueError`` for an invalid path."""
     found = [name or star for name, star in _STEP.findall(path)]
     shown = "".join(step if step == ANY_ITEM else f".{step}" for step in found)
     if not found or shown != f".{path}":
@@ -41,7 +41,7 @@ def steps_of(path: str) -> list[str]:
 
 
 def deprecate(crd: Object, path: str, text: str) -> list[str]:
-    """Say so in every version's schema that has the field; the versions changed."""
+    """Mark the field as deprecated in every version's schema that has it; return these versions."""
     changed = []
     for version, holder, name in _places(crd, path):
         node = holder[name]
@@ -55,7 +55,7 @@ def deprecate(crd: Object, path: str, text: str) -> list[str]:
 
 
 def remove(crd: Object, path: str) -> list[str]:
-    """Take the field out of every version's schema; the versions changed."""
+    """Remove the field from every version's schema; return the changed versions."""
     changed = []
     for version, holder, name in list(_places(crd, path)):
         holder.pop(name, None)
@@ -71,7 +71,7 @@ def remove(crd: Object, path: str) -> list[str]:
 
 
 def deprecated(crd: Object) -> list[Deprecation]:
-    """Every field the schemas call deprecated."""
+    """Return every field that a schema marks as deprecated."""
     found = []
     for version in crd["spec"]["versions"]:
         for path, node in _walked((version.get("schema") or {}).get("openAPIV3Schema") or {}):
@@ -83,7 +83,7 @@ def deprecated(crd: Object) -> list[Deprecation]:
 
 
 def field_paths(schema: Mapping[str, Any]) -> set[str]:
-    """Every field of a schema, as a tally names it."""
+    """Return every field of a schema, in the notation of a field census."""
     return {path for path, _ in _walked(schema)}
 
 
@@ -101,7 +101,7 @@ def _walked(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def blocks_removal(tally: FieldTally, path: str, marked: bool) -> list[str]:
-    """Why a field may not go yet."""
+    """Return why a field must not be removed yet."""
     found = []
     use = tally.of(path)
     if use.objects:
@@ -150,7 +150,7 @@ def policy(crd: Object, path: str, text: str, *, deny: bool = False) -> list[Obj
 
 
 def absent(path: str) -> str:
-    """A CEL expression that is true for objects without the field."""
+    """Return a CEL expression that is true for objects without the field."""
     return _absent("object", steps_of(path), 0)
 
 
@@ -171,7 +171,9 @@ def _absent(base: str, steps: list[str], depth: int) -> str:
 
 
 def _places(crd: Object, path: str) -> Iterator[tuple[str, Any, str]]:
-    """(version, ``properties`` that hold the field, its name). Raises ``NoSuchField``."""
+    """Yield version, the ``properties`` that contain the field, and its name. Raises
+    ``NoSuchField``.
+    """
     steps = steps_of(path)
     if steps[-1] in (ANY_ITEM, ANY_KEY):
         raise NoSuchField(f"{path} names no field but what is in one")

@@ -1,8 +1,8 @@
 """Checks which lifecycle steps of a CRD's versions are safe, and what blocks the others. Pure.
 
 Called by ``instar versions`` and the console before an edit. The preconditions are those of the
-Kubernetes documents on CRD versions. There is one function per step; it returns the reasons that
-block the step, or nothing if the step is safe.
+Kubernetes documents on CRD versions. There is one function per step, which returns the reasons that
+block the step, and none if the step is safe.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHOWN_USERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything the decision depends on; parts that are not known are None or empty."""
+    """Input of the checks; unknown parts are None or empty."""
 
     crd: Crd
     census: StoredVersionCensus | None
@@ -158,7 +158,7 @@ def blocks_remove(situation: Situation, version: str) -> list[str]:
 
 
 def warnings_remove(situation: Situation, version: str) -> list[str]:
-    """What is lost, but not for good."""
+    """Return warnings about a removal that do not block it."""
     found = []
     crd, named, dependents = situation.crd, situation.named, situation.dependents
     if named is not None and named.count:
@@ -188,7 +188,9 @@ def _depended_on(situation: Situation) -> list[str]:
 
 
 def _migrating(situation: Situation) -> list[str]:
-    """A CRD that changes under a migration costs it its end."""
+    """Return the block for a CRD under migration: a change of the CRD would make the migration
+    fail.
+    """
     crd = situation.crd
     if not crd.is_true("StorageMigrating"):
         return []
@@ -211,7 +213,7 @@ STEPS: Mapping[str, Judge] = {
 
 
 def next_steps(situation: Situation, version: str) -> list[tuple[str, list[str]]]:
-    """The steps that make sense for a version in its state, each with what blocks it."""
+    """Return the possible steps of a version in its state, each with the reasons that block it."""
     known = situation.crd.version(version)
     if known is None:
         return []
@@ -231,7 +233,7 @@ def next_steps(situation: Situation, version: str) -> list[tuple[str, list[str]]
 
 
 def why_safe(situation: Situation, step: str, version: str) -> str:
-    """What makes a step safe, for the screen."""
+    """Return why a step is safe, for display."""
     usage = situation.usage
     if step == "unserve" and usage.since is not None:
         last = usage.latest(version)
@@ -250,7 +252,7 @@ def _missing(situation: Situation, version: str) -> list[str]:
 
 
 def _in_use(situation: Situation, version: str) -> list[str]:
-    """Why clients may still need a version."""
+    """Return why clients may still need a version."""
     usage, crd = situation.usage, situation.crd
     if situation.clients_migrated:
         return []

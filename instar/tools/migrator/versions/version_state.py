@@ -30,8 +30,9 @@ async def situation_of(
     clients_migrated: bool = False,
     removing: str = "",
 ) -> Situation:
-    """``usage`` where it is known from elsewhere than the server. ``removing``: a version that is
-    to go, for which every object of every kind is looked at."""
+    """Read the state. ``usage``: use counts from another source than the server. ``removing``: a
+    version to be removed, for which the objects of all kinds are read.
+    """
     live = read_live_crd(raw)
     exact = await exact_census(client)
     census = None if exact is None else exact.get(live.name)

@@ -38,7 +38,7 @@ def _suite(root: Xml.Element, crd: CrdRehearsal) -> None:
         for name, verdict in sorted(step.clients.items()):
             case = Xml.SubElement(suite, "testcase", name=name, classname=classname)
             body = "\n".join([*verdict.reasons, *map(exchange, verdict.evidence), *verdict.basis])
-            _told(case, verdict.standing, "; ".join(verdict.reasons), body)
+            _add_result(case, verdict.standing, "; ".join(verdict.reasons), body)
     cases = suite.findall("testcase")
     suite.set("tests", str(len(cases)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
@@ -60,10 +60,10 @@ def _step(suite: Xml.Element, step: StepOutcome, classname: str) -> None:
     standing = step_standing(step)
     if not told:
         standing = clients
-    _told(case, standing, "; ".join(told), body)
+    _add_result(case, standing, "; ".join(told), body)
 
 
-def _told(case: Xml.Element, standing: ClientStanding, message: str, body: str) -> None:
+def _add_result(case: Xml.Element, standing: ClientStanding, message: str, body: str) -> None:
     if standing is ClientStanding.BROKEN:
         Xml.SubElement(case, "failure", type="broken", message=message).text = body
     elif standing in _UNJUDGED_STANDINGS:

@@ -33,7 +33,7 @@ PLURALS = {
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """Something with match rules: a webhook of a configuration, or a policy."""
+    """A webhook or policy, which has match rules."""
 
     document: Document
     shown: str

@@ -83,7 +83,7 @@ def _analysed(
 
 
 def _named(root: Type) -> Callable[[str], Type | None]:
-    """Return the fields of ``Object.spec.list{…}``, which are those of that place in the schema."""
+    """Return the fields of ``Object.spec.list{…}``, which are those of the schema at that path."""
 
     def find(name: str) -> Type | None:
         if name != OBJECT and not name.startswith(f"{OBJECT}."):

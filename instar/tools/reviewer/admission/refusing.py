@@ -29,7 +29,7 @@ _CRDS = RequestEndpoint(
 def refusals(
     policy: AdmissionPolicy, old: ReviewedCrd | None, new: ReviewedCrd, beside: Configurations
 ) -> list[str]:
-    """Return the messages with which a policy would deny it, each once."""
+    """Return the distinct messages with which a policy would deny the CRD."""
     asked = MatchedRequest(
         "CREATE" if old is None else "UPDATE", _CRDS, name=new.name, equivalents=(_CRDS,)
     )

@@ -39,8 +39,8 @@ class Section:
 
 
 def fit(sections: Sequence[Section], most: int = COMMENT, whole: str = "") -> str:
-    """Return the text of all sections, in their order, within ``most`` characters. ``whole``
-    says where the complete report is, for readers of a shortened one.
+    """Return the text of all sections, in their order, within ``most`` characters. ``whole`` is the
+    sentence about the complete report that a shortened report ends with.
     """
     room = most - _FOOTER - length(whole)
     kept: dict[int, list[tuple[str, ...]]] = {}

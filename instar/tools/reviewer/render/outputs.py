@@ -47,7 +47,7 @@ def in_repository(report: Report, locate: Callable[[str], str]) -> Report:
 
 
 def from_top(file: str) -> str:
-    """Return a path relative to the top of its repository; outside of one it stays as it is."""
+    """Return a path relative to the root of its repository; unchanged outside of a repository."""
     if not file or file.startswith(("git:", "kube:", "<")):
         return file
     try:
@@ -57,8 +57,8 @@ def from_top(file: str) -> str:
 
 
 def mixes_formats(outputs: Sequence[ReportOutput]) -> bool:
-    """Return whether two formats would be mixed on standard output. Annotations may be: they
-    are lines.
+    """Return whether two formats would be mixed on standard output. Annotations are allowed,
+    because they are single lines.
     """
     forms = {each.form for each in outputs if each.file is None} - {"github"}
     return len(forms) > 1

@@ -27,7 +27,7 @@ class CommentFailed(Exception):
 
 
 class PullRequest(NamedTuple):
-    """Where to comment, and with which rights."""
+    """The pull request to comment on, and the token for it."""
 
     api: str
     repository: str
@@ -75,8 +75,8 @@ def _number(event: Path) -> int:
 
 
 def marker(name: str) -> str:
-    """Return the hidden first line of a comment; ``name`` tells two reviews of one pull request
-    apart.
+    """Return the hidden first line of a comment; ``name`` distinguishes two reviews of one pull
+    request.
     """
     plain = "".join(char for char in name if char.isalnum() or char in "/._-") or "."
     return f"<!-- instar review {plain} -->"

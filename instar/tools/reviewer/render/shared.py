@@ -33,8 +33,8 @@ def location(finding: Finding) -> str:
 
 
 def joined(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
-    """Return findings that several versions have in common as one, each with the number of
-    findings it stands for.
+    """Merge findings that several versions have in common; return each with the number of findings
+    merged.
     """
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for item in findings:
@@ -47,7 +47,7 @@ def joined(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
 
 
 def is_unchanged(crd: CrdReview) -> bool:
-    """Return whether the review has nothing to say about the CRD."""
+    """Return whether the review has no findings about the CRD."""
     return not crd.findings and not crd.stored
 
 
@@ -57,7 +57,7 @@ def hits(finding: Finding) -> str:
 
 
 def as_yaml(value: object) -> str:
-    """Return a value as YAML for people: long texts and lists are cut, with their length."""
+    """Return a value as YAML for display: long texts and lists are cut, with their length."""
     return yaml.safe_dump(_short(value), sort_keys=False, allow_unicode=True, width=100)
 
 
@@ -77,7 +77,7 @@ def _short(value: Any) -> Any:
 
 
 def witness_lines(witness: Witness) -> list[str]:
-    """Return the effect on the witness in two lines."""
+    """Return the effect on the witness as two lines."""
     if witness.new_version:
         return [
             f"written at {witness.version}: {witness.old.says()}",

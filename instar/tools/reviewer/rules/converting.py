@@ -157,7 +157,7 @@ def _schemas(side: ReviewedCrd) -> set[str]:
 
 
 def _plain(node: Any) -> Any:
-    """A schema without its texts."""
+    """Return a schema without its descriptions."""
     if isinstance(node, dict):
         return {
             name: _plain(item)
@@ -168,7 +168,7 @@ def _plain(node: Any) -> Any:
 
 
 def version_pairs(side: ReviewedCrd) -> Iterator[FindingDraft]:
-    """Yield every ordered pair of versions that requests or storage can bring together."""
+    """Yield every ordered pair of versions between which requests or storage may convert."""
     if side.crd.conversion.strategy == "Webhook" or len(_schemas(side)) < 2:
         return
     names = side.crd.served()
@@ -181,7 +181,8 @@ def version_pairs(side: ReviewedCrd) -> Iterator[FindingDraft]:
 
 
 def flipped(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
-    """What stored objects lose when they are rewritten at another storage version.
+    """Report the fields that stored objects lose when they are rewritten at another storage
+    version.
 
     ``version_pairs`` says the same of two versions that were there before, so a review leaves it
     out as known. With the new storage version the next write of every stored object loses the

@@ -113,7 +113,7 @@ def added(change: NodeChange) -> Iterator[FindingDraft]:
 
 
 def map_values(change: NodeChange) -> Iterator[FindingDraft]:
-    """Report that ``additionalProperties`` with a schema comes or goes."""
+    """Report that ``additionalProperties`` with a schema was added or removed."""
     if change.name != _MAP or (change.steps[-2:-1] == ("properties",)):
         return
     if change.new is None and change.old is not None:
@@ -137,7 +137,9 @@ def _gone(now: object) -> Iterator[FindingDraft]:
 
 
 def map_flag(change: NodeChange) -> Iterator[FindingDraft]:
-    """Report that ``additionalProperties: true`` comes or goes, without a schema on either side."""
+    """Report that ``additionalProperties: true`` was added or removed, without a schema on either
+    side.
+    """
     if change.old is None or change.new is None or _MAP not in change.keywords:
         return
     old, new = change.old.get(_MAP), change.new.get(_MAP)

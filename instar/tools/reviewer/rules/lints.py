@@ -79,8 +79,8 @@ _CLAIMED_ELSEWHERE = ("spec.scope", "spec.names.kind", "status.storedVersions")
 
 
 def refused(old: ReviewedCrd | None, new: ReviewedCrd) -> Iterator[FindingDraft]:
-    """Return what the server's own validation refuses, with the ratcheting it grants to an
-    update.
+    """Report the errors of the server's own validation, with the ratcheting that it applies to
+    updates.
     """
     version = str(new.given.get("apiVersion", "")).rpartition("/")[2]
     if old is None:

@@ -92,7 +92,7 @@ def validations(change: NodeChange) -> Iterator[FindingDraft]:
 
 
 def _new_members(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
-    """Return the fields below that are new: a rule about them can hit no old object."""
+    """Return the new fields below: a rule about them cannot reject an old object."""
     found: set[str] = set()
     for change in changes(old, new):
         if change.old is None and change.is_property:

@@ -1,7 +1,7 @@
 """Candidate values for a place where two schemas differ: values at the limits of either schema.
 
-Takes the node that shall accept the value and the node that shall reject it, and yields candidates,
-small first. ``search.py`` tries each of them under both CRDs, because a candidate may satisfy
+Takes the node that must accept the value and the node that must reject it, and yields candidates,
+small ones first. ``search.py`` tries each of them under both CRDs, because a candidate may satisfy
 neither.
 """
 
@@ -38,7 +38,9 @@ def candidates(
     expression: str = "",
     members: tuple[str, ...] = (),
 ) -> Iterator[Any]:
-    """``expression`` is the CEL rule the finding is about, ``members`` the fields it is about."""
+    """Yield candidate values. ``expression`` is the CEL rule of the finding, ``members`` are its
+    fields.
+    """
     kinds = admitted(accepting)
     yield samples.minimal(accepting)
     if accepting.get("nullable") or refusing.get("nullable"):
@@ -73,7 +75,7 @@ def _texts(accepting: Node, refusing: Node, expression: str) -> Iterator[str]:
 
 
 def _by_automata(accepting: Node, refusing: Node, expression: str) -> Iterator[str]:
-    """Texts that fit the patterns of one side and not those of the other.
+    """Yield texts that match the patterns of one side and not those of the other.
 
     The argument of ``matches()`` in a CEL rule is a pattern, too.
     """
@@ -101,7 +103,7 @@ def _by_automata(accepting: Node, refusing: Node, expression: str) -> Iterator[s
 
 
 def _matched(expression: str) -> list[str]:
-    """The patterns that a CEL expression gives to ``matches``."""
+    """Return the patterns that a CEL expression passes to ``matches``."""
     found = []
     for raw, single, double in _MATCHES.findall(expression):
         text = single or double
@@ -126,7 +128,7 @@ def _numbers(accepting: Node, refusing: Node, expression: str) -> Iterator[float
 
 
 def _lengths(accepting: Node, refusing: Node, word: str) -> set[int]:
-    """Sizes just inside and just outside every bound of either side."""
+    """Return sizes just inside and just outside every bound of either side."""
     found: set[int] = set()
     for side in (accepting, refusing):
         low, high = side.get(f"min{word}"), side.get(f"max{word}")
@@ -146,15 +148,19 @@ def _lists(
         return
     one = samples.minimal(items)
     yield [one, copy_json(one)]
-    yield from _alike(samples, accepting, refusing, items)
+    yield from _duplicate_pairs(samples, accepting, refusing, items)
     if expression:
         for item in islice(candidates(samples, items, items, expression), 150):
             yield [item]
             yield [item, copy_json(item)]
 
 
-def _alike(samples: Samples, accepting: Node, refusing: Node, items: Node) -> Iterator[list[Any]]:
-    """Two items the accepting side tells apart and the refusing one does not."""
+def _duplicate_pairs(
+    samples: Samples, accepting: Node, refusing: Node, items: Node
+) -> Iterator[list[Any]]:
+    """Yield lists of two items that are distinct for the accepting side and equal for the refusing
+    one.
+    """
     keys = refusing.get("x-kubernetes-list-map-keys") or []
     properties = items.get("properties") or {}
     for name, child in properties.items():
@@ -192,17 +198,17 @@ def _objects(
                 yield {**base, name: value}
     yield {**base, "apiVersion": "v1", "kind": "Thing"}
     yield {**base, "apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}}
-    yield from _filled(samples, accepting, base, expression, members)
+    yield from _with_members(samples, accepting, base, expression, members)
 
 
-def _filled(
+def _with_members(
     samples: Samples, node: Node, base: dict[str, Any], expression: str, members: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
-    """Members tried one at a time, then two at a time; those the finding names come first."""
+    """Yield objects with one, then two members; the members that the finding names come first."""
     properties: Mapping[str, Node] = node.get("properties") or {}
     named = sorted(name for name in properties if name in members or name in expression)
     names = named[:10] or sorted(properties)[:20]
-    ways = {name: list(_ways(samples, properties[name], expression)) for name in names}
+    ways = {name: list(_member_values(samples, properties[name], expression)) for name in names}
     for name in names:
         for value in ways[name]:
             yield {**base, name: value}
@@ -216,8 +222,8 @@ def _filled(
         yield {**base, **{name: ways[name][0] for name in named if ways.get(name)}}
 
 
-def _ways(samples: Samples, node: Node, expression: str) -> Iterator[Any]:
-    """A handful of values of one member."""
+def _member_values(samples: Samples, node: Node, expression: str) -> Iterator[Any]:
+    """Return a few values of one member."""
     if node.get("enum"):
         yield from node["enum"][:8]
         return
@@ -235,7 +241,7 @@ def _ways(samples: Samples, node: Node, expression: str) -> Iterator[Any]:
 
 
 def literals(expression: str) -> Iterator[str]:
-    """The string constants of a CEL expression: what it compares with is worth trying."""
+    """Return the string constants of a CEL expression, as candidates for compared values."""
     for single, double in _LITERAL.findall(expression):
         text = single or double
         yield text

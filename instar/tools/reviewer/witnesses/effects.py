@@ -12,7 +12,7 @@ from instar.tools.reviewer.report import Effect, ObjectVerdict
 
 
 def places(verdict: ObjectVerdict) -> list[str]:
-    """Where an object is wrong, one path per error; empty for the object as a whole."""
+    """Return the path of each error; empty for an error of the whole object."""
     return [
         error.path.removeprefix(".") if isinstance(error, FieldError) else ""
         for error in verdict.errors
@@ -23,7 +23,7 @@ def places(verdict: ObjectVerdict) -> list[str]:
 def effect_of(
     wanted: Effect, base: ObjectVerdict, other: ObjectVerdict, path: str
 ) -> Effect | None:
-    """What the second side does that the first did not.
+    """Return the effect that the second CRD has and the first has not.
 
     Reading prunes and never validates, so a loss counts even where a write would be refused.
     """
@@ -40,12 +40,12 @@ def effect_of(
 
 
 def is_about(verdict: ObjectVerdict, path: str) -> bool:
-    """Whether one of the complaints is about this place, something in it or something around it."""
+    """Return whether one of the errors is at this path, below it or above it."""
     return not path or any(near(place, path) for place in places(verdict))
 
 
 def near(place: str, path: str) -> bool:
-    """Return whether two paths are the same or one contains the other."""
+    """Return whether two paths are equal or one contains the other."""
     return place.startswith(path) or path.startswith(place)
 
 

@@ -1,4 +1,5 @@
-"""Builds example objects around one value, with everything else as small as the schema allows.
+"""Builds example objects that contain a given value and are otherwise as small as the schema
+allows.
 
 ``search.py`` puts candidate values into objects with it. The module also finds the part of an
 object and of a schema that the field of a validation error names.
@@ -32,7 +33,7 @@ def node_at(schema: Node, steps: Steps) -> Node | None:
 
 
 def concrete_path(steps: Steps) -> str:
-    """Where ``place`` puts the value, as errors and pruning name it."""
+    """Return the path at which ``place`` puts the value, in the notation of errors and pruning."""
     path, position = "", 0
     while position < len(steps):
         word = steps[position]
@@ -50,7 +51,7 @@ def concrete_path(steps: Steps) -> str:
 def whole_object(
     samples: Samples, side: ReviewedCrd, version: str, schema: Node, steps: Steps, value: Any
 ) -> Any:
-    """An object of this version with ``value`` at ``steps``; ABSENT leaves the member out."""
+    """Return an object of this version with ``value`` at ``steps``; ABSENT omits the member."""
     body = _place(samples, schema, steps, value)
     if not isinstance(body, dict):
         return body
@@ -109,7 +110,7 @@ def _small(samples: Samples, node: Node) -> dict[str, Any]:
 
 
 def tokens(field: str) -> list[str | int]:
-    """``spec.rules[0].x`` as keys and positions."""
+    """Split ``spec.rules[0].x`` into keys and positions."""
     found: list[str | int] = []
     for bracket, name in _TOKEN.findall(field):
         text = bracket or name
@@ -118,7 +119,7 @@ def tokens(field: str) -> list[str | int]:
 
 
 def look_up(schema: Node, obj: Any, field: str) -> tuple[list[str | int], Node, Any]:
-    """The deepest existing place on the way to ``field``: its tokens, schema and value."""
+    """Return tokens, schema and value of the deepest existing place on the path ``field``."""
     node: Node = schema
     value, walked = obj, list[str | int]()
     for token in tokens(field):
@@ -136,7 +137,7 @@ def look_up(schema: Node, obj: Any, field: str) -> tuple[list[str | int], Node, 
 
 
 def with_value(obj: Any, where: list[str | int], value: Any) -> Any:
-    """A copy with ``value`` at the place; ABSENT removes a member."""
+    """Return a copy with ``value`` at the place; ABSENT removes a member."""
     copy = copy_json(obj)
     if not where:
         return copy_json(value)

@@ -1,8 +1,8 @@
 """Repairs an example object that is almost valid, by small changes away from the tested value.
 
-``search.py`` calls it, because an example object must be accepted by one of the two CRDs. What a
-rule demands of other fields is found by trying: each validation error names a place, each place
-offers a few changes, and a change stays if fewer errors are left.
+``search.py`` calls it, because an example object must be accepted by one of the two CRDs. The
+values that a rule requires of other fields are found by trial: for the path of each validation
+error a few changes are tried, and a change is kept if it leaves fewer errors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TRIES = 60
 def repaired(
     samples: Samples, obj: Any, schema: Node, point: list[str | int], wrong: Wrong
 ) -> Any | None:
-    """An object without errors that still has the same value at ``point``, or None."""
+    """Return an object without errors and with the same value at ``point``, or None."""
     left = wrong(obj)
     for _ in range(_ROUNDS):
         if not left:

@@ -27,14 +27,14 @@ _MOST_ITEMS = 1200
 
 
 class Samples:
-    """Makes values; remembers the smallest one and the validator of every node it has seen."""
+    """Makes values; caches the smallest value and the validator of every node."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Node, Any]] = {}
         self._validators: dict[int, tuple[Node, Validator]] = {}
 
     def minimal(self, node: Node, depth: int = 0) -> Any:
-        """The smallest value that fits, as far as can be told."""
+        """Return the smallest valid value, as far as the schema tells."""
         # The node is kept beside its value, so that no other can take its id.
         if id(node) not in self._known:
             self._known[id(node)] = (node, self._smallest(node, depth))
@@ -80,7 +80,9 @@ class Samples:
             yield self.small_list(node, int(node.get("minItems") or 0), depth)
 
     def small_object(self, node: Node, depth: int = 0) -> dict[str, Any]:
-        """Required members without a default, then free keys up to ``minProperties``."""
+        """Return required members without a default, then arbitrary keys up to
+        ``minProperties``.
+        """
         out: dict[str, Any] = {}
         if node.get("x-kubernetes-embedded-resource"):
             out = {"apiVersion": "v1", "kind": "Thing"}
@@ -98,7 +100,9 @@ class Samples:
     def members(
         self, node: Node, count: int, taken: Mapping[str, Any], depth: int = 0
     ) -> dict[str, Any]:
-        """``count`` further members: free keys where they are allowed, else optional properties."""
+        """Return ``count`` further members: arbitrary keys where allowed, else optional
+        properties.
+        """
         free = node.get("additionalProperties")
         if isinstance(free, Mapping):
             value = self.minimal(free, depth + 1)
@@ -109,7 +113,7 @@ class Samples:
         return {name: self.minimal(node["properties"][name], depth + 1) for name in left[:count]}
 
     def small_list(self, node: Node, length: int, depth: int = 0) -> list[Any]:
-        """``length`` items, no two alike where the list demands it."""
+        """Return ``length`` items, distinct if the list requires it."""
         items = node.get("items")
         if length <= 0 or not isinstance(items, Mapping):
             return ["a"] * max(length, 0)
@@ -139,7 +143,7 @@ class Samples:
         return out
 
     def distinct(self, node: Node, count: int) -> list[Any]:
-        """Up to ``count`` different values that fit."""
+        """Return up to ``count`` different valid values."""
         found: list[Any] = []
         for value in islice(self._many(node, count), 4 * count + 40):
             if not any(same_json(value, other) for other in found) and self.fits(node, value):
@@ -168,7 +172,7 @@ class Samples:
 
 
 def branches(node: Node) -> Iterator[Node]:
-    """The node with one branch of each combinator written into it."""
+    """Yield the node with one branch of each combinator merged into it."""
     base = dict(node)
     for part in base.pop("allOf", None) or ():
         base = _merged(base, part)

@@ -2,8 +2,8 @@
 
 ``reviewing.py`` passes it to the engine, which calls it for each finding. The value at the changed
 place comes from ``candidates.py``. The value is evidence for this finding only if one CRD's schema
-treats the value differently once the changed keywords of the other CRD are put in; then the
-simulated servers of both CRDs (``server_model.py``) check the whole object.
+treats the value differently after the changed keywords of the other CRD are copied into it; then
+the simulated servers of both CRDs (``server_model.py``) check the whole object.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ _PATIENCE = 0.12
 
 @dataclass(frozen=True)
 class _Judges:
-    """``base`` shall take the object, ``other`` shall show the effect."""
+    """The two simulated servers: ``base`` must accept the object, ``other`` must show the
+    effect.
+    """
 
     base: CrdSimulator
     other: CrdSimulator
@@ -54,7 +56,7 @@ class _Judges:
 
 
 class Search:
-    """The evidence of one review; a callable for the engine. Keeps compiled simulators."""
+    """The search for witnesses of one review, called by the engine. Caches compiled simulators."""
 
     def __init__(
         self,
@@ -104,7 +106,7 @@ class Search:
         return _Judges(new, old, True) if swapped else _Judges(old, new, False)
 
     def _unserved(self, judges: _Judges) -> Witness | NoWitness:
-        """A version that went: the smallest object of it."""
+        """Return the smallest object of a version that was removed."""
         for obj in self._objects(judges, (), ABSENT):
             verdict = judges.base.create(obj)
             if verdict.accepted:
@@ -113,7 +115,7 @@ class Search:
         return NoWitness.NO_OBJECT
 
     def _status_ignored(self, judges: _Judges) -> Witness | NoWitness:
-        """Where ``/status`` is new, a status sent along with the object is dropped."""
+        """Return an object with a status, which is dropped on create if ``/status`` is new."""
         steps = ("properties", "status")
         schema = judges.base.side.schemas.get(judges.base.version) or {}
         status = node_at(schema, steps)
@@ -166,7 +168,9 @@ class Search:
         return NoWitness.NO_CANDIDATE if found is None else found
 
     def _seen_before(self, probe: Probe, judges: _Judges) -> Witness | None:
-        """Versions mostly change alike: what showed it at one is tried first at the next."""
+        """Try the witness of another version first, because versions usually change in the same
+        way.
+        """
         known = self._found.get(_question(probe))
         if known is None:
             return None
@@ -207,7 +211,7 @@ def _question(probe: Probe) -> tuple[object, ...]:
 
 
 def _values(samples: Samples, nodes: _Nodes, probe: Probe, judges: _Judges) -> Iterator[Any]:
-    """Values for the place that, by the two nodes alone, should show the effect."""
+    """Yield values that should show the effect, judged by the two nodes alone."""
     schema = judges.base.side.schemas.get(judges.base.version) or {}
     partner = judges.other.side.schemas.get(judges.other.version) or {}
     node, other = node_at(schema, probe.steps), node_at(partner, probe.steps)
@@ -233,7 +237,7 @@ def _values(samples: Samples, nodes: _Nodes, probe: Probe, judges: _Judges) -> I
 
 
 def _contrary(node: Mapping[str, Any]) -> Iterator[Any]:
-    """Values of types the node does not want."""
+    """Yield values of types that the node does not allow."""
     samples: tuple[Any, ...] = ("a", 0, True, [], {})
     yield from (value for value in samples if not _takes(node, value))
 
@@ -243,7 +247,9 @@ def _takes(node: Mapping[str, Any], value: Any) -> bool:
 
 
 def _hybrid(node: Mapping[str, Any], other: Mapping[str, Any], probe: Probe) -> dict[str, Any]:
-    """``node`` with only the changed keywords of ``other``; for CEL, ``other`` with one rule."""
+    """Return ``node`` with only the changed keywords of ``other``; for CEL, ``other`` with one
+    rule.
+    """
     if _CEL in probe.keywords:
         return one_rule(other, probe.expression)
     out = {name: value for name, value in node.items() if name not in probe.keywords}
@@ -254,7 +260,7 @@ def _hybrid(node: Mapping[str, Any], other: Mapping[str, Any], probe: Probe) -> 
 
 
 class _Nodes:
-    """Compiled nodes, each made once: several findings ask about the same place."""
+    """Cache of compiled nodes, because several findings concern the same path."""
 
     def __init__(self, compile_rules: RuleCompiler | None) -> None:
         self._compile_rules = compile_rules
@@ -268,7 +274,7 @@ class _Nodes:
         return self._members[id(node)][1]
 
     def own_rules(self, node: Mapping[str, Any]) -> Program | None:
-        """The rules of the node itself, without those further down."""
+        """Return the rules of the node itself, without those of its children."""
         if id(node) not in self._programs:
             alone = {**_without_rules(node), _CEL: node.get(_CEL) or []}
             self._programs[id(node)] = (node, self.compile(alone))
@@ -279,7 +285,7 @@ class _Nodes:
 
 
 class _Difference:
-    """Whether two nodes treat a value differently: refuse, prune, default or fail a rule."""
+    """Tells whether two nodes treat a value differently: refuse, prune, default or fail a rule."""
 
     def __init__(
         self, nodes: _Nodes, node: Mapping[str, Any], hybrid: Mapping[str, Any], *, cel: bool
@@ -302,13 +308,15 @@ class _Difference:
 
 
 class _Member:
-    """A node as the only member of an object, so that nulls and defaults act as in real life."""
+    """A node as the only member of an object, so that nulls and defaults are applied as in an
+    object.
+    """
 
     def __init__(self, node: Mapping[str, Any]) -> None:
         self._schema = compile_schema({"type": "object", "properties": {"value": node}})
 
     def treat(self, value: Any) -> Object | None:
-        """The object as it would be served, or None when it is refused."""
+        """Return the object as it would be served, or None if it is refused."""
         holder = {"value": copy_json(value)}
         try:
             take_in(self._schema, holder)
@@ -318,7 +326,7 @@ class _Member:
 
 
 def one_rule(node: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The node without any rule but the one of this text: its types decide what it means."""
+    """Return the node with only the rule of this text; its types are kept for the type check."""
     rules = [
         rule for rule in node.get(_CEL) or () if " ".join(str(rule.get("rule", "")).split()) == text
     ]

@@ -65,7 +65,7 @@ _STYLES = tuple(
 
 
 def matching(pattern: str, *, least: int = 0) -> Iterator[str]:
-    """Texts that should match, shortest kinds first, each once; ``least`` asks for length."""
+    """Yield distinct texts that should match, short ones first; ``least`` is a minimum length."""
     try:
         tree = _sre.parse(pattern)
     except (re.error, RecursionError, OverflowError):

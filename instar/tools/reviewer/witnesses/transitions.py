@@ -1,7 +1,7 @@
 """Finds example updates for CEL transition rules: an update of one object that the new CRD refuses.
 
-``search.py`` calls it. A rule that names ``oldSelf`` is not evaluated for an object alone, so the
-evidence needs an old and a new object.
+``search.py`` calls it. A rule that uses ``oldSelf`` is evaluated on updates only, so the evidence
+needs an old and a new object.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def update_witness(
     place: Place,
     samples: Samples,
 ) -> Witness | None:
-    """An update the base side takes and the other refuses; both states can be created there."""
+    """Return an update that the base accepts and the other refuses; both states can be created."""
     for before, after in _pairs(node, rule, text, samples):
         for first in place(before):
             for second in place(after):

@@ -1,5 +1,5 @@
-"""``instar check``: laws that every conversion must keep, and the search for objects that break
-them.
+"""``instar check``: the laws (properties that every conversion must have), and the search for
+objects that break them.
 
 Called by ``cli/commands/check.py``, ``instar.testing`` and the console's check view.
 """

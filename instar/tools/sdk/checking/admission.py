@@ -68,7 +68,7 @@ class HandlerRunner:
     def mutated(
         self, case: CheckCase, version: VersionSchema, obj: Object, operation: str
     ) -> Object:
-        """The object after all mutators; ``Inapplicable`` when one of them refuses it."""
+        """Return the object after all mutators. Raises ``Inapplicable`` if a mutator refuses it."""
         current, at = copy_json(obj), version
         for each in self._mutators:
             endpoint = each.criteria.endpoint(self._asked(version.name, operation))
@@ -87,7 +87,7 @@ class HandlerRunner:
         return _converted(case, current, version)
 
     def verdict(self, case: CheckCase, version: VersionSchema, obj: Object) -> str | None:
-        """The first refusal of a creation, or None."""
+        """Return the first refusal of a create, or None."""
         for each in self._validators:
             endpoint = each.criteria.endpoint(self._asked(version.name, "CREATE"))
             wanted = None if endpoint is None else case.versions.get(endpoint.version)
@@ -128,7 +128,7 @@ class HandlerRunner:
 
 
 def _run(handler: AdmissionHandler, request: Object) -> HandlerResult:
-    """A handler that fails breaks the law that is being checked."""
+    """Run a handler; an exception of the handler breaks the checked law."""
     try:
         return handler.run(request)
     except Exception as error:
@@ -211,7 +211,7 @@ def _same_verdict(judge: HandlerRunner) -> Callable[[VersionPair, Sequence[Objec
 
 
 def laws(judge: HandlerRunner) -> tuple[list[Law], list[Law]]:
-    """The laws about one version, and those about two."""
+    """Return the laws about one version, and those about two."""
     single = [
         Law("idempotent", "a second mutation changes nothing", _idempotent(judge)),
         Law("immutable", "mutators leave identity and immutable fields alone", _identity(judge)),

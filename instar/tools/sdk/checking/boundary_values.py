@@ -1,7 +1,7 @@
 """Values at which converters break, by type and format of a schema.
 
 ``directed_objects.py`` puts them into objects and drops a value that the schema refuses, so this
-module only knows the bounds that a schema states.
+module considers only the bounds of the schema.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ LARGE = 120
 
 
 def boundary_values(node: Structural) -> Iterator[Any]:
-    """Scalar candidates for a place, the most telling ones first."""
+    """Return scalar candidates for a schema node, the most effective ones first."""
     raw = node.raw
     if node.nullable:
         yield None
@@ -165,5 +165,5 @@ def _texts(raw: Raw) -> Iterator[str]:
 
 
 def _long(length: int) -> str:
-    """A text whose characters differ, so that a cut shows."""
+    """Return a text of different characters, so that a truncation is noticed."""
     return "".join("abcdefghijklmnopqrstuvwxyz0123456789"[place % 36] for place in range(length))

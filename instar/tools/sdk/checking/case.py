@@ -26,16 +26,16 @@ class ConversionRejected(Exception):
 
 
 class ContractBroken(Exception):
-    """The answer is one an API server would throw away."""
+    """The response breaks the conversion contract, so an API server would reject it."""
 
 
 class Uncheckable(Exception):
-    """The thing to check cannot be checked: no connection, no schema, no versions."""
+    """The check cannot run: no connection, no schema or no versions."""
 
 
 class Responder(Protocol):
-    """Converts objects, in process or behind a URL. Raises ``ConversionError`` when it refuses,
-    ``Uncheckable`` when it cannot be called.
+    """Converts objects, in process or through a URL. Raises ``ConversionError`` if the conversion
+    is refused, ``Uncheckable`` if the converter cannot be called.
     """
 
     def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]: ...
@@ -43,7 +43,7 @@ class Responder(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VersionSchema:
-    """One version: what an API server would do to an object of it, apart from converting."""
+    """One version: applies the steps of an API server to its objects, except conversion."""
 
     name: str
     pipeline: SchemaPipeline
@@ -58,16 +58,16 @@ class VersionSchema:
         return self.pipeline.compiled
 
     def admit(self, obj: Object) -> Object | None:
-        """The object as the server would have stored it, or ``None`` if it would not."""
+        """Return the object as the server would store it, or ``None`` if it would be refused."""
         answer = create(self.pipeline, obj)
         return answer.obj if answer.accepted else None
 
     def prune(self, obj: Object) -> list[str]:
-        """Prune and drop nulls, in place, as after every conversion; answers what was pruned."""
+        """Prune and drop nulls in place, as after every conversion; return the pruned paths."""
         return self.pipeline.after_conversion(obj)
 
     def problems(self, obj: Object) -> list[str]:
-        """Why a client could not write this object back; defaults count as given."""
+        """Return why a client could not write this object back; defaults are applied first."""
         return create(self.pipeline, obj).refusals
 
 
@@ -81,7 +81,9 @@ class CheckCase:
     hub: str | None = None
 
     def pairs(self) -> list[tuple[str, str]]:
-        """The hub and each other version in both directions; every two when there is no hub."""
+        """Return the hub and each other version in both directions; all pairs if there is
+        no hub.
+        """
         names = list(self.versions)
         return [
             (source, target)
@@ -91,7 +93,7 @@ class CheckCase:
         ]
 
     def raw(self, objects: Sequence[Object], to: VersionSchema) -> list[Any]:
-        """The answer before the contract is checked.
+        """Return the response before the contract is checked.
 
         The converter gets a copy, so that it cannot change the object it is checked by. A value
         that JSON cannot carry, such as an integer beyond 64 bits, counts as a refusal.
@@ -106,7 +108,7 @@ class CheckCase:
         return answer
 
     def convert_all(self, objects: Sequence[Object], to: VersionSchema) -> list[Object]:
-        """What an API server would make of the answer, before pruning it."""
+        """Return the objects as an API server takes them from the response, before pruning."""
         answer = self.raw(objects, to)
         try:
             return contract.accept_all(objects, answer, to.api_version)
@@ -118,7 +120,7 @@ class CheckCase:
         return result
 
     def view(self, obj: Object, to: VersionSchema) -> Object:
-        """The object as a client of ``to`` sees it: converted, then pruned by its schema."""
+        """Return the object as a client of ``to`` sees it: converted, then pruned by its schema."""
         seen: Object = copy_json(self.convert(obj, to))
         to.prune(seen)
         return seen
@@ -133,7 +135,7 @@ def case_of(
     versions: Sequence[str] = (),
     all_pairs: bool = False,
 ) -> CheckCase:
-    """``versions`` limits the check; by default every version of the CRD takes part.
+    """Return the case; ``versions`` limits the check, by default to every version of the CRD.
 
     Without a ``hub`` the storage version is the middle, because that is how an API server converts:
     from what is stored, to what is asked for. ``all_pairs`` tests every two versions instead.

@@ -19,7 +19,7 @@ from instar.tools.sdk.checking.case import Uncheckable
 
 
 def parse_crd(document: Mapping[str, Any]) -> Crd:
-    """A ``Crd`` from a v1 or v1beta1 document."""
+    """Parse a v1 or v1beta1 document into a ``Crd``."""
     if document.get("kind") != KIND:
         raise Uncheckable(f"expected a {KIND}, got {document.get('kind')!r}")
     try:
@@ -29,7 +29,7 @@ def parse_crd(document: Mapping[str, Any]) -> Crd:
 
 
 def crd_in(text: str, file: str, name: str | None = None) -> Crd:
-    """The only CRD of a text, or the one called ``name``."""
+    """Return the only CRD of a text, or the one named ``name``."""
     found = _documents(text, file)
     if name is not None:
         found = [each for each in found if (each.get("metadata") or {}).get("name") == name]
@@ -40,7 +40,7 @@ def crd_in(text: str, file: str, name: str | None = None) -> Crd:
 
 
 def crds_in(text: str, file: str) -> list[Crd]:
-    """Every CRD of a text; other documents are ignored."""
+    """Return every CRD of a text; other documents are ignored."""
     try:
         return [read_definition(each).crd for each in _documents(text, file)]
     except CrdDecodeError as error:
@@ -48,7 +48,7 @@ def crds_in(text: str, file: str) -> list[Crd]:
 
 
 def objects_in(texts: Iterable[tuple[str, str]], crd: Crd) -> dict[str, list[Object]]:
-    """The objects of a CRD in some files (name and text), by version.
+    """Return the objects of a CRD in files (name and text), by version.
 
     Raises ``Uncheckable`` when there is none, because the user has named these files for them.
     """
@@ -64,7 +64,7 @@ def objects_in(texts: Iterable[tuple[str, str]], crd: Crd) -> dict[str, list[Obj
 
 
 def _framed(value: Object, crd: Crd) -> Object:
-    """With the metadata that conversion is checked by."""
+    """Return the object with the metadata that the conversion contract is checked with."""
     metadata = value.get("metadata")
     frame: Object = {"name": "a", "uid": "u1"}
     if crd.namespaced:

@@ -36,7 +36,9 @@ class DeterminismResult:
 def judge_determinism(
     pairs: Sequence[tuple[VersionPair, Sequence[Object]]], importable: str = ""
 ) -> list[DeterminismResult]:
-    """One result per direction. ``importable`` names the converter for a second process."""
+    """Return one result per direction. ``importable`` is the name by which a second process imports
+    the converter.
+    """
     chosen = [(pair, _some(objects)) for pair, objects in pairs]
     first = [[_answer(pair, obj) for obj in objects] for pair, objects in chosen]
     again = [[_answer(pair, obj) for obj in reversed(objects)][::-1] for pair, objects in chosen]
@@ -52,7 +54,7 @@ def judge_determinism(
 
 
 def _some(objects: Sequence[Object]) -> list[Object]:
-    """Objects from the whole range, not only the first ones."""
+    """Return a sample of objects from the whole range, not only the first ones."""
     step = max(len(objects) // _MOST_OBJECTS, 1)
     return list(objects[::step][:_MOST_OBJECTS])
 
@@ -85,7 +87,7 @@ def _elsewhere(
 def _compared(
     objects: Sequence[Object], first: Sequence[Any], second: Sequence[Any], when: str
 ) -> Counterexample | None:
-    """The smallest object whose two answers differ."""
+    """Return the smallest object whose two results differ."""
     differing = []
     for obj, one, other in zip(objects, first, second, strict=True):
         found = list(differences(one, other))

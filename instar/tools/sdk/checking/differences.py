@@ -48,7 +48,7 @@ def _short(value: Any) -> str:
 
 
 def differences(before: Any, after: Any, path: PathSteps = ()) -> Iterator[Difference]:
-    """The smallest places that differ; lists of another length differ as a whole."""
+    """Yield the smallest paths that differ; lists of different length differ as a whole."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in [*before, *(name for name in after if name not in before)]:
             left, right = before.get(name, MISSING), after.get(name, MISSING)
@@ -64,7 +64,9 @@ def differences(before: Any, after: Any, path: PathSteps = ()) -> Iterator[Diffe
 
 
 def excess(part: Any, whole: Any, path: PathSteps = ()) -> Iterator[Difference]:
-    """What ``part`` has and ``whole`` has not, or has otherwise. List items match by content."""
+    """Yield what ``part`` has and ``whole`` lacks or has with another value. List items match by
+    content.
+    """
     if isinstance(part, dict) and isinstance(whole, dict):
         for name, value in part.items():
             if name not in whole:
@@ -84,12 +86,12 @@ def _fits(part: Any, whole: Any) -> bool:
 
 
 def content(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """An object without the frame that conversion itself is responsible for."""
+    """Return an object without the fields that conversion itself sets."""
     return {k: v for k, v in obj.items() if k not in ("apiVersion", "kind", "metadata")}
 
 
 def object_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
-    """What a user would call lost: content, labels, and annotations that were there before.
+    """Yield the differences that users notice: content, labels, and annotations from before.
 
     Annotations added on the way are how converters keep what does not fit; they are no loss.
     """
@@ -105,7 +107,7 @@ def object_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
 
 
 def undeclared(found: Iterable[Difference], losses: Sequence[Loss]) -> list[Difference]:
-    """The differences no ``lossy`` of this version excuses."""
+    """Return the differences that no ``lossy`` declaration of this version covers."""
     patterns = []
     for loss in losses:
         parsed = parse_path(loss.path)

@@ -1,8 +1,8 @@
 """Combines the objects of ``directed_objects.py``, which are built around values at which
 converters break, into the inputs that each law (a property such as round trip) takes.
 
-``search.py`` goes through these inputs before hypothesis makes random ones. Objects are built once
-per version and shared by all laws and directions.
+``search.py`` tries these inputs before the random ones of hypothesis. Objects are built once per
+version and shared by all laws and directions.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class DirectedInputs:
 
 
 def _edits(sources: list[Object], targets: list[Object]) -> Iterator[list[Object]]:
-    """An object, an edit of it at the other version, and a second edit at its own.
+    """Yield an object, an edit of it at the other version, and a second edit at its own version.
 
     Nearby objects have other values for the same fields; the first one has required fields alone,
     so that an edit removes everything else.
@@ -87,7 +87,9 @@ def _edits(sources: list[Object], targets: list[Object]) -> Iterator[list[Object
 
 
 def _parts(sources: list[Object], schema: Structural) -> Iterator[list[Object]]:
-    """Parts that lack one field each of the first full objects, then several fields."""
+    """Yield partial objects: the first full objects without one field each, then without
+    several.
+    """
     given = 0
     for place, source in enumerate(sources):
         fields = removable(source, schema)

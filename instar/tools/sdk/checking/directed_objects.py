@@ -1,9 +1,9 @@
 """Builds objects of one CRD version around values at which converters break.
 
-``directed_inputs.py`` calls it, so that these objects are checked before random ones. Round by
-round every place of the schema takes the next value of its pool (``boundary_values.py``, constants
-from the converter's code, strings that match its pattern), so a small schema is covered in as many
-rounds as its longest pool has values. The same schema gives the same objects.
+``directed_inputs.py`` calls it, so that these objects are checked before random ones. Each schema
+node has a pool of values (``boundary_values.py``, constants from the converter's code, strings that
+match its pattern). Each object uses the next value of every pool, so a small schema needs as many
+objects as its longest pool has values. The same schema gives the same objects.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Path = tuple[str, ...]
 
 
 class DirectedObjects:
-    """Valid objects of one version, as a server would have stored them."""
+    """Valid objects of one version, as a server would store them."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class DirectedObjects:
         self._pools: dict[int, list[Any]] = {}
 
     def objects(self, most: int) -> Iterator[Object]:
-        """Real objects first, then one object per round until every pool was used."""
+        """Yield real objects first, then one object per round until every pool was used."""
         for obj in self._real:
             admitted = self._version.admit(obj)
             if admitted is not None:
@@ -66,11 +66,11 @@ class DirectedObjects:
         yield from islice(self._rounds(), most)
 
     def minimal(self) -> Object | None:
-        """The object with required fields alone; None if that is not valid."""
+        """Return the object with required fields only; None if that is not valid."""
         return self._version.admit(self._framed(_Round(self, 0, frozenset(), 0.0), 0))
 
     def _rounds(self) -> Iterator[Object]:
-        """Full objects until every value was used, then sparse ones, then large ones."""
+        """Yield full objects until every value was used, then sparse ones, then large ones."""
         refused, count = 0, self._count()
         for number in range(count + max(count // 2, len(_SHARES))):
             share = 1.0 if number < count else _SHARES[number % len(_SHARES)]
@@ -85,7 +85,7 @@ class DirectedObjects:
         yield from self._large()
 
     def _large(self) -> Iterator[Object]:
-        """Long lists and maps."""
+        """Yield objects with long lists and maps."""
         for number in range(2):
             round_ = _Round(self, number, self._focus(number), 1.0, LARGE)
             made = self._version.admit(self._framed(round_, number))
@@ -93,7 +93,7 @@ class DirectedObjects:
                 yield made
 
     def _singles(self, number: int, focus: frozenset[Path]) -> Iterator[Object]:
-        """One place at a time, where rules refuse the object that sets them all."""
+        """Yield objects that set one optional field each, if rules refuse the full object."""
         for place in self._places:
             if place in focus:
                 one = _Round(self, number, frozenset({place}), 1.0)
@@ -129,7 +129,7 @@ class DirectedObjects:
         }
 
     def pool(self, node: Structural) -> list[Any]:
-        """The values of one place that its own schema takes."""
+        """Return the values of one node that its own schema accepts."""
         known = self._pools.get(id(node))
         if known is None:
             known = self._pools[id(node)] = self._pool(node)
@@ -166,7 +166,7 @@ class DirectedObjects:
 
 
 class _Round:
-    """One object: which places it sets, and which value of its pool each takes."""
+    """Builds one object: which fields it sets, and which value of its pool each gets."""
 
     def __init__(
         self,
@@ -242,7 +242,7 @@ class _Round:
         return _distinct(node, items)
 
     def _shifted(self, node: Structural, path: Path, place: int) -> Any:
-        """The value of an item: items of one list take successive values."""
+        """Return the value of a list item: items of one list get successive values."""
         before = self._shift
         self._shift = before + place
         value = self.value(node, path)
@@ -268,8 +268,9 @@ def _places(node: Structural, path: Path, depth: int) -> Iterator[tuple[Path, St
 
 
 def _branches(raw: Mapping[str, Any], number: int) -> tuple[set[str], set[str]]:
-    """The required names of a node with one branch of each ``anyOf`` and ``oneOf`` taken, and the
-    names that the other branches of a ``oneOf`` require."""
+    """Return the required names of a node with one branch of each ``anyOf`` and ``oneOf`` chosen,
+    and the names that the other branches of a ``oneOf`` require.
+    """
     required, forbidden = set(_names(raw)), set[str]()
     for each in raw.get("allOf") or ():
         more, less = _branches(each, number)
@@ -289,13 +290,13 @@ def _names(raw: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _key(keys: Sequence[str], position: int) -> str:
-    """Past the end of the list a number makes the key new."""
+    """Return the n-th key; after the end of the list a number makes it unique."""
     lap, place = divmod(position, len(keys))
     return f"{keys[place]}{lap}" if lap else keys[place]
 
 
 def _distinct(node: Structural, items: list[Any]) -> list[Any]:
-    """Without items that a set or map list takes for duplicates."""
+    """Return the items without those that a set or map list treats as duplicates."""
     if node.list_type not in ("set", "map"):
         return items
     seen: list[Any] = []

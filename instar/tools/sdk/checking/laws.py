@@ -33,11 +33,11 @@ Input = Literal["source", "target", "part"]
 
 
 class Inapplicable(Exception):
-    """This input says nothing about this law; another law reports what is wrong with it."""
+    """This input does not test this law; another law reports its problem."""
 
 
 class LawBroken(Exception):
-    """A counterexample. ``steps`` are the objects on the way, each with a caption."""
+    """A counterexample. ``steps`` are the intermediate objects, each with a caption."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ ANNOTATIONS = {
 
 
 def keeps_labels(pair: VersionPair, inputs: Sequence[Object]) -> None:
-    """One label in a test object is easily kept; these are of every kind, all at once."""
+    """A conversion there and back keeps labels and annotations of every kind."""
     metadata = inputs[0]["metadata"]
     labels = {**(metadata.get("labels") or {}), **LABELS}
     annotations = {**(metadata.get("annotations") or {}), **ANNOTATIONS}
@@ -183,7 +183,7 @@ def round_trip(pair: VersionPair, inputs: Sequence[Object]) -> None:
 
 
 def edits_win(pair: VersionPair, inputs: Sequence[Object]) -> None:
-    """Whatever was kept on the way must not undo a later edit, in either version."""
+    """A kept value must not undo a later edit, in either version."""
     original, edit, second_edit = inputs
     # An edit that would not survive on its own is the business of the round trip.
     _survives_alone(pair, edit, pair.target, pair.source)
@@ -264,7 +264,7 @@ def like_items(pair: VersionPair, inputs: Sequence[Object]) -> None:
 
 
 def parts_stay_parts(pair: VersionPair, inputs: Sequence[Object]) -> None:
-    """Server-side apply converts parts of objects: no crash, nothing invented."""
+    """Server-side apply converts partial objects: the converter must not crash or add fields."""
     whole, part = inputs
     full = _view(pair, whole, pair.target)
     try:

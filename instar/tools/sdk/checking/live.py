@@ -1,6 +1,5 @@
-"""Checks the laws of conversion (``laws.py``) on a cluster's objects, not on generated ones.
-
-It only reads.
+"""Checks the laws of conversion (``laws.py``) on the objects of a cluster instead of generated
+ones. It only reads from the cluster.
 
 ``instar check --live`` calls it.
 """
@@ -26,7 +25,7 @@ MOST_PARTS = 30
 
 
 async def live_objects(client: Client, crd: Crd, *, most: int = 0) -> dict[str, list[Object]]:
-    """The objects of every served version, as the cluster serves them."""
+    """Return the objects of every served version, as the cluster serves them."""
     found: dict[str, list[Object]] = {}
     for version in crd.served():
         path = resource_path(crd.group, version, crd.names.plural)
@@ -79,7 +78,7 @@ def _judge(pair: VersionPair, law: Law, objects: Sequence[Object]) -> LawResult:
 
 
 def _inputs(pair: VersionPair, law: Law, objects: Sequence[Object]) -> Iterator[list[Object]]:
-    """Live objects in the places a law asks for; another object serves as the edit of one."""
+    """Yield live objects as inputs of a law; another object serves as the edited one."""
     for position, obj in enumerate(objects):
         other = objects[(position + 1) % len(objects)]
         if "part" in law.inputs:

@@ -30,7 +30,7 @@ _COMMON_FIELDS = frozenset({"metadata", "apiVersion", "kind", "annotations", "la
 
 @dataclass(frozen=True, slots=True)
 class MinedValues:
-    """Values to try, each once, those straight from the code first."""
+    """Distinct values to try, constants of the code first."""
 
     texts: tuple[str, ...] = ()
     numbers: tuple[int | float, ...] = ()
@@ -43,7 +43,7 @@ class MinedValues:
 
 
 def mine_code(root: Any, field_names: Iterable[str] = ()) -> MinedValues:
-    """The constants that a converter or function refers to, and values around them.
+    """Return the constants that a converter or function refers to, and values around them.
 
     ``field_names`` are no values: code is full of them.
     """
@@ -60,7 +60,7 @@ def mine_code(root: Any, field_names: Iterable[str] = ()) -> MinedValues:
 
 
 def mine_objects(objects: Iterable[Object]) -> MinedValues:
-    """The scalar values of real objects, without their metadata."""
+    """Return the scalar values of real objects, without their metadata."""
     found = _Constants()
     for obj in objects:
         found.visit({name: value for name, value in obj.items() if name != "metadata"})
@@ -68,7 +68,9 @@ def mine_objects(objects: Iterable[Object]) -> MinedValues:
 
 
 def _texts_around(texts: list[str]) -> Iterable[str]:
-    """A separator between, before and after other text; a word as it is and in other cases."""
+    """Return a separator between, before and after other text; a word unchanged and in
+    other cases.
+    """
     for text in texts:
         if not any(character.isalnum() for character in text):
             yield from (f"a{text}b", f"a{text}b{text}c", f"{text}a", f"a{text}", text)
@@ -86,7 +88,7 @@ def _numbers_around(numbers: Iterable[int | float]) -> Iterable[int | float]:
 
 
 class _Constants:
-    """Walks over functions and values; every object is visited once."""
+    """Visits functions and values; every object is visited once."""
 
     def __init__(self) -> None:
         self.texts: dict[str, None] = {}
@@ -155,7 +157,7 @@ def _inside_function(function: types.FunctionType) -> list[Any]:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """The global names of a function, its comprehensions and inner functions."""
+    """Return the global names of a function, its comprehensions and inner functions."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -164,7 +166,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _is_written_by_author(module: str) -> bool:
-    """Not the standard library and not instar."""
+    """Return whether a module is neither of the standard library nor of instar."""
     top = module.partition(".")[0]
     return top != "instar" and top not in sys.stdlib_module_names
 

@@ -1,4 +1,4 @@
-"""Makes a counterexample smaller: leaves fields and items out, and takes simpler values.
+"""Minimises a counterexample: removes fields and items, and replaces values by simpler ones.
 
 ``search.py`` and ``live.py`` call this. The reduction works on objects, because hypothesis shrinks
 only the objects that it generated itself, and a counterexample may also be a directed or a live
@@ -26,7 +26,7 @@ _DECORATIONS = ("labels", "annotations", "generation", "finalizers", "managedFie
 def minimise(
     pair: VersionPair, law: Law, inputs: list[Object], *, simplify: bool = True
 ) -> tuple[list[Object], LawBroken]:
-    """The smaller inputs and how they break the law.
+    """Return smaller inputs and the way they break the law.
 
     Without ``simplify`` every value that is left is one of the given objects.
     """
@@ -74,7 +74,7 @@ def _smaller(pair: VersionPair, law: Law, inputs: list[Object]) -> Iterator[list
 
 
 def _simpler(pair: VersionPair, law: Law, inputs: list[Object]) -> Iterator[list[Object]]:
-    """Inputs with one value replaced by a simpler one, or one list cut."""
+    """Yield inputs with one value replaced by a simpler one, or one list cut."""
     for index, wanted in enumerate(law.inputs):
         if wanted == "part":
             continue
@@ -88,7 +88,7 @@ def _simpler(pair: VersionPair, law: Law, inputs: list[Object]) -> Iterator[list
 
 
 def _values(obj: Object) -> Iterator[tuple[PathSteps, Any]]:
-    """Lists before what they hold, so that long ones are cut first."""
+    """Yield lists before their items, so that long lists are cut first."""
     waiting: list[tuple[PathSteps, Any]] = [
         ((name,), value) for name, value in obj.items() if name not in _COMMON_FIELDS
     ]
@@ -118,7 +118,7 @@ def _simpler_values(value: Any) -> Iterator[Any]:
 
 
 def _with_value(obj: Object, path: PathSteps, old: Any, new: Any) -> Object:
-    """A copy with another value at the path, if the old one is there."""
+    """Return a copy with another value at the path, if the old value is there."""
     changed: Object = copy_json(obj)
     holder: Any = changed
     try:
@@ -132,7 +132,7 @@ def _with_value(obj: Object, path: PathSteps, old: Any, new: Any) -> Object:
 
 
 def _lacking(law: Law, inputs: list[Object], index: int, field: PathSteps) -> list[Object]:
-    """The inputs without one field; a part loses it together with its whole."""
+    """Yield the inputs without one field; a partial and its whole object lose it together."""
     return [
         without(obj, [field]) if at == index or law.inputs[at] == "part" else obj
         for at, obj in enumerate(inputs)

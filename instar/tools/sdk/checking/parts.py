@@ -1,4 +1,5 @@
-"""Makes partial objects, as server-side apply sends them: some fields left out, the rest unchanged.
+"""Makes partial objects, as server-side apply sends them: some fields are omitted, the rest is
+unchanged.
 
 ``search.py`` and ``live.py`` use them to check that a converter accepts a partial object and adds
 nothing that the whole object does not have.
@@ -47,7 +48,7 @@ def _below(value: Any, schema: Structural | None, path: PathSteps) -> Iterator[P
 
 
 def without(obj: Object, paths: Iterable[PathSteps]) -> Object:
-    """A copy without the fields at ``paths``."""
+    """Return a copy without the fields at ``paths``."""
     part: Object = copy_json(obj)
     for path in paths:
         holder: Any = part

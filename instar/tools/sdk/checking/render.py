@@ -58,7 +58,7 @@ def _indented(value: Any, indent: str) -> list[str]:
 
 
 def to_yaml(value: Any) -> str:
-    """With an object's members in the order people write them."""
+    """Return YAML with an object's members in the usual order (apiVersion, kind, metadata)."""
     return yaml.safe_dump(_ordered(value), sort_keys=False, allow_unicode=True, width=100)
 
 
@@ -147,7 +147,9 @@ def as_junit(report: CheckReport) -> str:
 
 
 def as_pytest(report: CheckReport, crd: str, converter: str) -> str:
-    """A module with one test per counterexample, to be kept beside the converter."""
+    """Return a test module with one test per counterexample, for the repository of the
+    converter.
+    """
     cases = [_test_case(outcome) for outcome in report.broken]
     return _MODULE.format(crd=crd, converter=converter, cases="\n\n".join(cases))
 

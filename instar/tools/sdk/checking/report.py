@@ -21,7 +21,7 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class LawResult:
-    """One law in one direction. ``examples`` counts the objects that really tested it."""
+    """Result of one law in one direction. ``examples`` counts the objects that tested it."""
 
     law: str
     title: str
@@ -57,7 +57,9 @@ class CheckReport:
 
     @property
     def exit_code(self) -> int:
-        """0: no counterexample. 1: at least one. 2: something could not be checked at all."""
+        """Return 0 without counterexamples, 1 with at least one, 2 if something could not be
+        checked.
+        """
         if self.broken:
             return 1
         return 2 if self.unchecked or not self.outcomes else 0

@@ -32,15 +32,18 @@ if TYPE_CHECKING:
 
 
 class InProcessResponder:
-    """Says all that is known about a failure: what is checked are objects made for it, while a
-    server must not quote what it is given."""
+    """Calls a converter in this process. Reports errors with full details, because the objects are
+    generated; a server must not quote objects in errors.
+    """
 
     def __init__(self, converter: BuiltConverter, importable: str = "") -> None:
-        """``importable`` is how another process loads the converter; empty if it cannot."""
+        """``importable`` is the name by which another process loads the converter; empty if
+        none.
+        """
         self._converter = converter
         self.code, self.importable = converter, importable
         self.tracebacks: dict[str, str] = {}
-        """Of each failure of the author's code: where, and how it came there."""
+        """Tracebacks of failures in the author's code, by file and line."""
 
     def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]:
         try:
@@ -56,7 +59,9 @@ class InProcessResponder:
 
 
 def webhook_of(crd: Crd) -> tuple[str, str]:
-    """URL that a CRD sends its ConversionReviews to, and the PEM of the CA it trusts there."""
+    """Return the URL that a CRD sends its ConversionReviews to, and the PEM of the CA it trusts
+    there.
+    """
     client = crd.conversion.client
     if crd.conversion.strategy != "Webhook" or client is None:
         raise Uncheckable(f"{crd.name} has no conversion webhook; give --converter or --url")
@@ -71,7 +76,7 @@ def webhook_of(crd: Crd) -> tuple[str, str]:
 
 
 class UrlResponder:
-    """A webhook written in any language. Use as a context manager.
+    """Calls a webhook in any language. Use as a context manager.
 
     Laws are ordinary functions, so each call runs to its end on a private event loop.
     """
@@ -88,7 +93,9 @@ class UrlResponder:
         review_version: str = "v1",
         timeout: float = 30,
     ) -> None:
-        """``connect`` is where to reach it (``HOST:PORT``), where its own name leads nowhere."""
+        """``connect`` is the address (``HOST:PORT``) to dial if the name in the URL cannot be
+        resolved.
+        """
         self._url, self._timeout, self._version = url, timeout, review_version
         self._name: str | None = None
         if connect:

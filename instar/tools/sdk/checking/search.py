@@ -2,7 +2,7 @@
 trip: directed inputs (built around values at which converters break) first, then random ones.
 
 ``instar check``, ``instar.testing`` and the console call ``check``; ``admission.py`` calls
-``hunt``. Counterexamples are cut down by ``minimise.py``; ``report.py`` holds the results.
+``hunt``. ``minimise.py`` minimises counterexamples; ``report.py`` holds the results.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def check(
     real: dict[str, list[Object]] | None = None,
     progress: Progress = lambda outcome: None,
 ) -> CheckReport:
-    """Every law in every direction. The same seed finds the same counterexamples.
+    """Check every law in every direction. The same seed finds the same counterexamples.
 
     ``real`` are objects of users by version; they are tried first, and their values in others.
     """
@@ -70,7 +70,9 @@ def check(
 
 
 def directed_most(examples: int) -> int:
-    """Directed objects per version: more than random ones, because they find more."""
+    """Return the number of directed objects per version: more than random ones, as they
+    find more.
+    """
     return max(2 * examples, _FEWEST_DIRECTED)
 
 
@@ -103,7 +105,7 @@ def _outcomes(
 def _judge_determinism(
     pairs: Sequence[VersionPair], laws: Sequence[Law], directed: DirectedInputs
 ) -> dict[tuple[str, str], LawResult]:
-    """The deterministic law, by direction; it is checked here and not by random objects."""
+    """Check the deterministic law by direction; it is not checked with random objects."""
     law = next((each for each in laws if each.name == DETERMINISTIC), None)
     if law is None or not pairs:
         return {}
@@ -124,7 +126,7 @@ def _judge_determinism(
 
 
 def _groups(laws: Sequence[Law]) -> list[list[Law]]:
-    """Laws that want the same inputs share them: making objects is what takes the time."""
+    """Group laws that take the same inputs, because generating objects takes most of the time."""
     groups: dict[tuple[str, ...], list[Law]] = {}
     for law in laws:
         groups.setdefault(law.inputs, []).append(law)
@@ -139,7 +141,7 @@ def hunt(
     seed: int,
     directed: DirectedInputs | None = None,
 ) -> Iterator[LawResult]:
-    """Check laws with the same inputs in one direction; a broken law leaves the hunt."""
+    """Check laws with the same inputs in one direction; a broken law is not checked further."""
     remaining = list(laws)
     tested = dict.fromkeys((law.name for law in laws), 0)
     if directed is not None:
@@ -162,7 +164,9 @@ def hunt(
 
 
 def _random_number(examples: int, directed: int) -> int:
-    """Random objects find little after enough directed ones, and take longer to make."""
+    """Return the number of random objects: few after many directed ones, because they are
+    slower.
+    """
     share = max(examples // _RANDOM_SHARE, 1)
     return share if directed >= share else examples
 
@@ -170,7 +174,7 @@ def _random_number(examples: int, directed: int) -> int:
 def _hunt_directed(
     pair: VersionPair, remaining: list[Law], tested: dict[str, int], directed: DirectedInputs
 ) -> Iterator[LawResult]:
-    """Yield the broken laws and take them from ``remaining``; count in ``tested``."""
+    """Yield the broken laws and remove them from ``remaining``; count in ``tested``."""
     began = time.perf_counter()
     wanted = remaining[0].inputs
     for inputs in directed.inputs(pair, wanted):
@@ -203,7 +207,7 @@ def _minimised(
 
 
 class _Hunter:
-    """Checks inputs by several laws until one breaks, and from then on by that one only."""
+    """Checks inputs by several laws until one breaks, and from then on by that law only."""
 
     def __init__(self, pair: VersionPair, laws: Sequence[Law]) -> None:
         self._pair, self._laws = pair, laws
@@ -211,7 +215,7 @@ class _Hunter:
         self.caught: tuple[Law, list[Object], LawBroken] | None = None
 
     def judge(self, inputs: list[Object]) -> bool:
-        """Whether the inputs said anything at all; raises ``LawBroken``."""
+        """Return whether the inputs tested a law at all. Raises ``LawBroken``."""
         told = False
         for law in [self.caught[0]] if self.caught else self._laws:
             try:
@@ -228,7 +232,9 @@ class _Hunter:
 
 
 def _run(hunter: _Hunter, inputs: Any, examples: int, seed: int) -> str:
-    """Returns a note when there was nothing to check; what was caught is in the hunter."""
+    """Run hypothesis; return a note if there was nothing to check. The hunter has the
+    broken law.
+    """
 
     def judge(drawn: list[Object]) -> None:
         if not hunter.judge(drawn):
@@ -292,7 +298,7 @@ def _part(draw: Callable[[Any], Any], whole: Object, schema: Any) -> Object:
 
 
 def admitted(crd: Crd, version: VersionSchema) -> Any:
-    """A strategy of valid objects of ``version``, as a server would have stored them."""
+    """Return a strategy of valid objects of ``version``, as a server would store them."""
     made = objects(
         version.compiled.structural,
         api_version=version.api_version,

@@ -1,4 +1,5 @@
-"""Converts objects in a second Python process that differs in what must not matter.
+"""Converts objects in a second Python process whose environment differs, to find nondeterministic
+converters.
 
 The second process has another hash seed, another time zone, a clock that is 400 days ahead, fresh
 module state, and gets the objects in another order. ``determinism.py`` compares its answers.
@@ -42,7 +43,7 @@ class NoSecondProcess(Exception):
 
 
 def convert_elsewhere(converter: str, questions: Sequence[Question]) -> list[Any]:
-    """The answers of a second process, in the order of the questions.
+    """Return the results of a second process, in the order of the inputs.
 
     Each is the converted object, or ``REFUSED``.
     """
@@ -78,7 +79,7 @@ def _run(words: list[str]) -> None:
 
 
 def main(converter: str, questions: str, answers: str) -> None:
-    """The second process."""
+    """Entry point of the second process."""
     _set_clock_ahead()
     built = load(converter)
     found: list[Any] = []
@@ -91,7 +92,9 @@ def main(converter: str, questions: str, answers: str) -> None:
 
 
 def _set_clock_ahead() -> None:
-    """Before the converter is imported, so that it cannot have taken the real functions."""
+    """Replace the clock functions before the converter is imported, so that it cannot import the
+    real ones.
+    """
     seconds = _AHEAD.total_seconds()
     wall, nanoseconds = time.time, time.time_ns
 

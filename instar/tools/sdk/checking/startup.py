@@ -1,4 +1,4 @@
-"""Tells whether a controller can start whose own process serves the conversion webhook. Pure.
+"""Tells whether a controller that serves its own conversion webhook can start. Pure.
 
 ``instar check`` warns with it. The controller's caches list objects before its webhook listens. If
 the API server must convert one of those objects, controller and API server wait for each other
@@ -16,10 +16,11 @@ TITLE = "a controller can list while its own webhook is not up yet"
 
 
 def startup_outcomes(crd: Crd, controller: str) -> list[LawResult]:
-    """One outcome per version objects may be stored in; none where nothing is converted remotely.
+    """Return one outcome per version in which objects may be stored; none without webhook
+    conversion.
 
-    ``controller`` is the version the controller lists. ``crd`` comes from a cluster: only there
-    it is known what is stored.
+    ``controller`` is the version the controller lists. ``crd`` comes from a cluster: only there it
+    is known what is stored.
     """
     if crd.conversion.strategy != "Webhook":
         return []

@@ -1,4 +1,5 @@
-"""``instar convert``: converts manifests in files to another version and keeps everything else.
+"""``instar convert``: converts manifests in files to another version and leaves the rest of the
+text unchanged.
 
 Called by ``cli/commands/convert.py``.
 """

@@ -28,7 +28,7 @@ there.
 
 @dataclass(slots=True)
 class Rewritten:
-    """``problems`` name the line; a document with one is left as it was."""
+    """The new text. ``problems`` name the line; a document with a problem is left unchanged."""
 
     text: str
     converted: int = 0
@@ -36,7 +36,7 @@ class Rewritten:
 
 
 def rewrite(text: str, convert: Convert) -> Rewritten:
-    """YAML of any number of documents, or one JSON document."""
+    """Convert YAML of any number of documents, or one JSON document."""
     if text.lstrip().startswith("{"):
         return _rewrite_json(text, convert)
     result = Rewritten("")
@@ -64,7 +64,7 @@ def _rewrite_chunk(chunk: Chunk, convert: Convert, result: Rewritten) -> str:
 
 
 def _converted(data: Any, convert: Convert) -> tuple[Any, int]:
-    """The document converted, and how many objects in it; a ``List`` holds several."""
+    """Return the converted document, and the number of objects in it; a ``List`` has several."""
     if not isinstance(data, dict):
         return data, 0
     items = listed(data)
@@ -76,8 +76,9 @@ def _converted(data: Any, convert: Convert) -> tuple[Any, int]:
 
 
 def editor_for(text: str) -> Any:
-    """Reads and writes YAML with comments, quotes and indentation as they are. Only for editing:
-    what a text means, ``kube/api/encoding/manifests.py`` says."""
+    """Return a YAML parser that preserves comments, quotes and indentation. Only for editing;
+    ``kube/api/encoding/manifests.py`` defines the meaning of a text.
+    """
     editor = YAML()
     editor.preserve_quotes = True
     editor.width = 4096
@@ -86,7 +87,9 @@ def editor_for(text: str) -> Any:
 
 
 def _dump(chunk: str, old: Any, new: Any) -> str:
-    """The text of ``new``, in the author's manner: comments, quotes, indentation, line ends."""
+    """Return the text of ``new`` in the author's style: comments, quotes, indentation, line
+    ends.
+    """
     text = chunk.replace("\r\n", "\n")
     editor = editor_for(text)
     editor.explicit_start = text.startswith("---")
@@ -96,13 +99,13 @@ def _dump(chunk: str, old: Any, new: Any) -> str:
     out = io.StringIO()
     editor.dump(splice(tree, old, new), out)
     written = out.getvalue()
-    if not _says(written, new):
+    if not _parses_to(written, new):
         raise ConversionError("it cannot be rewritten without changing its meaning, left alone")
     return written.replace("\n", "\r\n") if "\r\n" in chunk else written
 
 
-def _says(written: str, wanted: Any) -> bool:
-    """Whatever the editor makes of a text: a wrong result is worse than none."""
+def _parses_to(written: str, wanted: Any) -> bool:
+    """Return whether the edited text parses to the wanted data."""
     try:
         return canonical(read(Chunk(written, 0), "")) == canonical(wanted)
     except UnreadableManifest:
@@ -110,7 +113,9 @@ def _says(written: str, wanted: Any) -> bool:
 
 
 def _same_keys(tree: Any, data: Any) -> bool:
-    """Kubernetes reads the keys ``on`` and ``1`` as "true" and "1"; the editor as they stand."""
+    """Return whether the tree has the keys of the data: Kubernetes reads the keys ``on`` and ``1``
+    as "true" and "1", the editor does not.
+    """
     if isinstance(data, dict) and isinstance(tree, Mapping):
         return set(tree) == set(data) and all(
             _same_keys(tree[name], item) for name, item in data.items()
@@ -121,7 +126,7 @@ def _same_keys(tree: Any, data: Any) -> bool:
 
 
 def _indentation(chunk: str) -> dict[str, int]:
-    """How far this author indents, from the first nested field and the first list."""
+    """Return the author's indentation, from the first nested field and the first list."""
     nested = re.search(r"^\S[^\n]*:\s*\n( +)[^\s#-]", chunk, re.MULTILINE)
     mapping = len(nested[1]) if nested else 2
     listed = re.search(r"^( *)[^\s#-][^\n]*:[ ]*\n( *)- ", chunk, re.MULTILINE)

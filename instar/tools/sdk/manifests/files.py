@@ -28,9 +28,9 @@ def converting(
     version: str,
     pipelines: Mapping[GroupKind, SchemaPipeline] | None = None,
 ) -> Convert:
-    """Convert objects of these kinds to ``version`` and leave all others alone. Where the
-    pipeline of the wanted version is given, a server with that schema must accept the result as
-    it is.
+    """Return a function that converts objects of these kinds to ``version`` and leaves all others
+    unchanged. If the pipeline of that version is given, a server with that schema must accept the
+    result unchanged.
     """
     known = {(each.group, each.kind): each for each in converters}
 
@@ -68,7 +68,7 @@ def _convert(converter: BuiltConverter, obj: Mapping[str, Any], target: str) -> 
 
 
 def write(path: Path, text: str) -> None:
-    """All or nothing: a reader sees the old file or the new one."""
+    """Replace the file atomically."""
     mode = path.stat().st_mode
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

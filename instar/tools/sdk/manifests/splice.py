@@ -16,8 +16,9 @@ from instar.tools.sdk.kept_values import canonical
 
 
 def unshared(tree: Any) -> Any:
-    """The tree with anchors, aliases and merge keys spelled out: what two places share cannot be
-    changed in one of them. Comments stay with the fields that have them."""
+    """Return the tree with anchors, aliases and merge keys expanded, because a shared value cannot
+    be changed in one place only. Comments stay at their fields.
+    """
     if isinstance(tree, CommentedMap):
         fields = CommentedMap()
         for name in tree:
@@ -38,7 +39,7 @@ def _with_style(copy: Any, original: Any) -> Any:
 
 
 def splice(tree: Any, old: Any, new: Any) -> Any:
-    """The tree for ``new``: the same one, changed in place, wherever the shape allows it."""
+    """Return the tree for ``new``: the same tree, changed in place, if its shape allows that."""
     if isinstance(old, dict) and isinstance(new, dict) and isinstance(tree, MutableMapping):
         _splice_mapping(tree, old, new)
         return tree
@@ -69,7 +70,7 @@ def _splice_mapping(tree: Any, old: dict[str, Any], new: dict[str, Any]) -> None
 
 
 def _renames(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
-    """A field that went and one that came with the same value: the comment moves along."""
+    """Pair a removed and an added field with the same value, so that the comment moves along."""
     came = [name for name in new if name not in old]
     pairs: dict[str, str] = {}
     for before in old:
@@ -92,7 +93,7 @@ def _rename(tree: Any, before: str, after: str) -> None:
 
 
 def _remove(tree: Any, name: str) -> Any:
-    """Returns the comment lines after the field, if any: they belong to what follows it."""
+    """Remove a field; return the comment lines after it, which belong to the next field."""
     comment = tree.ca.items.pop(name, None)
     del tree[name]
     following = comment[2] if comment is not None and len(comment) > 2 else None
@@ -106,7 +107,7 @@ def _remove(tree: Any, name: str) -> Any:
 
 
 def _adopt(tree: Any, name: str, orphans: list[Any]) -> None:
-    """Puts comment lines after another field, where they again stand before what follows."""
+    """Attach comment lines to another field, so that they precede the same next field again."""
     slots = tree.ca.items.setdefault(name, [None, None, None, None])
     for token in orphans:
         if slots[2] is None:

@@ -56,7 +56,7 @@ class ClusterSource:
 
 class _Reading:
     """Reader of one list. If the continue token expires, the list is restarted once with larger
-    pages; after that it goes on at the current revision, which the snapshot records as
+    pages; after that it continues at the current revision, which the snapshot records as
     inconsistent.
     """
 
@@ -102,7 +102,7 @@ class _Reading:
         )
 
     async def _listed(self, token: str) -> Object:
-        """List a page, in smaller pages where one object makes a large one fail. Raises
+        """List a page, with a smaller page size if one object makes a large page fail. Raises
         ``Expired``, ``Gap`` and ``Interrupted``.
         """
         page, patience = self._page, self._patience
@@ -123,7 +123,7 @@ class _Reading:
             page, patience = max(1, page // _SHRINK_FACTOR), _BRIEF_RETRIES
 
     def _whole(self, item: Object) -> Object:
-        """Add ``apiVersion`` and ``kind``, which members of built-in lists do not have."""
+        """Add ``apiVersion`` and ``kind``, which items of built-in lists do not have."""
         resource = self._resource
         if "kind" in item:
             return item

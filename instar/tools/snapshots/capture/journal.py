@@ -1,5 +1,5 @@
-"""Progress journal of a capture, kept in its working folder, from which an interrupted run
-resumes.
+"""Progress journal of a capture, stored in its working folder, so that an interrupted run can be
+resumed.
 
 ``taking.py`` writes it. A part is recorded after its bytes are on the disk, so the journal never
 lists a part that is not on the disk.
@@ -74,7 +74,7 @@ class CaptureJournal:
 
 
 def read_journal(folder: Path) -> CaptureJournal:
-    """Read the journal. Raises ``SnapshotError``: without it nothing in the folder can be used."""
+    """Read the journal. Raises ``SnapshotError``: without a journal the folder cannot be used."""
     path = folder / _FILE
     try:
         document: Any = orjson.loads(path.read_bytes())

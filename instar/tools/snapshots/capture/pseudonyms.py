@@ -3,8 +3,8 @@ digit.
 
 ``redacting.py`` calls it. The mapping is keyed and one to one: two values never get the same
 pseudonym as long as their shapes are short enough to be counted, and a value gets the same
-pseudonym everywhere. So references still match and names stay valid, and without the key the
-original cannot be recovered. Pure.
+pseudonym everywhere. So references still match and names stay valid. Without the key the original
+cannot be recovered. Pure.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Pseudonyms:
         return [self.of(item) for item in value]
 
     def _whole(self, value: int) -> int:
-        """Return a number with as many digits and the same sign."""
+        """Return an integer with the same sign and number of digits."""
         digits = self._text(str(abs(value)))
         while digits[0] == "0" and (value < 0 or len(digits) > 1):
             digits = self._text(digits)
@@ -67,7 +67,9 @@ class Pseudonyms:
         )
 
     def _permuted(self, value: str, letters: list[str | None], alphabets: list[str]) -> list[int]:
-        """Number all texts of this shape and send the number through a keyed permutation."""
+        """Number all texts of this shape, permute the number with the key, and return letter
+        indexes.
+        """
         shape = "".join(
             character if word is None else word[0]
             for character, word in zip(value, letters, strict=True)
@@ -85,7 +87,7 @@ class Pseudonyms:
         return found[::-1]
 
     def _walk(self, number: int, count: int, shape: bytes) -> int:
-        """Apply a permutation over a power of four until the result is below ``count``."""
+        """Permute within a power of four until the result is below ``count`` (cycle walking)."""
         half = ((count - 1).bit_length() + 1) // 2
         while True:
             left, right = number >> half, number & ((1 << half) - 1)

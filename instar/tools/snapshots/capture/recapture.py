@@ -1,5 +1,5 @@
-"""Capture source that reads another captured cluster: a folder or bundle becomes one redacted
-file.
+"""Capture source that reads another captured cluster, for example to turn a folder or must-gather
+archive into one redacted file.
 
 ``taking.py`` reads its batches.
 """

@@ -1,7 +1,8 @@
-"""Redaction: replaces values that must not leave a cluster, wherever the API keeps them. Pure.
+"""Redaction: replaces values that must not leave a cluster, in all places where the API stores
+them. Pure.
 
-``taking.py`` passes every object and audit event through it. Copies that the API makes of a value
-(last applied configuration, keys in managedFields, bodies in audit events) are replaced too.
+``taking.py`` passes every object and audit event through it. Copies of a value (last applied
+configuration, keys in managedFields, bodies in audit events) are replaced too.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Redaction:
     """Whether the values of Secrets are dropped."""
 
     def document(self) -> Object:
-        """Return what the manifest records of the redaction."""
+        """Return the description of the redaction for the manifest."""
         return {"fields": [each.text for each in self.fields], "secretData": self.secrets}
 
     def applied(self, obj: Object, resource: str) -> Object:
@@ -132,7 +133,7 @@ class _Pass:
         return orjson.dumps(applied).decode()
 
     def _renamed(self, fields: Mapping[str, Any]) -> Object:
-        """Replace values in managedFields paths, where list members are identified by their
+        """Replace values in managedFields paths, in which list items are identified by their
         values.
         """
         return {
@@ -158,7 +159,7 @@ class _Pass:
 
 
 def _at(value: Any, steps: Sequence[str], change: Callable[[Any], Any]) -> None:
-    """Replace what is found at the steps by the result of ``change``."""
+    """Replace the values at a path by the result of ``change``."""
     step, rest = steps[0], steps[1:]
     keys: Iterable[Any]
     if step == ANY_ITEM:
@@ -192,7 +193,7 @@ def _patched(operation: Any, pseudonyms: Pseudonyms) -> Any:
 
 
 def _emptied(secret: Object) -> Object:
-    """Drop the values of a Secret and every copy an apply made of them; its keys stay."""
+    """Remove the values of a Secret and their copies in last-applied annotations; keep its keys."""
     fresh: Object = {
         name: dict.fromkeys(value, "")
         if name in _SECRET_PARTS and isinstance(value, dict)

@@ -1,7 +1,7 @@
-"""Scope of a capture: which resources a snapshot holds, and which admission configurations
-(webhooks, policies) belong to them. Pure.
+"""Scope of a capture: the resources that a snapshot contains, and the admission configurations
+(webhooks, policies) that apply to them. Pure.
 
-The ``snapshot`` command makes a ``CaptureScope``; ``taking.py`` and the capture sources follow it.
+The ``snapshot`` command makes a ``CaptureScope``; ``taking.py`` and the capture sources use it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class CaptureScope:
         return not self.crds or crd_name in self.crds
 
     def document(self) -> Object:
-        """Return the scope as a document, so that a resumed run can prove it has the same one."""
+        """Return the scope as a document, by which a resumed run checks that its scope is
+        the same.
+        """
         return {
             "crds": sorted(self.crds),
             "more": list(self.more),
@@ -73,7 +75,7 @@ class NoSuchResource(Exception):
 
 
 def others(asked: CaptureScope) -> list[CapturedResource]:
-    """Return the built-in resources besides admission configurations. Raises ``NoSuchResource``."""
+    """Return the built-in resources except admission configurations. Raises ``NoSuchResource``."""
     found = [_builtin("namespaces")]
     for name in asked.more:
         if name == "rbac":
@@ -88,8 +90,8 @@ def configurations() -> list[CapturedResource]:
 
 
 def resource_of(crd: Crd, *, stored: bool) -> CapturedResource | None:
-    """Return the resource of a CRD, listed at its storage version where that is served. None
-    where no version is served, unless it is read from a store.
+    """Return the resource of a CRD, listed at its storage version if that is served. None if no
+    version is served, unless it is read from a store.
     """
     served = [version.name for version in crd.versions] if stored else crd.served()
     if not served:
@@ -138,7 +140,7 @@ class Touching:
 
 
 def _bound(obj: Object) -> tuple[str, str]:
-    """Return the name of the policy a binding refers to."""
+    """Return the name of the policy that a binding refers to."""
     spec = obj.get("spec")
     name = spec.get("policyName") if isinstance(spec, dict) else None
     return str(obj.get("kind")).removesuffix("Binding"), str(name)

@@ -33,7 +33,7 @@ class CaptureBatch:
 
 
 class Gap(Exception):
-    """A collection, or the rest of one, that cannot be read; at least ``missing`` objects.
+    """A collection, or the rest of it, that cannot be read; at least ``missing`` objects.
     ``absent`` means that there is no such collection.
     """
 
@@ -50,9 +50,9 @@ class Source(Protocol):
     """Whether only resources with a served version can be read."""
 
     def batches(self, resource: CapturedResource, token: str = "") -> AsyncIterator[CaptureBatch]:
-        """Yield batches from ``token`` on. Raises ``Gap``."""
+        """Yield batches, starting at ``token``. Raises ``Gap``."""
         ...
 
     async def usage(self) -> Object | None:
-        """Return the document of ``/instar/usage``, where the server counts requests."""
+        """Return the document of ``/instar/usage``, if the server counts requests."""
         ...

@@ -34,7 +34,7 @@ class StoreSource:
     async def batches(
         self, resource: CapturedResource, token: str = ""
     ) -> AsyncIterator[CaptureBatch]:
-        """``token`` is ``REVISION PREFIX START``."""
+        """Yield batches; ``token`` is ``REVISION PREFIX START``."""
         if not self._revision:
             self._revision = (await self._range("", "", 1, 0)).revision
         first = collection_prefix(resource.group, resource.plural)
@@ -74,9 +74,7 @@ class StoreSource:
 
 
 def _object(record: Record) -> Object | None:
-    """Decode a stored value; None if it is encrypted under a key we do not have, or not an
-    object.
-    """
+    """Decode a stored value; None if its encryption key is unknown, or if it is not an object."""
     if record.seal is not None and record.seal.problem:
         return None
     if record.value.startswith(MAGIC):

@@ -1,8 +1,8 @@
 """Takes a snapshot part by part: CRDs, their objects, related configurations, usage.
 
-The ``snapshot`` command and ``live.py`` call ``take``. What cannot be read is reported once and
-recorded as missing; everything else is captured. At any time one page of objects is in memory,
-never a whole collection.
+The ``snapshot`` command and ``live.py`` call ``take``. A collection that cannot be read is reported
+once and recorded as missing; everything else is captured. Only one page of objects is in memory at
+a time.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ async def take(
     clock: Clock = _now,
 ) -> Manifest:
     """Take a snapshot into ``packing``, which is new or resumed. ``key`` keys the pseudonyms;
-    without one the snapshot makes its own and drops it at the end. ``lacking`` is read last and
-    tells what the source itself does not have. Raises ``SnapshotError``.
+    without one the snapshot generates a key and deletes it at the end. ``lacking`` is read last and
+    lists what the source itself lacks. Raises ``SnapshotError``.
     """
     if resume:
         journal = read_journal(packing.folder)
@@ -86,7 +86,7 @@ async def take(
 
 
 class Capture:
-    """One capture. ``journal`` is new, or that of an interrupted run."""
+    """One capture. ``journal`` is new, or the one of an interrupted run."""
 
     def __init__(
         self,
@@ -105,8 +105,8 @@ class Capture:
         """(group, plural) → name of the CRDs that are taken."""
 
     async def run(self, audit: Iterable[Object] = (), lacking: Sequence[str] = ()) -> Manifest:
-        """Capture everything and return the manifest of the finished file; ``audit`` are
-        events. Raises ``SnapshotError`` where not even the CRDs can be read.
+        """Capture everything and return the manifest of the finished file; ``audit`` are events.
+        Raises ``SnapshotError`` if the CRDs cannot be read.
         """
         found = await self._crds()
         for resource in found:
@@ -134,14 +134,14 @@ class Capture:
 
     @property
     def begun(self) -> bool:
-        """Return whether there is anything worth resuming."""
+        """Return whether something was captured, so that a resume is useful."""
         return bool(self._journal.done)
 
     # --- parts ----------------------------------------------------------------------------------
 
     async def _crds(self) -> list[CapturedResource]:
-        """Read the CRDs, also in a resumed run: they are few, and what is captured depends on
-        them.
+        """Read the CRDs, also in a resumed run: they are few, and the rest of the capture depends
+        on them.
         """
         part, revision, found = self._packing.part(CRD_RESOURCE.part), "", list[CapturedResource]()
         seen, missing = set[str](), 0
