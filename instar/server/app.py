@@ -77,7 +77,7 @@ _audit_numbers = itertools.count(secrets.randbits(40))
 
 
 class App:
-    """Handles one request per call, and keeps no state of requests."""
+    """Handles one request per call, and holds no request state."""
 
     def __init__(
         self,
@@ -196,7 +196,8 @@ class App:
             self._flow.end(pool)
 
     async def _wait_until_read(self, request: Request) -> None:
-        """Before all of the storage is read: serve reads of what is there, let others wait."""
+        """Until the whole store is read: serve reads of loaded collections, delay other
+        requests."""
         if not self.reads:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1
@@ -295,7 +296,7 @@ class App:
             return await self._serve_verb(request, path, target)
 
     async def _target_by_now(self, route: KnownPath, verb: str) -> Target | None:
-        """Look again: another replica may have written the CRD a moment ago."""
+        """Find the target again, because another replica may just have written the CRD."""
         await self._context.backend.consistent()
         return self._routes.target(route, verb)
 
@@ -356,7 +357,7 @@ class App:
 
 
 def _is_over_namespaces(path: ResourcePath, serving: Serving) -> bool:
-    """Whether a path names all objects of a namespaced resource: those can be read only."""
+    """Whether a path names all objects of a namespaced resource, which only reads may use."""
     served = serving.served(path.version) is not None
     return served and serving.namespaced and not path.namespace and not path.name
 
@@ -369,7 +370,7 @@ def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
 
 
 def _log_access(request: Request, response: Response, seconds: float) -> None:
-    """Log one line, and the same in fields for programs; never a body."""
+    """Log one line, with the same values as structured fields; bodies are never logged."""
     fields = {
         "method": request.method,
         "path": request.path,

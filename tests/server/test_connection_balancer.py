@@ -201,7 +201,7 @@ def test_a_stalled_process_gets_no_connections_until_it_continues(
 def test_when_files_are_scarce_connections_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    accepted, refusals = module._accepted, [errno.EMFILE, errno.ENFILE]
+    accepted, refusals = module._accept, [errno.EMFILE, errno.ENFILE]
 
     def scarce(door: socket.socket) -> socket.socket | None:
         if refusals:
@@ -210,7 +210,7 @@ def test_when_files_are_scarce_connections_wait(
 
     async def scenario(company: Company) -> None:
         monkeypatch.setattr(module, "_PAUSE_SECONDS", 0.01)
-        monkeypatch.setattr(module, "_accepted", scarce)
+        monkeypatch.setattr(module, "_accept", scarce)
 
         assert (await company.connect())[0] == b"first"
         assert not refusals
@@ -275,7 +275,7 @@ def test_a_family_of_addresses_that_the_kernel_does_not_know_is_left_out(
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(loop, "getaddrinfo", found)
         monkeypatch.setattr(socket, "socket", Old)
-        doors = await module._bound("localhost", 0)
+        doors = await module._bind_sockets("localhost", 0)
         for door in doors:
             door.close()
         return [door.family for door in doors]

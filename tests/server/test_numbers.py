@@ -97,7 +97,7 @@ def test_of_one_that_does_not_answer_the_last_word_counts(
             share_worker_metrics(second.metrics, tmp_path),
         ):
             await everybodys(first)
-            monkeypatch.setattr(metrics_merge._Line, "tell", lambda *_: None)
+            monkeypatch.setattr(metrics_merge._MetricsConnection, "tell", lambda *_: None)
             return await everybodys(first)
 
     assert numbers_of(asyncio.run(scenario()), "things_total") == {("a",): [10]}

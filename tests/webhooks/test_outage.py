@@ -115,23 +115,26 @@ def test_a_crd_waits_for_finalizers_and_for_nothing_else(down: Widgets) -> None:
     eventually(_gone(down.server, down.crd_path))
 
 
-def test_a_namespace_goes_with_its_objects(server: LiveServer) -> None:
-    with Webhook(convert) as hook:
-        widgets = Widgets(server, hook.conversion())
-        namespace = widgets.group.replace(".", "-")
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-        server.request("POST", "/api/v1/namespaces", body)
-        for name, finalizers in (("a", []), ("held", HOLD)):
-            obj = widgets.widget("v1", name, namespace=namespace, finalizers=finalizers)
-            server.request("POST", widgets.path("v1", namespace=namespace), obj)
-        widgets.store_at("v2")
-    held = widgets.path("v1", "held", namespace)
+def test_a_namespace_goes_with_its_objects() -> None:
+    # A server of its own: where another test has configured admission webhooks, the objects are
+    # converted for them first, and the namespace waits for the conversion webhook.
+    with live_server() as server:
+        with Webhook(convert) as hook:
+            widgets = Widgets(server, hook.conversion())
+            namespace = widgets.group.replace(".", "-")
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            server.request("POST", "/api/v1/namespaces", body)
+            for name, finalizers in (("a", []), ("held", HOLD)):
+                obj = widgets.widget("v1", name, namespace=namespace, finalizers=finalizers)
+                server.request("POST", widgets.path("v1", namespace=namespace), obj)
+            widgets.store_at("v2")
+        held = widgets.path("v1", "held", namespace)
 
-    server.request("DELETE", f"/api/v1/namespaces/{namespace}")
+        server.request("DELETE", f"/api/v1/namespaces/{namespace}")
 
-    eventually(lambda: "deletionTimestamp" in server.request("GET", held).json["metadata"])
-    assert _release(widgets, "held", namespace).status == 200
-    eventually(_gone(server, f"/api/v1/namespaces/{namespace}"))
+        eventually(lambda: "deletionTimestamp" in server.request("GET", held).json["metadata"])
+        assert _release(widgets, "held", namespace).status == 200
+        eventually(_gone(server, f"/api/v1/namespaces/{namespace}"))
 
 
 def test_the_unsafe_delete_removes_what_cannot_be_read_and_nothing_else(down: Widgets) -> None:

@@ -53,16 +53,16 @@ async def do_token(call: SubresourceCall) -> Response:
     await admit_posted_object(call.context, target, wanted, options, "token", kind)
     _check_names(wanted, target.namespace, target.name)
     _check_uid(wanted, target.name, account["uid"])
-    spec = _defaulted(wanted.get("spec") or {}, issuer)
+    spec = _spec_with_defaults(wanted.get("spec") or {}, issuer)
     _check_seconds(spec["expirationSeconds"])
-    bound = _bound(call, spec.get("boundObjectRef"))
+    bound = _bound_objects(call, spec.get("boundObjectRef"))
     if issuer.longest_seconds and spec["expirationSeconds"] > issuer.longest_seconds:
         request.warn(
             f"requested expiration of {spec['expirationSeconds']} seconds shortened to "
             f"{issuer.longest_seconds} seconds"
         )
         spec["expirationSeconds"] = issuer.longest_seconds
-    wish = _wish(issuer, target.namespace, account, spec, bound)
+    wish = _token_spec(issuer, target.namespace, account, spec, bound)
     expires = datetime.fromtimestamp(int(issuer.now()) + spec["expirationSeconds"], UTC)
     answer: Object = {
         "kind": _KIND,
@@ -79,7 +79,7 @@ async def do_token(call: SubresourceCall) -> Response:
     return typed_response(201, answer, form)
 
 
-def _wish(
+def _token_spec(
     issuer: Issuer, namespace: str, account: Object, spec: Object, bound: tuple[BoundObject, ...]
 ) -> TokenRequestSpec:
     seconds, audiences = spec["expirationSeconds"], tuple(spec["audiences"])
@@ -92,7 +92,7 @@ def _wish(
     return TokenRequestSpec(namespace, account["name"], account["uid"], audiences, seconds, bound)
 
 
-def _defaulted(spec: Object, issuer: Issuer) -> Object:
+def _spec_with_defaults(spec: Object, issuer: Issuer) -> Object:
     return {
         "audiences": spec.get("audiences") or list(issuer.audiences),
         "expirationSeconds": spec.get("expirationSeconds") or _DEFAULT_SECONDS,
@@ -139,8 +139,8 @@ def _check_seconds(seconds: int) -> None:
         raise errors.invalid(_GROUP, _KIND, "", [wrong])
 
 
-def _bound(call: SubresourceCall, reference: Object | None) -> tuple[BoundObject, ...]:
-    """The object that a token is bound to, and the node of a pod."""
+def _bound_objects(call: SubresourceCall, reference: Object | None) -> tuple[BoundObject, ...]:
+    """Return the object that a token is bound to, and the node of a pod."""
     if reference is None:
         return ()
     kind, name = reference.get("kind") or "", reference.get("name") or ""
@@ -149,7 +149,7 @@ def _bound(call: SubresourceCall, reference: Object | None) -> tuple[BoundObject
         group = version if "/" in version else f"/{version}"
         raise errors.BadRequest(f"cannot bind token to object of type {group}, Kind={kind}")
     claim = kind.lower()
-    obj = _found(call, BOUND[claim], "" if kind == "Node" else call.target.namespace, name)
+    obj = _get_object(call, BOUND[claim], "" if kind == "Node" else call.target.namespace, name)
     uid = obj["metadata"]["uid"]
     given = reference.get("uid") or ""
     if given and given != uid:
@@ -183,7 +183,7 @@ def _entry(call: SubresourceCall, plural: str, namespace: str, name: str) -> Cac
     return call.catalog.builtin("", plural).objects.entries.get(suffix)
 
 
-def _found(call: SubresourceCall, plural: str, namespace: str, name: str) -> Object:
+def _get_object(call: SubresourceCall, plural: str, namespace: str, name: str) -> Object:
     entry = _entry(call, plural, namespace, name)
     if entry is None:
         raise errors.not_found("", plural, name)
@@ -191,7 +191,7 @@ def _found(call: SubresourceCall, plural: str, namespace: str, name: str) -> Obj
 
 
 class IssuerDocuments:
-    """OpenID discovery and JWKS, with which others verify tokens of this server."""
+    """OpenID discovery and JWKS documents, by which other services verify this server's tokens."""
 
     def __init__(self, issuer: Issuer) -> None:
         self._issuer = issuer

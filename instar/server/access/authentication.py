@@ -58,7 +58,7 @@ class Authenticator:
         self._front_proxy = front_proxy
 
     def recognise(self, request: Request, peer: User | None) -> User | None:
-        """The user, if that needs no waiting; None: call ``identify``."""
+        """Return the user if nothing has to be awaited; None means: call ``identify``."""
         if peer is not None:
             return None
         header = request.headers.get(b"authorization")
@@ -71,7 +71,7 @@ class Authenticator:
         return self.tokens.known(token) if token else None
 
     async def identify(self, request: Request, peer: User | None) -> User:
-        """The user of the request. Raises ``Unauthorized``."""
+        """Return the user of the request. Raises ``Unauthorized``."""
         if isinstance(peer, Proxy):
             told = None if self._front_proxy is None else self._front_proxy.user_of(request)
             if told is not None:
@@ -96,7 +96,7 @@ class Authenticator:
 
 
 def bearer_token(request: Request) -> str:
-    """The bearer token; empty without one, also for other schemes."""
+    """Return the bearer token; empty without one and for other schemes."""
     header = request.headers.get(b"authorization")
     if header is None:
         return ""
@@ -105,7 +105,7 @@ def bearer_token(request: Request) -> str:
 
 
 def read_token_file(path: Path) -> dict[str, User]:
-    """Kubernetes CSV: ``token,user,uid[,"group1,group2"]``. Raises ``ValueError`` by line."""
+    """Read CSV ``token,user,uid[,"group1,group2"]``. Raises ``ValueError`` with the line number."""
     tokens: dict[str, User] = {}
     lines = StringIO(read_text(path), newline="")
     for number, row in enumerate(csv.reader(lines), start=1):

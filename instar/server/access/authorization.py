@@ -1,4 +1,4 @@
-"""Authorization modes: from the text of ``--authorization-mode`` to the chain of authorizers.
+"""Authorization modes: parses ``--authorization-mode`` and builds the chain of authorizers.
 
 ``lifecycle/loaded_settings.py`` parses the modes, ``lifecycle/composition.py`` makes the chain. The
 authorizers are in ``kube/access`` and ``webhook_authorizer.py``.
@@ -24,7 +24,7 @@ MODES = (RBAC, ALWAYS_ALLOW, "AlwaysDeny", "Webhook", "Node")
 
 
 def modes_of(text: str) -> tuple[str, ...]:
-    """The modes in a text such as ``RBAC,Webhook``. Raises ``ValueError`` for an unknown one."""
+    """Parse a text such as ``RBAC,Webhook``. Raises ``ValueError`` for an unknown mode."""
     modes = tuple(part.strip() for part in text.split(","))
     for mode in modes:
         if mode not in MODES:
@@ -40,7 +40,7 @@ def authorizer_of(
     webhook: Authorizer | None = None,
     recorder: Recorder | None = None,
 ) -> Authorizers:
-    """The chain of authorizers for the modes; the recorder notes every allowed request."""
+    """Return the chain of authorizers for the modes; the recorder counts allowed requests."""
     made: Mapping[str, Callable[[], Authorizer | None]] = {
         RBAC: lambda: RbacAuthorizer(policy),
         ALWAYS_ALLOW: AlwaysAllow,

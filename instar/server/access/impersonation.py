@@ -1,4 +1,4 @@
-"""Impersonation (``kubectl --as``): the user that headers name, if the client may act as it.
+"""Impersonation (``kubectl --as``): the user named by headers, if the client may act as that user.
 
 ``server/app.py`` calls it after authentication. As in kube-apiserver, the mode of impersonation
 that allowed a client last is tried first the next time.
@@ -31,10 +31,10 @@ class Impersonation:
         """By user: the mode that last allowed an impersonation."""
 
     async def user_of(self, request: Request, asked: Attributes) -> tuple[User, str]:
-        """The impersonated user, and the constraint that allows it. Raises ``ApiError``."""
-        wanted = _wanted(request)
+        """Return the impersonated user, and the constraint that allows it. Raises ``ApiError``."""
+        wanted = _requested_user(request)
         if not wanted.name:
-            raise BadRequest(f"requested {_shown(wanted)} without impersonating a user name")
+            raise BadRequest(f"requested {_go_struct(wanted)} without impersonating a user name")
         fitting = list(modes(asked, wanted))
         last = self._last.get(asked.user.name)
         fitting.sort(key=lambda mode: mode.name != last)
@@ -82,20 +82,20 @@ def is_asked_for(request: Request) -> bool:
     return any(name.startswith(_PREFIX) for name in request.headers)
 
 
-def _wanted(request: Request) -> User:
+def _requested_user(request: Request) -> User:
     extra = {
         unquote(rest.decode("latin-1"), errors="replace").lower(): tuple(values)
         for rest, values in request.begin_with(_EXTRA).items()
     }
     groups = tuple(request.all_of(_GROUP))
-    return User(_first(request, _USER), groups, _first(request, _UID), extra)
+    return User(_first_value(request, _USER), groups, _first_value(request, _UID), extra)
 
 
-def _first(request: Request, header: bytes) -> str:
+def _first_value(request: Request, header: bytes) -> str:
     return next(iter(request.all_of(header)), "")
 
 
-def _shown(user: User) -> str:
+def _go_struct(user: User) -> str:
     """The user as Go prints the struct."""
     extra = ", ".join(
         f"{go_quote(key)}:{_strings(values)}" for key, values in sorted(user.extra.items())

@@ -62,7 +62,7 @@ class Reviews:
             refusal.details = {k: v for k, v in (refusal.details or {}).items() if v != ""}
             raise refusal
         spec = review["spec"]
-        user = asked.user if asked.resource.startswith("self") else _named(spec)
+        user = asked.user if asked.resource.startswith("self") else _user_of_spec(spec)
         decision = await self._authorizer.ask(attributes_of_review(spec, user))
         status: Object = {"allowed": decision.allowed}
         if not decision.allowed and decision.verdict.name == "DENY":
@@ -115,7 +115,7 @@ class Reviews:
         return {**review, "status": status}
 
 
-def _named(spec: Object) -> User:
+def _user_of_spec(spec: Object) -> User:
     extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
     groups = tuple(spec.get("groups") or ())
     return User(spec.get("user") or "", groups, spec.get("uid") or "", extra)

@@ -1,7 +1,7 @@
 """Webhook authorizer: a remote service decides, called with a SubjectAccessReview.
 
-The authorizer chain calls it for the mode Webhook. Answers are cached for a while. A webhook that
-cannot be reached has no opinion, so it allows nothing.
+The authorizer chain calls it for the mode Webhook. Decisions are cached for a limited time. A
+webhook that cannot be reached has no opinion, so it allows nothing.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _status(answer: Object) -> Object:
 
 
 def _decision(status: Object) -> AuthzDecision:
-    """The decision; an answer that is both allowed and denied counts as denied."""
+    """Return the decision; an answer that is both allowed and denied counts as denied."""
     reason = status.get("reason")
     told = reason if isinstance(reason, str) else ""
     allowed, denied = status.get("allowed") is True, status.get("denied") is True

@@ -146,7 +146,7 @@ class Auditor:
         status = _status(response, failure)
         if response.stream is not None:
             self._record(trail, AuditStage.STARTED, request, status)
-            response.stream = _Followed(
+            response.stream = _NotifyingFeed(
                 response.stream, lambda: self._record(trail, AuditStage.COMPLETE, request, status)
             )
             return
@@ -240,15 +240,15 @@ class Auditor:
         return True
 
 
-class _Followed:
-    """A stream that calls a function at its end."""
+class _NotifyingFeed:
+    """A response stream that calls a function when it ends."""
 
     def __init__(self, feed: Feed, ended: Callable[[], None]) -> None:
         self._feed, self._ended = feed, ended
         self._over = False
 
     def open(self, outlet: Outlet) -> None:
-        self._feed.open(_Outlet(outlet, self._end))
+        self._feed.open(_NotifyingOutlet(outlet, self._end))
 
     def resume(self) -> None:
         self._feed.resume()
@@ -263,7 +263,7 @@ class _Followed:
             self._ended()
 
 
-class _Outlet:
+class _NotifyingOutlet:
     def __init__(self, outlet: Outlet, ended: Callable[[], None]) -> None:
         self._outlet, self._ended = outlet, ended
         self.send, self.backlog, self.abort = outlet.send, outlet.backlog, outlet.abort
@@ -288,7 +288,7 @@ def _media_of(content_type: str) -> str:
 
 
 def _status(response: Response, failure: BaseException | None) -> dict[str, Any]:
-    """The responseStatus: a Status in full, of anything else the code."""
+    """Return the responseStatus: a whole Status, or only the code of another body."""
     if isinstance(failure, ApiError):
         return failure.to_status()
     if response.status >= 300 or response.length > _LARGEST_STATUS:

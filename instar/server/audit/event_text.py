@@ -35,9 +35,9 @@ _ESCAPES = (
 
 
 def json_line(event: AuditEvent, *, typed: bool = True, most: int = 0) -> bytes | None:
-    """One event, without a newline. ``typed``: with apiVersion and kind, which items of a list
-    lack. An event of more than ``most`` bytes (0: any) is written without its objects; None if
-    it is still too large."""
+    """Return one event as JSON, without a newline. ``typed``: with apiVersion and kind, which items
+    of a list lack. An event of more than ``most`` bytes (0: any) is written without its objects;
+    None if it is still too large."""
     line = _dumps(document(event), typed)
     return short_line(event, typed=typed, most=most) if most and len(line) > most else line
 
@@ -65,7 +65,7 @@ def _dumps(value: dict[str, Any], typed: bool) -> bytes:
 
 
 def document(event: AuditEvent, *, objects: bool = True) -> dict[str, Any]:
-    """An event as kube-apiserver writes it, as plain values."""
+    """Return an event as plain values, in kube-apiserver's format."""
     trail = event.trail
     found: dict[str, Any] = {
         "level": trail.level.text,
@@ -129,7 +129,7 @@ def _reference(trail: RequestRecord, about: dict[str, str]) -> dict[str, str]:
 
 
 def _status(event: AuditEvent) -> dict[str, Any]:
-    """The members of a Status; of anything else the code."""
+    """Return the members of a Status, or only the code of another body."""
     status = event.status or {}
     names = ("status", "message", "reason", "details", "code")
     return {name: status[name] for name in names if status.get(name)}
@@ -176,7 +176,7 @@ def _content(sent: RecordedBody, bare: bool, whole: bool = False) -> Any:
             return None
     except (YamlError, TooDeep, ProtobufError, UnknownKind):
         return None
-    return _bare(value) if bare else value
+    return _without_managed_fields(value) if bare else value
 
 
 def _as_json(data: bytes, bare: bool, whole: bool = False) -> Any:
@@ -187,11 +187,11 @@ def _as_json(data: bytes, bare: bool, whole: bool = False) -> Any:
         value = orjson.loads(data)
     except ValueError:
         return None
-    return _bare(value) if bare else value
+    return _without_managed_fields(value) if bare else value
 
 
 def _is_json(data: bytes) -> bool:
-    """Whether it can be parsed: other bytes would make the whole line invalid."""
+    """Return whether the bytes are JSON; other bytes would make the whole line invalid."""
     try:
         orjson.loads(data)
     except ValueError:
@@ -199,12 +199,12 @@ def _is_json(data: bytes) -> bool:
     return True
 
 
-def _bare(value: Any) -> Any:
+def _without_managed_fields(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     items = value.get("items")
     if isinstance(items, list):
-        value = {**value, "items": [_bare(item) for item in items]}
+        value = {**value, "items": [_without_managed_fields(item) for item in items]}
     metadata = value.get("metadata")
     if isinstance(metadata, dict) and "managedFields" in metadata:
         kept = {name: part for name, part in metadata.items() if name != "managedFields"}

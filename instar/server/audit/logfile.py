@@ -86,7 +86,7 @@ class LogFile:
             with self._locked():
                 size = os.fstat(self._file).st_size
                 while done < len(lines):
-                    part = _fitting(lines[done:], most - size) if most else list(lines)
+                    part = _lines_that_fit(lines[done:], most - size) if most else list(lines)
                     if not part and size:
                         self._rotate()
                         size = 0
@@ -158,7 +158,7 @@ class LogFile:
                 if (most and number >= most) or (days and moment < oldest):
                     path.unlink()
                 elif self._rotation.compress and path.suffix != ".gz":
-                    _pack(path)
+                    _gzip_file(path)
 
     def _backups(self) -> list[tuple[datetime, Path]]:
         found = []
@@ -173,7 +173,7 @@ class LogFile:
         return found
 
 
-def _fitting(lines: Sequence[bytes], room: int) -> list[bytes]:
+def _lines_that_fit(lines: Sequence[bytes], room: int) -> list[bytes]:
     found = []
     for line in lines:
         room -= len(line)
@@ -200,7 +200,7 @@ def _write_all(file: int, data: bytes) -> None:
         view = view[os.write(file, view) :]
 
 
-def _pack(path: Path) -> None:
+def _gzip_file(path: Path) -> None:
     packed = path.with_name(f"{path.name}.gz")
     half = path.with_name(f".{packed.name}.tmp")
     try:

@@ -1,7 +1,7 @@
 """Audit policy: which requests are recorded, at which level and stages.
 
-``setup.py`` reads it from a document; ``auditor.py`` asks it for each request. Checks and messages
-are kube-apiserver's; no I/O here.
+``setup.py`` reads it from a document; ``auditor.py`` evaluates it for each request. Checks and
+messages are kube-apiserver's; no I/O here.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class AuditPolicy(NamedTuple):
     """Unknown fields, which are logged and ignored as in kube-apiserver."""
 
     def decide(self, asked: Attributes) -> AuditDecision:
-        """By the first rule that matches; without one nothing is recorded."""
+        """Decide by the first rule that matches; without one nothing is recorded."""
         for rule in self.rules:
             if rule.covers(asked):
                 return AuditDecision(rule.level, rule.omitted, rule.bare)

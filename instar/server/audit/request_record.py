@@ -1,7 +1,7 @@
 """Audit record of one request: collected while it is handled, and copied into immutable events.
 
-``auditor.py`` makes a ``RequestRecord`` per request and an ``AuditEvent`` per stage; an event does
-not change any more, so another thread can write it. No HTTP and no I/O here.
+``auditor.py`` makes a ``RequestRecord`` per request and an ``AuditEvent`` per stage; an event is
+immutable, so another thread can write it. No HTTP and no I/O here.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class RequestRecord:
         status: Mapping[str, Any] | None = None,
         response: RecordedBody | None = None,
     ) -> AuditEvent | None:
-        """An event; None where the policy omits the stage."""
+        """Return an event; None if the policy omits the stage."""
         if self.level is AuditLevel.NONE or stage in self.decision.omitted:
             return None
         said = dict(annotations)

@@ -1,7 +1,7 @@
 """Audit sinks: a log that a thread writes, and a webhook that is called in batches.
 
 ``auditor.py`` puts events into them without waiting; a full sink refuses an event, and lost events
-are counted. An event that cannot be encoded is lost alone: the events after it are written. The
+are counted. An event that cannot be encoded is dropped, and the events after it are written. The
 text of an event is made in ``event_text.py``.
 """
 
@@ -51,13 +51,13 @@ class Sink(Protocol):
 
     @property
     def crowded(self) -> bool:
-        """Whether the queue is half full: requests that can wait leave the rest to others."""
+        """Whether the queue is half full; requests that can wait then wait."""
         ...
 
     def start(self, supervision: Supervision) -> None: ...
 
     async def stop(self) -> None:
-        """Write queued events as far as that takes a few seconds, then end."""
+        """Write queued events for at most a few seconds, then end."""
         ...
 
 
@@ -67,7 +67,7 @@ class _Item(NamedTuple):
 
 
 class LossReporter:
-    """Counts lost events, and logs them now and then instead of each time."""
+    """Counts lost events, and logs them periodically instead of one by one."""
 
     def __init__(self, plugin: str, errors: Counter) -> None:
         self._plugin, self._errors = plugin, errors
@@ -81,7 +81,7 @@ class LossReporter:
 
 
 class LogSink:
-    """Writes events to the log in a thread of its own."""
+    """Writes events to the log in its own thread."""
 
     confirms: ClassVar[bool] = True
 

@@ -1,4 +1,4 @@
-"""Discovery and OpenAPI endpoints, assembled from a part for each API group.
+"""Discovery and OpenAPI endpoints, assembled from one part per API group.
 
 ``server/app.py`` calls it for paths that are not resources. A whole document is cached until the
 catalog changes, the parts of a document for longer (``groups.py``, ``openapi.py``). Large documents
@@ -72,8 +72,8 @@ class Documents:
     async def respond(
         self, request: Request, parts: list[str], others: Iterable[str] = ()
     ) -> Response | None:
-        """``parts`` are the segments of the path; None where no document is. ``others`` are further
-        paths of the server, for the list of all paths."""
+        """``parts`` are the segments of the path; None if the path has no document. ``others`` are
+        further paths of the server, for the list of all paths."""
         match parts:
             case [] | ["index.html"]:
                 return await self._paths(others)
@@ -108,9 +108,9 @@ class Documents:
             if legacy:
                 versions = discovery.legacy_versions(request.header(b"host"))
                 return await _document(request, encode(versions))
-            return await _document(request, await self._wholes.get("listed", _listed))
+            return await _document(request, await self._wholes.get("listed", _group_list))
         tag, body = await self._wholes.get(
-            ("aggregated", legacy, media), lambda parts: _aggregated(parts, legacy, media)
+            ("aggregated", legacy, media), lambda parts: _aggregated_discovery(parts, legacy, media)
         )
         headers = [
             (b"content-type", f"{media}{_AGGREGATED}".encode()),
@@ -118,7 +118,7 @@ class Documents:
             (b"vary", b"Accept"),
             (b"cache-control", b"public"),
         ]
-        return _unless_known(request, tag, (body,), headers, len(body))
+        return _unless_etag_matches(request, tag, (body,), headers, len(body))
 
     async def _group(self, request: Request, name: str) -> Response | None:
         part = self._groups.part(name)
@@ -143,7 +143,7 @@ class Documents:
         tag = f'"{found.digest}"'.encode()
         kind = (b"content-type", _V2_PROTOBUF_TYPE) if binary else JSON_TYPE
         headers = [kind, (b"etag", tag), (b"vary", b"Accept")]
-        return _unless_known(request, tag, found.chunks(), headers, found.length)
+        return _unless_etag_matches(request, tag, found.chunks(), headers, found.length)
 
     async def _document(self, request: Request, version: GroupVersion) -> Response | None:
         part = self._groups.part(version.group)
@@ -206,18 +206,20 @@ def _all_paths(parts: Iterable[GroupPart], others: Iterable[str]) -> bytes:
     return encode_pretty({"paths": sorted(found)})
 
 
-def _listed(parts: Iterable[GroupPart]) -> bytes:
-    return _joined(_LISTED_OPENING, (part.listed for part in parts))
+def _group_list(parts: Iterable[GroupPart]) -> bytes:
+    return _join_pieces(_LISTED_OPENING, (part.listed for part in parts))
 
 
-def _aggregated(parts: Iterable[GroupPart], legacy: bool, media: str) -> tuple[bytes, bytes]:
-    """The ETag, which is the same for every media type, and the document."""
+def _aggregated_discovery(
+    parts: Iterable[GroupPart], legacy: bool, media: str
+) -> tuple[bytes, bytes]:
+    """Return the ETag, which is the same for every media type, and the document."""
     chosen = (part.aggregated for part in parts if (part.name == "") is legacy)
-    document = _joined(_AGGREGATED_OPENING, chosen)
+    document = _join_pieces(_AGGREGATED_OPENING, chosen)
     return discovery.etag(document).encode(), _in_media(document, media)
 
 
-def _joined(opening: bytes, pieces: Iterable[Piece | None]) -> bytes:
+def _join_pieces(opening: bytes, pieces: Iterable[Piece | None]) -> bytes:
     found = sorted((piece for piece in pieces if piece is not None), key=itemgetter(0))
     return opening + b",".join(body for _, body in found) + _CLOSING
 
@@ -227,7 +229,7 @@ def _index(parts: Iterable[GroupPart]) -> bytes:
     return encode(_openapi().v3.index(hashes)) + b"\n"
 
 
-def _unless_known(
+def _unless_etag_matches(
     request: Request, tag: bytes, chunks: Iterable[bytes], headers: list[Header], length: int
 ) -> Response:
     if request.headers.get(b"if-none-match") == tag:

@@ -1,4 +1,4 @@
-"""Discovery documents, in a part for each API group: a CRD change affects one part only.
+"""Discovery documents, one part per API group, so that a CRD change affects a single part.
 
 ``documents.py`` and ``openapi.py`` call it. A part is made when it is first requested and cached
 until a CRD of its group changes; it consists of immutable values, so a thread may encode it. No
@@ -44,11 +44,11 @@ class GroupPart:
 
     @cached_property
     def listed(self) -> Piece | None:
-        return _encoded(discovery.listed_group(self.name, self.resources))
+        return _encode_ranked(discovery.listed_group(self.name, self.resources))
 
     @cached_property
     def aggregated(self) -> Piece | None:
-        return _encoded(discovery.aggregated_group(self.name, self.resources))
+        return _encode_ranked(discovery.aggregated_group(self.name, self.resources))
 
     @cached_property
     def versions(self) -> list[GroupVersion]:
@@ -91,7 +91,7 @@ class GroupPart:
 
 
 class Groups:
-    """The parts of all groups, kept until a CRD of the group changes."""
+    """Cache of the parts of all groups; a part is dropped when a CRD of its group changes."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -122,7 +122,7 @@ class Groups:
         return found
 
 
-def _encoded(ranked: discovery.Ranked | None) -> Piece | None:
+def _encode_ranked(ranked: discovery.Ranked | None) -> Piece | None:
     return None if ranked is None else (ranked[0], encode(ranked[1]))
 
 

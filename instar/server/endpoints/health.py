@@ -39,7 +39,7 @@ _HOOK_NAMES = (
 )
 
 
-def _well() -> None:
+def _no_trouble() -> None:
     return None
 
 
@@ -51,7 +51,7 @@ class Health:
     """Health checks by name."""
 
     def __init__(self, checks: Mapping[str, Check], started: Check) -> None:
-        first: dict[str, Check] = {"ping": _well, "log": _well, **checks}
+        first: dict[str, Check] = {"ping": _no_trouble, "log": _no_trouble, **checks}
         last = {f"poststarthook/{hook}": started for hook in _HOOK_NAMES}
         last["autoregister-completion"] = started
         self._checks = {

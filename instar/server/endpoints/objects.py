@@ -32,7 +32,7 @@ NO_NAMESPACE = "_"
 MOST_OBJECTS = 1_000
 
 
-class _Asked(NamedTuple):
+class _ObjectRequest(NamedTuple):
     verb: str
     group: str
     plural: str
@@ -64,25 +64,25 @@ class ObjectEndpoints:
         if resource is None or resource.serving.builtin:
             raise errors.not_found("", "customresourcedefinitions", f"{found.plural}.{found.group}")
         if found.verb == "get":
-            return json_response(200, _stored(resource, found))
-        return json_response(200, {"objects": await _converted(resource, request)})
+            return json_response(200, _stored_version(resource, found))
+        return json_response(200, {"objects": await _convert_objects(resource, request)})
 
 
-def _read(request: Request) -> _Asked | None:
+def _read(request: Request) -> _ObjectRequest | None:
     path = request.path
     if path.startswith(_STORED) and request.method in ("GET", "HEAD"):
         parts = [unquote(part) for part in path.removeprefix(_STORED).split("/")]
         if len(parts) == 4 and all(parts):
             group, plural, namespace, name = parts
-            return _Asked("get", group, plural, namespace.replace(NO_NAMESPACE, ""), name)
+            return _ObjectRequest("get", group, plural, namespace.replace(NO_NAMESPACE, ""), name)
     if path.startswith(_CONVERT) and request.method == "POST":
         parts = [unquote(part) for part in path.removeprefix(_CONVERT).split("/")]
         if len(parts) == 2 and all(parts):
-            return _Asked("create", parts[0], parts[1], request.one("namespace"))
+            return _ObjectRequest("create", parts[0], parts[1], request.one("namespace"))
     return None
 
 
-def _stored(resource: Resource, asked: _Asked) -> dict[str, Any]:
+def _stored_version(resource: Resource, asked: _ObjectRequest) -> dict[str, Any]:
     suffix = f"{asked.namespace}/{asked.name}" if asked.namespace else asked.name
     entry = resource.objects.entries.get(suffix)
     if entry is None:
@@ -95,13 +95,13 @@ def _stored(resource: Resource, asked: _Asked) -> dict[str, Any]:
     }
 
 
-async def _converted(resource: Resource, request: Request) -> list[Object]:
-    """Convert without pruning and defaults: the plain result of the converter."""
+async def _convert_objects(resource: Resource, request: Request) -> list[Object]:
+    """Return the converter's result, without pruning and defaults."""
     try:
         document = orjson.loads(request.content())
     except orjson.JSONDecodeError as error:
         raise errors.BadRequest(f"the body is not JSON: {error}") from None
-    objects, version = _wanted(document)
+    objects, version = _read_conversion_request(document)
     serving = resource.serving
     known = {f"{serving.group}/{name}" for name in serving.versions}
     for obj in objects:
@@ -118,7 +118,7 @@ async def _converted(resource: Resource, request: Request) -> list[Object]:
     return await serving.converter.convert(objects, f"{serving.group}/{version}")
 
 
-def _wanted(document: Any) -> tuple[list[Any], str]:
+def _read_conversion_request(document: Any) -> tuple[list[Any], str]:
     shown = document if isinstance(document, dict) else {}
     objects, version = shown.get("objects"), shown.get("version")
     if not isinstance(objects, list) or not isinstance(version, str):

@@ -1,4 +1,4 @@
-"""OpenAPI documents: v3 per group version, v2 assembled from a part for each resource.
+"""OpenAPI documents: v3 per group version, v2 assembled from one part per resource.
 
 ``documents.py`` calls it when a document is requested. Documents are as large as all CRDs together,
 so caches are limited by size, parts of v2 are kept compressed, and v2 is assembled while it is
@@ -141,7 +141,7 @@ class OpenApi:
             limits.OPENAPI_PARTS
         )
         self._of_builtins: dict[str, _Part] = {}
-        self._made_lately: dict[str, tuple[Hashable, Swagger]] = {}
+        self._recent_swagger: dict[str, tuple[Hashable, Swagger]] = {}
         self._making = SingleFlight()
 
     async def document(self, part: GroupPart, version: GroupVersion) -> tuple[str, bytes] | None:
@@ -165,20 +165,22 @@ class OpenApi:
 
     async def swagger(self, form: DocumentEncoder, state: Hashable) -> Swagger:
         """``state`` identifies the catalog's state, so that no request gets an older document."""
-        kept = self._made_lately.get(form.name)
+        kept = self._recent_swagger.get(form.name)
         if kept is not None and kept[0] == state:
             return kept[1]
-        return await self._making.once((form.name, state), lambda: self._lately(form, state))
+        return await self._making.once(
+            (form.name, state), lambda: self._make_and_cache(form, state)
+        )
 
-    async def _lately(self, form: DocumentEncoder, state: Hashable) -> Swagger:
-        """Make the document. It may take longer than a client waits, which then retries, and there
-        may be more parts than the cache holds."""
+    async def _make_and_cache(self, form: DocumentEncoder, state: Hashable) -> Swagger:
+        """Make the document and cache it for a short time: a client may give up and retry before it
+        is done, and there may be more parts than the cache holds."""
         made = await self._make_swagger(form)
-        mine = self._made_lately[form.name] = (state, made)
+        mine = self._recent_swagger[form.name] = (state, made)
 
         def forget() -> None:
-            if self._made_lately.get(form.name) is mine:
-                del self._made_lately[form.name]
+            if self._recent_swagger.get(form.name) is mine:
+                del self._recent_swagger[form.name]
 
         asyncio.get_running_loop().call_later(_LATELY_SECONDS, forget)
         return made
@@ -189,24 +191,28 @@ class OpenApi:
         shared = self._of_builtins.get(form.name)
         if shared is None:
             builtins = [one.resource for one in members if one.resource.builtin]
-            shared = await offload.run_in_thread(lambda: _packed(v2.shared_part(builtins), form))
+            shared = await offload.run_in_thread(
+                lambda: _compressed_part(v2.shared_part(builtins), form)
+            )
             self._of_builtins[form.name] = shared
         found, digest = [shared], sha512(SERVER_VERSION.encode())
         rest = iter(_custom(members))
         while some := list(islice(rest, _AT_ONCE)):
-            for said, made in await offload.run_in_thread(partial(self._made, some, form)):
+            for said, made in await offload.run_in_thread(partial(self._make_parts, some, form)):
                 digest.update(said)
                 found.append(made)
         return Swagger(found, form, digest.hexdigest().upper())
 
-    def _made(self, members: list[GroupMember], form: DocumentEncoder) -> list[tuple[bytes, _Part]]:
+    def _make_parts(
+        self, members: list[GroupMember], form: DocumentEncoder
+    ) -> list[tuple[bytes, _Part]]:
         """Make parts; runs in a thread."""
         found = []
         for member in members:
             key, digest = (member.resource.crd.name, form.name), member.digest()
             kept = self._parts.get(key)
             if kept is None or kept[0] != digest:
-                made = _packed(v2.custom_part(member.resource), form)
+                made = _compressed_part(v2.custom_part(member.resource), form)
                 kept = self._parts.put(key, (digest, made), made.weight)
             found.append(kept)
         return found
@@ -227,10 +233,10 @@ def _custom(members: list[GroupMember]) -> list[GroupMember]:
     return [found[place] for place in sorted(found) if place not in taken]
 
 
-def _packed(part: v2.DocumentPart, form: DocumentEncoder) -> _Part:
-    return _Part(_pack(form.paths(part.paths)), _pack(form.definitions(part.definitions)))
+def _compressed_part(part: v2.DocumentPart, form: DocumentEncoder) -> _Part:
+    return _Part(_compress(form.paths(part.paths)), _compress(form.definitions(part.definitions)))
 
 
-def _pack(data: bytes) -> Packed:
+def _compress(data: bytes) -> Packed:
     slices = range(0, len(data), _SLICE)
     return Packed(len(data), tuple(zlib.compress(data[at : at + _SLICE], _LEVEL) for at in slices))

@@ -26,13 +26,13 @@ async def compress(request: Request, response: Response) -> None:
     """Compress a large response, in place and in a thread, if the client accepts gzip."""
     if response.stream is not None or not LEAST < response.length <= MOST:
         return
-    if not _reads_gzip(request.header(b"accept-encoding")):
+    if not _accepts_gzip(request.header(b"accept-encoding")):
         return
     if any(name == b"content-encoding" for name, _ in response.headers):
         return
     chunks = response.chunks
     try:
-        packed = await offload.run_in_thread(lambda: _packed(chunks))
+        packed = await offload.run_in_thread(lambda: _gzip(chunks))
     except TooManyRequests:
         return  # every thread is busy: the response is sent uncompressed
     except asyncio.CancelledError:
@@ -43,13 +43,13 @@ async def compress(request: Request, response: Response) -> None:
     response.headers += ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 
 
-def _packed(chunks: Iterable[bytes]) -> bytes:
+def _gzip(chunks: Iterable[bytes]) -> bytes:
     """Compress piece by piece: the chunks may be made while they are read."""
     packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW_BITS)
     return b"".join([*map(packer.compress, chunks), packer.flush()])
 
 
-def _reads_gzip(accepted: str) -> bool:
+def _accepts_gzip(accepted: str) -> bool:
     for clause in accepted.lower().split(","):
         coding, _, parameter = clause.partition(";")
         if coding.strip() in ("gzip", "*"):

@@ -1,10 +1,10 @@
 """Connection balancer: shares the connections of one port evenly between processes.
 
-``lifecycle/http_port.py`` opens the port with it. Left to the kernel, a connection goes to the
-process its address hashes to, and of a few dozen long-lived connections a single process may get
-most. With this module the first process accepts all connections and passes each socket to the
-process that has the fewest; that process does TLS and HTTP. A process that has ended gets no more
-connections.
+``lifecycle/http_port.py`` opens the port with it. If the kernel distributed them, each connection
+would go to the process that its address hashes to, and a single process might get most of a few
+dozen long-lived connections. With this module the first process accepts all connections and passes
+each socket to the process that has the fewest; that process does TLS and HTTP. A process that has
+ended gets no more connections.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SingleProcessPort:
         return cls(await loop.create_server(make, host, port, backlog=_BACKLOG))
 
     async def start_serving(self) -> None:
-        """Nothing to do: the port serves from its opening on."""
+        """Do nothing: the port serves as soon as it is open."""
 
     def close(self) -> None:
         self._server.close()
@@ -115,13 +115,13 @@ class BalancingPort:
         here = _LocalConnections(make, own.parted)
         self._own = own
         self._seats = {own}
-        self._workers: set[_WorkerLine] = set()
+        self._workers: set[_WorkerConnection] = set()
         self._turns = count(1)
 
     @classmethod
     async def open(cls, make: ProtocolFactory, host: str, port: int, folder: Path) -> BalancingPort:
         """Bind the port and the socket for workers. Raises ``OSError``."""
-        doors, meeting = await _bound(host, port), socket.socket(socket.AF_UNIX)
+        doors, meeting = await _bind_sockets(host, port), socket.socket(socket.AF_UNIX)
         try:
             meeting.bind(str(folder / SOCKET))
             for each in (*doors, meeting):
@@ -136,7 +136,8 @@ class BalancingPort:
         return made
 
     async def start_serving(self) -> None:
-        """Nothing to do: the port serves from its opening on, health while the store is read."""
+        """Do nothing: the port serves as soon as it is open, and answers health checks
+        meanwhile."""
 
     def close(self) -> None:
         loop = asyncio.get_running_loop()
@@ -153,25 +154,25 @@ class BalancingPort:
             _read(door, partial(self._take, door))
 
     def _meet(self) -> None:
-        line = _accepted(self._meeting)
+        line = _accept(self._meeting)
         if line is not None:
-            worker = _WorkerLine(line, self._left)
+            worker = _WorkerConnection(line, self._left)
             self._workers.add(worker)
             self._seats.add(worker.seat)
 
-    def _left(self, worker: _WorkerLine) -> None:
+    def _left(self, worker: _WorkerConnection) -> None:
         self._workers.discard(worker)
         self._seats.discard(worker.seat)
 
     def _take(self, door: socket.socket) -> None:
         for _ in range(_AT_ONCE):
-            taken = _accepted(door)
+            taken = _accept(door)
             if taken is None:
                 return
             self._pass_socket(taken)
 
     def _pass_socket(self, taken: socket.socket) -> None:
-        """Pass the socket to the process with the fewest; of several, to each in turn."""
+        """Pass the socket to the process with the fewest connections; round-robin among equals."""
         for seat in sorted(self._seats, key=lambda seat: (seat.taken, seat.turn)):
             if seat.give(taken):
                 seat.taken += 1
@@ -192,10 +193,10 @@ class _ServingProcess:
         self.taken -= 1
 
 
-class _WorkerLine:
-    """The line to a worker process: sockets go out, and messages about them come back."""
+class _WorkerConnection:
+    """Connection to a worker process: sends it sockets, and receives messages about them."""
 
-    def __init__(self, line: socket.socket, left: Callable[[_WorkerLine], None]) -> None:
+    def __init__(self, line: socket.socket, left: Callable[[_WorkerConnection], None]) -> None:
         self._line = line
         self._left = left
         self.seat = _ServingProcess(self._give)
@@ -335,7 +336,7 @@ def _read(door: socket.socket, take: Callable[[], None]) -> None:
     loop.add_reader(door, taking)
 
 
-def _accepted(door: socket.socket) -> socket.socket | None:
+def _accept(door: socket.socket) -> socket.socket | None:
     try:
         taken, _ = door.accept()
     except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -344,7 +345,7 @@ def _accepted(door: socket.socket) -> socket.socket | None:
     return taken
 
 
-async def _bound(host: str, port: int) -> list[socket.socket]:
+async def _bind_sockets(host: str, port: int) -> list[socket.socket]:
     """Bind a socket to each address of the host, as the event loop does. Raises ``OSError``."""
     found = await asyncio.get_running_loop().getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

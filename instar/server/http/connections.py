@@ -1,4 +1,4 @@
-"""The set of open connections: limits on memory, stalled clients, closing all of them.
+"""Set of open connections: limits their memory, and closes stalled ones and all at the stop.
 
 ``http1.py`` registers each connection; ``lifecycle/http_port.py`` closes the set when the server
 stops. This module does not read what is sent on a connection.
@@ -24,7 +24,7 @@ _HEAD_START = 1.0
 
 
 class TrackedConnection(Protocol):
-    """What the set needs of a connection."""
+    """Interface of a connection in the set."""
 
     def close_when_idle(self) -> bool:
         """Close the connection unless it is busy. Returns whether it was idle."""
@@ -52,7 +52,7 @@ class _Answer:
 
 
 class ConnectionSet:
-    """All open connections, with what they hold in memory."""
+    """All open connections, with the number of bytes that they hold in memory."""
 
     def __init__(
         self,
@@ -87,7 +87,8 @@ class ConnectionSet:
     # --- memory --------------------------------------------------------------------------
 
     def answers(self, connection: TrackedConnection, size: int) -> bool:
-        """Whether so large a response may be begun. The slowest clients may be cut off for it."""
+        """Whether a response of this size may start. The slowest clients may be disconnected for
+        it."""
         if size <= self._most_answers < self.answering + size:
             self._cut_off_slowest(size)
         if self.answering + size > self._most_answers and self._answers:
@@ -164,7 +165,8 @@ class ConnectionSet:
         self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._open else None
 
     def _cut_off_longest(self) -> None:
-        """Cut off the streams with most unsent bytes: streams are not counted when they begin."""
+        """Disconnect the streams with most unsent bytes: streams are not counted when they
+        begin."""
         waiting = {connection: connection.backlog() for connection in self._open}
         excess = sum(waiting.values()) - self._most_answers
         for connection in sorted(waiting, key=lambda item: -waiting[item]):

@@ -1,11 +1,11 @@
 """Fair queues for requests: a user that sends very many does not slow the others down.
 
 ``server/app.py`` calls it for each request, except those of administrators. *Seats* limit
-unfinished requests, reads and writes apart; a request without a seat waits in its user's queue, and
-freed seats are given to the users in turn. *Turns* limit requests that finish without waiting:
-these do not occupy a seat for long, but a thousand of them keep the event loop busy. While several
-users are active, each may begin only a limited number of requests in one iteration of the loop. A
-single active user is not limited.
+unfinished requests, separately for reads and writes; a request without a seat waits in its user's
+queue, and freed seats are given to the users in turn. *Turns* limit requests that finish without
+waiting: these do not occupy a seat for long, but a thousand of them keep the event loop busy. While
+several users are active, each may begin only a limited number of requests in one iteration of the
+loop. A single active user is not limited.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FlowRefusal(Enum):
 
 @dataclass(slots=True, eq=False)
 class Seat:
-    """The place of one request, from ``FairQueue.enter`` to ``FairQueue.leave``."""
+    """The seat of one request, from ``FairQueue.enter`` to ``FairQueue.leave``."""
 
     user: str
     pool: Pool
@@ -112,8 +112,8 @@ class FairQueue:
             self._meet(user)
 
     def begin(self, user: str, verb: str) -> Pool | None:
-        """A seat at once, if the user is the only active one and a seat is free; ``end`` gives it
-        back. Most requests come here, so nothing is allocated and no clock is read."""
+        """Take a seat if the user is the only active one and a seat is free; ``end`` frees it. Most
+        requests come here, so nothing is allocated and no clock is read."""
         if user != self._alone:
             return None
         pool = self._pools[verb in _READ_ONLY]
@@ -128,8 +128,8 @@ class FairQueue:
             self._tick()
 
     def enter(self, user: str, verb: str) -> Seat | FlowRefusal:
-        """A seat, or a refusal. If ``waiting`` is set, await it first; its result may be a refusal.
-        Call ``leave`` in any case."""
+        """Return a seat or a refusal. If ``waiting`` is set, await it first; its result may be a
+        refusal. Call ``leave`` in any case."""
         self.notice(user)
         pool = self._pools[verb in _READ_ONLY]
         seat = Seat(user, pool)
@@ -148,7 +148,7 @@ class FairQueue:
         return seat
 
     def leave(self, seat: Seat) -> None:
-        """Give the seat back; the next waiting request gets it."""
+        """Free the seat; the next waiting request gets it."""
         if not seat.held:
             self._give_up(seat)
             return
@@ -244,7 +244,7 @@ class FairQueue:
             self._sweep_later()
 
     def _give_up(self, seat: Seat) -> None:
-        """The client has left, or its request was refused."""
+        """The client has disconnected, or its request was refused."""
         queue = self._queues.get(seat.key)
         if queue is not None and seat in queue:
             queue.remove(seat)

@@ -23,7 +23,7 @@ Front = Callable[[Handler, Secret], Handler]
 
 
 class TlsPeer(Protocol):
-    """The TLS state of a connection, as far as the client's certificate goes."""
+    """The part of a connection's TLS state that concerns the client's certificate."""
 
     def getpeercert(self, binary_form: bool = False) -> object: ...
 
@@ -33,5 +33,5 @@ PeerOf = Callable[[TlsPeer], User | None]
 
 
 def no_peer(_: TlsPeer) -> None:
-    """For a server that asks for no client certificates."""
+    """Return no peer: for a server that requests no client certificates."""
     return

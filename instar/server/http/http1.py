@@ -189,7 +189,7 @@ class Http1Connection(asyncio.Protocol):
     def full(self) -> bool:
         return self._ahead.full
 
-    def encourage(self) -> None:
+    def send_100_continue(self) -> None:
         if self._transport is not None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 

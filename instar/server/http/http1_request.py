@@ -37,16 +37,16 @@ class RequestReceiver(Protocol):
         """Respond with this error and close: the following bytes cannot be parsed reliably."""
         ...
 
-    def encourage(self) -> None:
+    def send_100_continue(self) -> None:
         """Send ``100 Continue``: the client waits for it before it sends the body."""
         ...
 
     def takes(self, size: int) -> bool:
-        """Whether so many more bytes of a large body may be held."""
+        """Whether this many more bytes of a large body may be held."""
         ...
 
     def drops(self) -> None:
-        """The body received so far was thrown away."""
+        """The body received so far was discarded."""
         ...
 
 
@@ -150,7 +150,7 @@ class RequestReader:
             self._owner.refuse(status, text)
 
     def rest(self) -> None:
-        """Free the parser of an idle connection, a kilobyte; it is made again if needed."""
+        """Free the parser (a kilobyte) of an idle connection; it is made again if needed."""
         if not self.reading and not self.over:
             self._parser = None
 
@@ -186,7 +186,7 @@ class RequestReader:
             # The parser would parse the body as the next request.
             self._refuse(400, b"400 Bad Request: an upgrade has no body\n")
         elif b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
-            self._owner.encourage()
+            self._owner.send_100_continue()
 
     def on_body(self, data: bytes) -> None:
         self._overhead = 0

@@ -74,7 +74,8 @@ class Request:
     """Whether the deadline has passed and the handler was cancelled."""
 
     def content(self) -> bytes:
-        """The body. Raises ``RequestTooLarge``, which is so late that a verb can refuse before."""
+        """Return the body. Raises ``RequestTooLarge`` only here, so that a verb can refuse
+        earlier."""
         if self.too_large:
             raise RequestTooLarge(f"limit is {MAX_BODY}")
         return self.body
@@ -104,7 +105,8 @@ class Request:
         return values[0] if values else ""
 
     def flag(self, name: str) -> bool | None:
-        """Upstream's query booleans: only ``false`` and ``0`` are false; None when absent."""
+        """Parse a query boolean as upstream: only ``false`` and ``0`` are false; None when
+        absent."""
         values = self.query.get(name)
         return None if values is None else values[0].lower() not in ("false", "0")
 

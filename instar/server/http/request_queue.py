@@ -1,4 +1,4 @@
-"""Queue of pipelined requests: what a client has sent before earlier requests were answered.
+"""Queue of pipelined requests, which a client sends before earlier ones are answered.
 
 Each ``http1.py`` connection has one queue, of limited size.
 """

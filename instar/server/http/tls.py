@@ -63,7 +63,7 @@ def cipher_string(names: Sequence[str]) -> str:
 
 
 class ReloadingContext:
-    """A TLS context that is made anew when one of its files has changed."""
+    """A TLS context that is reloaded when one of its files has changed."""
 
     def __init__(self, make: Callable[[], ssl.SSLContext], files: Sequence[Path]) -> None:
         """Raises what ``make`` raises."""

@@ -1,7 +1,7 @@
-"""TLS transport: sits between a TCP transport and the HTTP protocol, with buffers shared by all.
+"""TLS transport between TCP transport and HTTP protocol, with buffers shared by all connections.
 
 ``lifecycle/lifetime.py`` puts a ``TlsListener`` before the HTTP connections. asyncio's own TLS
-keeps two buffers and a page for each connection, which is most of what an idle watch costs
+keeps two buffers and a page for each connection, which is most of the memory of an idle watch
 (docs/explanation/performance.md). Here all connections of a listener share two buffers: OpenSSL
 consumes the incoming buffer and fills the outgoing one within a call, so both are empty between
 calls.
@@ -25,7 +25,7 @@ _RECORD_BYTES = 16 << 10
 _GOODBYE_SECONDS = 30.0
 
 
-def _nothing() -> None:
+def _no_op() -> None:
     pass
 
 
@@ -38,7 +38,7 @@ class TlsListener:
         self.context = context
         """Returns the current context: certificates change while a server runs."""
         self.above = above
-        self.parted: Callable[[], None] = _nothing
+        self.parted: Callable[[], None] = _no_op
         """Called when a connection has ended."""
         self.room = memoryview(bytearray(_BUFFER_BYTES))
         self.incoming = ssl.MemoryBIO()
@@ -82,7 +82,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         incoming = listener.incoming
         incoming.write(listener.room[:nbytes])
         try:
-            if self._above is None and not self._shaken():
+            if self._above is None and not self._do_handshake():
                 return
             data, gone = self._received(incoming)
         except ssl.SSLError as error:
@@ -118,8 +118,8 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     # --- TLS -----------------------------------------------------------------------------
 
-    def _shaken(self) -> bool:
-        """Whether the handshake is done. Raises ``SSLError``."""
+    def _do_handshake(self) -> bool:
+        """Continue the handshake; return whether it is done. Raises ``SSLError``."""
         try:
             self._tls.do_handshake()
         except ssl.SSLWantReadError:

@@ -18,7 +18,7 @@ _AUTHENTICATION_GROUPS = ("system:authenticated", "system:unauthenticated")
 
 
 def user_of_certificate(certificate: Mapping[str, Any] | None, der: bytes | None) -> User | None:
-    """From ``getpeercert()``, as a dict and as DER; None for a certificate without a CN."""
+    """Return the user of ``getpeercert()`` (dict and DER); None for a certificate without a CN."""
     if not certificate:
         return None
     pairs: Iterable[tuple[str, str]] = (
@@ -39,7 +39,7 @@ def user_of_certificate(certificate: Mapping[str, Any] | None, der: bytes | None
 
 
 def with_authenticated(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """The groups with ``system:authenticated``, but for the anonymous user."""
+    """Add ``system:authenticated`` to the groups, except for the anonymous user."""
     if name == "system:anonymous" or any(group in groups for group in _AUTHENTICATION_GROUPS):
         return groups
     return (*groups, AUTHENTICATED)

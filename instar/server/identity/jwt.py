@@ -37,7 +37,7 @@ class Jwt(NamedTuple):
 
 
 def read(token: str) -> Jwt | None:
-    """None for a text that is no signed token."""
+    """Parse a token; None if the text is not a signed token."""
     parts = token.split(".")
     if len(parts) != 3 or len(token) > _LONGEST:
         return None

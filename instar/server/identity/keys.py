@@ -84,7 +84,7 @@ class VerifyingKey(NamedTuple):
 class SigningKey:
     def __init__(self, key: Private) -> None:
         self._key = key
-        self.public = _named(key.public_key())
+        self.public = _with_key_id(key.public_key())
 
     def token(self, claims: dict[str, Any]) -> str:
         algorithm = self.public.algorithm
@@ -104,7 +104,7 @@ def verifying_keys(pem: bytes) -> list[VerifyingKey]:
     found = list(_public_keys(pem))
     if not found:
         raise InvalidKey("there is no key or certificate in it")
-    return [_named(key) for key in found]
+    return [_with_key_id(key) for key in found]
 
 
 def _public_keys(pem: bytes) -> Iterator[Public]:
@@ -146,7 +146,7 @@ def _usable(key: object) -> Public:
     raise InvalidKey("a key is neither RSA nor ECDSA on P-256, P-384 or P-521")
 
 
-def _named(key: Public) -> VerifyingKey:
+def _with_key_id(key: Public) -> VerifyingKey:
     der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return VerifyingKey(encoded(hashlib.sha256(der).digest()), key)
 

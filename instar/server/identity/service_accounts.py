@@ -89,12 +89,13 @@ def check_audiences(claims: dict[str, Any], asked: Audiences) -> Audiences:
     common = matching_audiences(given, asked)
     if not common:
         raise TokenRejected(
-            f"token audiences {_listed(given)} is invalid for the target audiences {_listed(asked)}"
+            f"token audiences {_go_array(given)} is invalid "
+            f"for the target audiences {_go_array(asked)}"
         )
     return common
 
 
-def _listed(texts: Audiences) -> str:
+def _go_array(texts: Audiences) -> str:
     return f"[{' '.join(map(go_quote, texts))}]"
 
 
@@ -104,7 +105,7 @@ def account_of(claims: dict[str, Any], lookup: Lookup, now: float) -> User:
     if not isinstance(private, dict):
         raise TokenRejected("service account token has no claims of its own")
     namespace = text_of(private.get("namespace"))
-    name, uid = _named(private.get("serviceaccount"))
+    name, uid = _name_and_uid(private.get("serviceaccount"))
     if claims.get("sub") != account_name(namespace, name):
         raise TokenRejected("service account token is for another subject")
     account = lookup("serviceaccounts", namespace, name)
@@ -119,7 +120,7 @@ def account_of(claims: dict[str, Any], lookup: Lookup, now: float) -> User:
     for claim, plural in BOUND.items():
         if claim not in private:
             continue
-        bound, bound_uid = _named(private[claim])
+        bound, bound_uid = _name_and_uid(private[claim])
         if claim != "node" or "pod" not in private:  # the node of a pod is informative only
             inside = namespace if claim != "node" else ""
             _check_bound(lookup, plural, inside, bound, bound_uid, now)
@@ -142,7 +143,7 @@ def _check_bound(
         raise TokenRejected("service account token has been invalidated")
 
 
-def _named(value: Any) -> tuple[str, str]:
+def _name_and_uid(value: Any) -> tuple[str, str]:
     if not isinstance(value, dict):
         return "", ""
     return text_of(value.get("name")), text_of(value.get("uid"))

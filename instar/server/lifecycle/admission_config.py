@@ -55,7 +55,8 @@ _SHAPE: Any = {
 
 
 def read_plugin_configurations(path: Path | None, on: frozenset[str]) -> PluginConfigurations:
-    """For the plugins that are on. Raises ``ValueError`` with one line for the operator."""
+    """Read the configurations of the enabled plugins. Raises ``ValueError`` with one line for the
+    operator."""
     limits = event_limits(path) if NAME in on else ()
     images = image_policy(path) if IMAGE_POLICY in on else None
     if path is None:
@@ -92,7 +93,8 @@ def event_limits(path: Path | None) -> tuple[EventLimit, ...]:
 
 
 def image_policy(path: Path | None) -> ImagePolicy:
-    """Of ImagePolicyWebhook. Raises ``ValueError`` with one line for the operator."""
+    """The configuration of ImagePolicyWebhook. Raises ``ValueError`` with one line for the
+    operator."""
     if path is None:
         raise ValueError(
             f"no {IMAGE_POLICY} config specified: --admission-control-config-file names it"

@@ -1,4 +1,4 @@
-"""The admission chain of a server: its plugins, in kube-apiserver's order and by its names.
+"""The admission chain of a server: its plugins, in kube-apiserver's order and under its names.
 
 ``composition.py`` makes it once; every write goes through the chain. The plugins are in
 ``registry/admission``.
@@ -112,7 +112,7 @@ class Admissions:
             ("NamespaceExists" in on, NamespaceExists(backend)),
             ("LimitPodHardAntiAffinityTopology" in on, LimitPodHardAntiAffinityTopology()),
             ("LimitRanger" in on, LimitRanger(backend)),
-            ("ServiceAccount" in on, ServiceAccountAdmission(backend, _named)),
+            ("ServiceAccount" in on, ServiceAccountAdmission(backend, _random_name)),
             ("AlwaysPullImages" in on, AlwaysPullImages()),
             *self._image_policy(),
             ("PodSecurity" in on, PodSecurity(backend, given.pod_security)),
@@ -205,7 +205,7 @@ class Admissions:
         return WebhookCaller(self.transports, self.metrics, self.calls, LocalReviews(), Uids())
 
 
-def _named(beginning: str) -> str:
+def _random_name(beginning: str) -> str:
     return f"{beginning}{secrets.token_hex(3)[:5]}"
 
 

@@ -59,8 +59,8 @@ from instar.wire.webhooks.call_log import CallLog
 class ServerComponents:
     """Everything that runs behind the HTTP port of one server.
 
-    Each property makes a component when it is first read, of components that are properties
-    themselves; all of them are there once ``app`` and ``controllers`` were read.
+    Each property makes its component on first access, from other properties; all components exist
+    once ``app`` and ``controllers`` were read.
     """
 
     def __init__(self, loaded: LoadedSettings, store: Store, values: Values | None = None) -> None:
@@ -224,8 +224,8 @@ class ServerComponents:
     # --- start and stop -------------------------------------------------------------------
 
     def reading_parts(self) -> list[Part]:
-        """Read the store into the watch cache. Reads of small collections are answered as soon
-        as these are there, before the large ones are read."""
+        """Read the store into the watch cache. Reads of small collections are answered as soon as
+        these are loaded, before the large ones are read."""
         backend = self.backend
         return [
             Part("conversion webhooks", stop=self.conversion.close),
@@ -236,7 +236,7 @@ class ServerComponents:
         ]
 
     def background_parts(self) -> list[Part]:
-        """Tasks that look after the store and its cache; a server in memory needs none."""
+        """Tasks that maintain the store and its cache; a server in memory needs none."""
         return [
             *maintenance_parts(self.settings, self.backend, self.supervision),
             *self.loaded.background_parts(self.supervision),

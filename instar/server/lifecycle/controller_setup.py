@@ -61,8 +61,8 @@ class Controllers:
     """Started apart from the others: it writes the server's address."""
 
     def parts(self) -> list[Part]:
-        """In the order of their start: those that wait for being elected come before the
-        leadership, which is competed for last."""
+        """The parts in start order: controllers that act as leader come before the leader
+        election."""
         named: dict[str, Startable | None] = {
             "manager lease": self.manager,
             "initial namespaces": self.initial_namespaces,
@@ -84,7 +84,7 @@ class Controllers:
         ]
 
     def read_only_parts(self) -> list[Part]:
-        """No controller writes; counts of former processes are shown."""
+        """The parts of a read-only server: no controller writes; stored usage counts are shown."""
         return [Part("usage counts", self.usage.load)]
 
 

@@ -1,8 +1,8 @@
 """Credentials of a server: certificates, the admin's token, kubeconfigs of further users.
 
 ``lifetime.py`` loads them before it opens the store, from the certificate folder or a temporary
-one, and writes the kubeconfigs once the address is known. Which certificates there are and how
-they are made is in ``server/files``.
+one, and writes the kubeconfigs once the address is known. Certificates are made in
+``server/files``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from instar.server.settings import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class ServerCredentials:
-    """What the server proves its identity with, and what it gives to users."""
+    """Certificates and tokens of the server, its users and its authenticators."""
 
     ca: Path
     """The certificate of the server's own CA."""
@@ -60,7 +60,7 @@ class ServerCredentials:
 
 def load_credentials(settings: Settings, folder: Path) -> ServerCredentials:
     """Read them from the folder, and make what is missing there. Raises ``ValueError``."""
-    with _locked(folder):
+    with _lock_folder(folder):
         certificates = ensure_certificates(folder, _names(settings))
         tls, token = tls_of(settings, certificates), _admin_token(folder)
         return ServerCredentials(
@@ -76,7 +76,7 @@ def load_credentials(settings: Settings, folder: Path) -> ServerCredentials:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Replicas on one machine may start together on one folder: the first makes the files, the
     others wait for the lock and find them."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ _CHECK_SECONDS = 1.0
 
 
 class EncryptionAtRest:
-    """The encryption configuration in use, and the store that it seals."""
+    """The encryption configuration in use, and the store that it encrypts."""
 
     def __init__(
         self, settings: EncryptionSettings, vault: EncryptionProviders, digest: str

@@ -1,7 +1,7 @@
 """Data of the ConfigMap ``kube-system/extension-apiserver-authentication`` about this server.
 
 Aggregated API servers and kube-controller-manager read it to recognise the client certificates and
-the front proxies that this server trusts. ``lifetime.py`` hands the data to the bootstrap
+the front proxies that this server trusts. ``lifetime.py`` passes the data to the bootstrap
 controller, which writes the ConfigMap.
 """
 
@@ -16,7 +16,7 @@ from instar.server.settings import Settings
 
 
 def authentication_data(settings: Settings, own_ca: Path) -> dict[str, str]:
-    """Return the ConfigMap's data. As upstream, keys about front proxies are there only where one
+    """Return the ConfigMap's data. As upstream, keys about front proxies are included only if one
     is configured."""
     clients = [own_ca] if settings.client_ca is None else [own_ca, settings.client_ca]
     data = {"client-ca-file": "".join(read_text(path) for path in clients)}

@@ -1,4 +1,4 @@
-"""Heap trimmer: gives free memory back to the operating system once a minute.
+"""Heap trimmer: returns free memory to the operating system once a minute.
 
 ``lifetime.py`` starts it as a background task. After large requests the C library keeps freed
 memory in scattered pages, so a process would stay as large as in its busiest moment. glibc returns

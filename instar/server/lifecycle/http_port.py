@@ -30,7 +30,7 @@ class HttpPort:
         make_protocol: ProtocolFactory,
         end_watches: Callable[[], None],
     ) -> None:
-        """``make_protocol`` puts TLS before ``connections``."""
+        """``make_protocol`` wraps ``connections`` in TLS."""
         self._settings = settings
         self._connections = connections
         self._make_protocol = make_protocol
@@ -42,7 +42,7 @@ class HttpPort:
         return Part("port", self._open, self._close)
 
     def requests_part(self) -> Part:
-        """Started when everything that answers requests is there, so stopped before all of it."""
+        """Started after everything that answers requests, and therefore stopped before it."""
         return Part("requests", self._serve, self._close)
 
     @property
@@ -69,7 +69,7 @@ class HttpPort:
         await self._listening.start_serving()
 
     async def _close(self) -> None:
-        """Take no more connections, and let those that are open finish what they are doing."""
+        """Stop accepting connections, and let open ones finish their requests."""
         listening, self._listening = self._listening, None
         if listening is None:
             return

@@ -1,4 +1,4 @@
-"""A server from its start to its stop: in which order its parts are started.
+"""Runs a server from start to stop: starts its parts in order and stops them in reverse.
 
 ``instar serve``, its workers and ``instar.testing`` enter the context manager
 ``running(Settings(...))``. What the parts are made of is in ``composition.py``; a server without a
@@ -37,7 +37,7 @@ from instar.server.settings import Settings
 
 @dataclass(frozen=True)
 class RunningServer:
-    """What a client needs to know of a server that is up."""
+    """Address and admin credentials of a running server."""
 
     url: str
     token: str
@@ -75,7 +75,7 @@ async def running(
 def _parts(
     machinery: ServerComponents, port: HttpPort, credentials: ServerCredentials, kubeconfig: Path
 ) -> list[Part]:
-    """In the order of their start, and in the opposite order of their stop."""
+    """The parts in start order; they are stopped in reverse."""
     return [
         port.port_part(),
         *machinery.loaded.request_parts(machinery.supervision),
@@ -94,7 +94,7 @@ def _parts(
 def _address_parts(
     machinery: ServerComponents, port: HttpPort, credentials: ServerCredentials
 ) -> list[Part]:
-    """What publishes the server's address, which is known once its port is open."""
+    """Parts that publish the server's address, which is known once its port is open."""
 
     def publish() -> None:
         machinery.app.issuer_documents.address = port.url.removeprefix("https://")
@@ -115,7 +115,7 @@ def _address_parts(
 def _port(machinery: ServerComponents, credentials: ServerCredentials) -> HttpPort:
     settings, handler = machinery.settings, _handler(machinery)
     peers = _peers(settings, credentials.ca)
-    connections = Connections(handler, _one_too_many, EVERY_ANSWER, peers)
+    connections = Connections(handler, _refuse_large_response, EVERY_ANSWER, peers)
     listener = TlsListener(credentials.tls.context, connections)
     return HttpPort(settings, connections, listener, machinery.end_watches)
 
@@ -127,7 +127,7 @@ def _handler(machinery: ServerComponents) -> Handler:
     return front(machinery.app, machinery.loaded.identities.secret)
 
 
-def _one_too_many(request: Request) -> Response:
+def _refuse_large_response(request: Request) -> Response:
     text = "too many large answers are being read at once, please try again later"
     return problem(TooManyRequests(text), request)
 

@@ -1,4 +1,4 @@
-"""Settings of a server together with what their files contain, read and checked.
+"""Settings of a server, with the parsed contents of the files that they name.
 
 ``lifetime.py`` loads them before it opens the store, so that a wrong setting is reported before
 anything is served; ``composition.py`` builds a server from them. Nothing is started here.
@@ -58,7 +58,7 @@ class LoadedSettings:
     """Asks the webhook of ImagePolicyWebhook; None where that is off."""
 
     def checks(self) -> dict[str, Check]:
-        """Lines of /readyz for what few servers have."""
+        """Checks of /readyz for optional components."""
         return {} if self.encryption is None else {"kms-providers": self.encryption.trouble}
 
     def metrics(self) -> Sequence[Metric]:
@@ -66,7 +66,7 @@ class LoadedSettings:
         return (*sealed, *self.audit_metrics)
 
     def request_parts(self, supervision: Supervision) -> list[Part]:
-        """What requests need besides the stored objects; started before the store is read."""
+        """Parts that requests need besides the stored objects; started before the store is read."""
         trusted, webhook, auditor = self.identities.trusted, self.webhook_authorizer, self.auditor
         found: list[Part] = []
         if trusted is not None:

@@ -54,7 +54,8 @@ async def merge_worker_metrics(
 
 @contextlib.asynccontextmanager
 async def share_worker_metrics(metrics: Metrics, folder: Path) -> AsyncIterator[None]:
-    """The same in a worker. Raises ``OSError`` where the first process does not listen."""
+    """In a worker: send its metrics to the first process. Raises ``OSError`` where the first
+    process does not listen."""
 
     async def families_of_all() -> list[Family]:
         if not await line.ask(_LONGER):
@@ -62,7 +63,7 @@ async def share_worker_metrics(metrics: Metrics, folder: Path) -> AsyncIterator[
             raise ServiceUnavailable(text, retry_after=1)
         return line.heard
 
-    line = _Line(metrics.counted, lambda: None)
+    line = _MetricsConnection(metrics.counted, lambda: None)
     loop = asyncio.get_running_loop()
     await loop.create_unix_connection(lambda: line.frames, str(folder / SOCKET))
     await line.ask(_LONGER)  # from the answer on this process is included
@@ -80,7 +81,7 @@ class MetricsGatherer:
 
     def __init__(self, metrics: Metrics) -> None:
         self._own = metrics.counted
-        self._lines: set[_Line] = set()
+        self._lines: set[_MetricsConnection] = set()
         self._gone: list[Family] = []
         """Last counts of workers that have ended."""
 
@@ -89,7 +90,7 @@ class MetricsGatherer:
             self._lines.discard(line)
             self._gone = merge_families([self._gone, without_gauges(line.heard)])
 
-        line = _Line(self.families, part)
+        line = _MetricsConnection(self.families, part)
         self._lines.add(line)
         return line.frames
 
@@ -105,7 +106,7 @@ class MetricsGatherer:
             await self._ask_all()
 
     def trouble(self) -> str | None:
-        """Return that a worker is silent: its clients wait in vain."""
+        """Return a message if a worker does not respond, because its clients wait for it."""
         silent = any(line.silent_seconds() > _SILENT_SECONDS for line in self._lines)
         return "a worker does not answer" if silent else None
 
@@ -117,7 +118,7 @@ class MetricsGatherer:
         await asyncio.gather(*(line.ask(_PATIENCE) for line in self._lines))
 
 
-class _Line:
+class _MetricsConnection:
     """The connection between the first process and a worker; either end may ask for metrics."""
 
     def __init__(self, numbers: Numbers, parted: Callable[[], None]) -> None:

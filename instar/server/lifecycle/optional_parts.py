@@ -40,7 +40,7 @@ def client_authorities(settings: Settings) -> list[Path]:
 
 
 def plugin_configurations_of(settings: Settings) -> PluginConfigurations:
-    """Of the enabled admission plugins; some cannot do without one."""
+    """Return the configurations of the enabled admission plugins; some plugins require one."""
     on, path = settings.admission_plugins, settings.admission_config
     if path is None and not on & {EVENT_RATE_LIMIT, IMAGE_POLICY}:
         return PluginConfigurations()

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 PartAction = Callable[[], Awaitable[None] | None]
 
 
-def _nothing() -> None:
+def _no_op() -> None:
     return None
 
 
@@ -29,8 +29,8 @@ class Part:
 
     name: str
     """Shown to the operator; unique within a server."""
-    start: PartAction = _nothing
-    stop: PartAction = _nothing
+    start: PartAction = _no_op
+    stop: PartAction = _no_op
     """Called once ``start`` was called, also when that raised half-way."""
 
 

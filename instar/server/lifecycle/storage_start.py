@@ -46,8 +46,8 @@ async def opened_store(
 
 
 def values_of(settings: Settings, store: Store) -> Values | None:
-    """Where cache entries read their bytes from; None: they keep them. Raises ``StoreError`` for
-    a store that has no file to read them from."""
+    """Where cache entries read their bytes from; None: entries hold their bytes. Raises
+    ``StoreError`` for a store that has no file to read them from."""
     if settings.values == "memory":
         return None
     if not isinstance(store, ValueReader):
@@ -81,7 +81,7 @@ def last_read(backend: Backend) -> Part:
 
 
 async def retry_while_unavailable(backend: Backend, step: Callable[[], Awaitable[None]]) -> None:
-    """Wait for a store that is not up yet; any other failure is for the operator to mend."""
+    """Retry while the store is not up yet; raise any other failure."""
     delay = _FIRST_PAUSE
     while True:
         try:
@@ -112,8 +112,8 @@ def maintenance_parts(settings: Settings, backend: Backend, supervision: Supervi
 
 
 async def _probe(backend: Backend) -> None:
-    """Notice that a remote store has gone, or a disk is full, while there are no requests. A
-    store in a file is written to now and then, and after a failure until that works."""
+    """Notice that a remote store has gone, or a disk is full, while there are no requests. A store
+    in a file is written to periodically, and after a failure until a write succeeds."""
     remote = not isinstance(backend.store, Local)
     if not remote and not isinstance(backend.store, Checkable):
         return

@@ -38,7 +38,7 @@ class LoopStall(NamedTuple):
 
 
 class Watchdog:
-    """Beats in the loop, and samples it from a thread."""
+    """Runs a heartbeat in the loop, and samples it from a thread."""
 
     def __init__(
         self,
@@ -108,13 +108,13 @@ class Watchdog:
         while not self._ended.wait(_LOOK_SECONDS):
             note_progress()
             beats = self._beats
-            if beats == seen and self._taken() > self._threshold * 0.8:
-                suspect = _described(sys._current_frames().get(self._watched))
+            if beats == seen and self._time_since_beat() > self._threshold * 0.8:
+                suspect = _describe(sys._current_frames().get(self._watched))
                 if beats == self._beats:
                     self._suspect = suspect
             seen = beats
 
-    def _taken(self) -> float:
+    def _time_since_beat(self) -> float:
         """Processor time of the loop since its last beat."""
         return 0.0 if self._clock is None else time.clock_gettime(self._clock) - self._spent
 
@@ -126,7 +126,7 @@ class Watchdog:
         )
 
 
-def _described(frame: FrameType | None) -> str:
+def _describe(frame: FrameType | None) -> str:
     """The request that is being served, if any, and the innermost function of instar."""
     request, place = "", ""
     while frame is not None:

@@ -38,7 +38,7 @@ def issuer_of_flags(flags: Mapping[str, Any], own: tuple[str, ...]) -> TrustedIs
         audiences=(client,),
         username=ClaimMapping(flags["username_claim"], _username_prefix(flags)),
         groups=_groups(flags),
-        claim_rules=tuple(map(_required, flags["required_claim"])),
+        claim_rules=tuple(map(_required_claim, flags["required_claim"])),
         authority=_authority(flags["ca_file"]),
         algorithms=_algorithms(flags["signing_algs"]),
     )
@@ -62,7 +62,7 @@ def _groups(flags: Mapping[str, Any]) -> ClaimMapping | None:
     return ClaimMapping(claim, flags["groups_prefix"]) if claim else None
 
 
-def _required(text: str) -> ClaimRule:
+def _required_claim(text: str) -> ClaimRule:
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise InvalidAuthentication(f"--oidc-required-claim {text}: expected NAME=VALUE")

@@ -1,7 +1,7 @@
 """Tells whether any ``--oidc-…`` flag is given.
 
-``instar serve`` (``cli/serving/authentication_flags.py``) calls it at every start. It is a module
-of its own, so that this check does not import the rest of the package.
+``instar serve`` (``cli/serving/authentication_flags.py``) calls it at every start. It is a separate
+module, so that this check does not import the rest of the package.
 """
 
 from __future__ import annotations

@@ -191,17 +191,17 @@ class OidcIssuer:
         expires, begins = seconds_of(claims.get("exp")), seconds_of(claims.get("nbf"))
         if expires is None or expires <= now:
             raise TokenRejected(
-                f"{start} token is expired (Token Expiry: {_shown(expires or 0.0)})"
+                f"{start} token is expired (Token Expiry: {_time_text(expires or 0.0)})"
             )
         if begins is not None and begins > now + _LEEWAY:
             raise TokenRejected(
-                f"{start} current time {_shown(now)} before the nbf (not before) time: "
-                f"{_shown(begins)}"
+                f"{start} current time {_time_text(now)} before the nbf (not before) time: "
+                f"{_time_text(begins)}"
             )
         return expires - now
 
 
-def _shown(moment: float) -> str:
+def _time_text(moment: float) -> str:
     try:
         return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%d %H:%M:%S +0000 UTC")
     except (OverflowError, ValueError, OSError):

@@ -1,6 +1,6 @@
 """All trusted issuers of a configuration, which is reloaded when its file changes.
 
-The token chain (``identity/tokens.py``) asks it; ``lifecycle/loaded_settings.py`` starts it. A
+The token chain (``identity/tokens.py``) calls it; ``lifecycle/loaded_settings.py`` starts it. A
 wrong file or unreachable new issuers are logged, and the former configuration stays.
 """
 
@@ -116,20 +116,20 @@ class TrustedIssuers:
                 for issuer in issuers:
                     await issuer.keys.found.wait()
         except TimeoutError as error:
-            await _stopped(issuers)
+            await _stop_all(issuers)
             raise InvalidAuthentication(
                 "an issuer of the new configuration cannot be reached"
             ) from error
         except asyncio.CancelledError:
-            await _stopped(issuers)
+            await _stop_all(issuers)
             raise
         former, self._issuers, self._config = self._issuers, issuers, config
         self.changed()
         log.info("the authentication configuration was read again")
-        await _stopped(former)
+        await _stop_all(former)
 
 
-async def _stopped(issuers: Sequence[OidcIssuer]) -> None:
+async def _stop_all(issuers: Sequence[OidcIssuer]) -> None:
     for issuer in issuers:
         await issuer.stop()
 
