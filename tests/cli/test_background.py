@@ -18,9 +18,19 @@ SERVE = (sys.executable, "-m", "instar", "serve")
 FREE = ("--listen", "127.0.0.1:0", "--storage", "memory:", "--console", "off")
 
 
-def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+BIN = str(Path(sys.executable).parent)
+ELSEWHERE = os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if each != BIN)
+
+
+def _run(folder: Path, *words: str, path: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*SERVE, *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [*SERVE, *words],
+        cwd=folder,
+        env={**os.environ, "PATH": path or f"{BIN}{os.pathsep}{ELSEWHERE}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
@@ -57,6 +67,19 @@ def test_the_server_is_ready_when_the_command_returns_and_gone_after_stop(
     assert stopped.returncode == 0, stopped.stderr
     assert not (folder / "instar.pid").exists()
     assert not _answers(folder / "kubeconfig")
+
+
+def test_the_printed_stop_command_works_as_typed_without_instar_on_the_path(folder: Path) -> None:
+    started = _run(folder, *FREE, "--background", "--pid-file", "my server.pid", path=ELSEWHERE)
+    command = started.stdout.splitlines()[-1].removeprefix("stop it with: ")
+
+    stopped = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env={**os.environ, "PATH": ELSEWHERE}, timeout=60
+    )
+
+    assert command == f"{BIN}/instar serve --stop --pid-file 'my server.pid'"
+    assert stopped.returncode == 0
+    assert not (folder / "my server.pid").exists()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ import contextlib
 import fcntl
 import os
 import select
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,7 +93,7 @@ def start(args: argparse.Namespace) -> int:
             raise
     if ready:
         print(ready)
-        print(f"stop it with: instar serve --stop{_named(args.pid_file)}")
+        print(f"stop it with: {_stop_command(args.pid_file)}")
         return 0
     return _failed(server, log, args.wait if ready is None else None)
 
@@ -126,8 +128,24 @@ def _first_line(file: int, patience: float) -> str | None:
     return os.read(file, 4096).decode().rstrip()
 
 
-def _named(pid_file: Path) -> str:
-    return "" if str(pid_file) == "instar.pid" else f" --pid-file {pid_file}"
+def _stop_command(pid_file: Path) -> str:
+    """Return the command that stops the server of ``pid_file``, to be typed in this folder."""
+    words = [*_program(), "serve", "--stop"]
+    if str(pid_file) != "instar.pid":
+        words += ["--pid-file", str(pid_file)]
+    return shlex.join(words)
+
+
+def _program() -> list[str]:
+    """Return the words that run this installation: ``instar`` only if the PATH finds this one."""
+    script = Path(sys.executable).with_name("instar")
+    if not script.exists():
+        return [sys.executable, "-m", "instar"]
+    found = shutil.which("instar")
+    if found is not None and os.path.samefile(found, script):
+        return ["instar"]
+    here = Path.cwd()
+    return [str(script.relative_to(here) if script.is_relative_to(here) else script)]
 
 
 def announce(text: str, ready_fd: int | None) -> None:
@@ -164,8 +182,8 @@ def _locked(pid_file: Path) -> int:
             pid = os.read(file, 32).decode().strip()
             os.close(file)
             raise CliFailure(
-                f"{pid_file}: a server is running already (pid {pid}). Stop it with instar serve "
-                f"--stop{_named(pid_file)}, or pass another --pid-file."
+                f"{pid_file}: a server is running already (pid {pid}). Stop it with "
+                f"{_stop_command(pid_file)}, or pass another --pid-file."
             )
         # A server that has just ended removes its file: the lock is worth nothing then.
         with contextlib.suppress(FileNotFoundError):
