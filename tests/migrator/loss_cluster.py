@@ -69,9 +69,11 @@ class ForeignServer:
         self._facts = {name: value for name, _, value in lines}
         self.storage = f"etcd://{self._facts['ETCD'].removeprefix('http://')}/registry"
         self._command: list[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         if "PID" in self._facts:
             self._pid = int(self._facts["PID"])
             self._command = Path(f"/proc/{self._pid}/cmdline").read_text().split("\0")[:-1]
+            self._folder = os.readlink(f"/proc/{self._pid}/cwd")
         self._context = ssl.create_default_context()
         self._context.check_hostname = False
         self._context.verify_mode = ssl.CERT_NONE
@@ -79,14 +81,30 @@ class ForeignServer:
     def start(self) -> None:
         if self._command is None:
             return
-        self._pid = subprocess.Popen(
-            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ).pid
+        self._process = subprocess.Popen(
+            self._command,
+            cwd=self._folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._pid = self._process.pid
         until(self._is_ready)
 
     def kill(self) -> None:
-        if self._command is not None:
-            os.kill(self._pid, signal.SIGKILL)
+        if self._command is None:
+            return
+        os.kill(self._pid, signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait()
+        else:
+            until(lambda: not Path(f"/proc/{self._pid}/exe").exists())
+
+    def close(self) -> None:
+        """End the process that a test has started again; the first one is not the test's."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def as_live_server(self, folder: Path) -> LiveServer:
         kubeconfig = folder / "foreign.kubeconfig"
@@ -112,6 +130,8 @@ class LossCluster:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.server = ForeignServer(Path(FOREIGN)) if FOREIGN else OwnServer(folder, stack)
+        if isinstance(self.server, ForeignServer):
+            stack.callback(self.server.close)
         behind = self.server.as_live_server(folder)
         stack.callback(behind.loop.close)
         self.api: Upstream = stack.enter_context(upstream(behind, folder))

@@ -1,6 +1,7 @@
 """Flags that several commands share, so that names and help are the same everywhere.
 
-Imports nothing heavy, because every command uses it.
+Called by ``add_arguments`` of most modules in ``cli/commands``. Imports only light modules, so that
+a command's ``--help`` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Meanings of the exit codes per command, printed by ``--help`` and on the documentation site."""
+"""Meanings of the exit codes per command, printed by ``--help`` and on the documentation site.
+
+``cli/main.py`` adds them to the help of the chosen command.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Evaluates admission expressions within cost and time limits.
 
-Called by the policy programs and match conditions. A phase (match conditions, validations,
-annotations, one mutation) shares one cost budget and one set of variables, as upstream does;
-variables are computed on first use and charged to the phase.
+Called by ``policies/validating.py``, ``policies/mutating.py`` and ``match_conditions.py``. A phase
+(match conditions, validations, annotations, one mutation) shares one cost budget and one set of
+variables, as upstream does; variables are computed on first use and charged to the phase.
 
 On the event loop the time limit is short. ``TooLongForLoop`` means that more is needed: the caller
 discards the work and repeats it in a thread.

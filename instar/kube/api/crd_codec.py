@@ -1,9 +1,9 @@
 """Conversion of a CustomResourceDefinition between v1, v1beta1 and the internal form.
 
-Called by ``kube/crds``, the server's CRD kind and catalog, and the tools. The internal form is
-v1beta1's, with top-level fields wherever all versions agree. The CRD validation rules run on the
-internal form, so error messages name paths of the internal form. Input is the output of
-``crd_decode.py`` or equal JSON; the result may share parts with the input.
+Called by ``kube/crds/documents.py``, ``server/registry/kinds/crds.py``, the reviewer and the
+snapshots. The internal form is v1beta1's, with top-level fields wherever all versions agree. The
+CRD validation rules run on the internal form, so error messages name paths of the internal form.
+Input is the output of ``crd_decode.py`` or equal JSON; the result may share parts with the input.
 """
 
 from __future__ import annotations

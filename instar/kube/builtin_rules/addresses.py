@@ -1,6 +1,6 @@
 """Validates IP addresses and networks in text, with upstream's messages.
 
-Called by the rules of services, endpoints, nodes and network policies.
+Called by ``services.py``, ``networking.py``, ``cluster.py`` and ``ranges.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Entry point of the CEL engine: compiles an expression with declared variables into a runner.
 
-Called by schema rules, admission expressions, device selectors and OIDC claims.
+Called by ``kube/schema/cel_rules/compile.py``, ``kube/admission/compile.py``,
+``kube/builtin_rules/devices.py`` (device selectors) and ``server/identity/oidc/claims.py``.
 
 Google's C++ engine (``cel-expr-python`` 0.1.3) was tried first and cannot run Kubernetes rules:
 object types can be declared only as protobuf messages, so ``undefined field`` and typed ``has()``

@@ -1,6 +1,6 @@
 """Text of CEL values in error messages and ``string()``, as Go writes them.
 
-Called by the interpreter (``runtime/``) and the string functions.
+Called by the interpreter (``runtime/``), ``library/standard.py`` and ``library/formatting.py``.
 """
 
 from __future__ import annotations

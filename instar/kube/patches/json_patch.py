@@ -1,7 +1,9 @@
 """JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386) on JSON values, with upstream's behaviour.
 
-Called by ``documents.py``, and by webhooks and policies that mutate objects. A failing patch raises
-``PatchFailed`` with upstream's reason, which only admission shows to the client.
+Called by ``documents.py`` for PATCH requests, and for mutating admission by
+``kube/admission/policies/mutating.py`` and ``server/registry/admission/webhooks/mutating.py``. A
+failing patch raises ``PatchFailed`` with upstream's reason, which only admission shows to the
+client.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Protobuf wire format primitives: varints, tags, lengths.
 
-Used by the Kubernetes codec, the OpenAPI v2 encoder and the etcd client.
+Used by ``encoding.py`` and ``decoding.py``, by ``kube/openapi/v2_protobuf.py`` and by the etcd
+client (``wire/storage/etcd/messages.py``).
 """
 
 from __future__ import annotations

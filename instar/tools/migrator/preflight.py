@@ -1,6 +1,7 @@
 """Read-only preflight checks of a migration: permissions, webhook health, counts and speed.
 
-Called by the commands that plan a migration. Writes are sent as dry runs only.
+Called by ``instar migrate``, ``instar upgrade`` and the console's migration view. Writes are sent
+as dry runs only.
 """
 
 from __future__ import annotations

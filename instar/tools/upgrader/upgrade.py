@@ -1,8 +1,8 @@
 """Runs an upgrade: reviews and dry-runs every CRD, then runs all steps for one CRD after another.
 
 Called by ``instar upgrade``. Nothing is written before every CRD was reviewed and dry-run on the
-server, and before every object was compared with its reading under the new CRDs. Each step is safe
-to repeat; a run on a cluster that already matches the release writes nothing.
+server, and before every object was compared with the object as the new CRDs return it. Each step is
+safe to repeat; a run on a cluster that already matches the release writes nothing.
 """
 
 from __future__ import annotations

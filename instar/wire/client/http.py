@@ -1,7 +1,8 @@
 """HTTP client of the tools: one connection pool, bodies as bytes.
 
-Used by ``client.py``, the console's proxy and others. This is the only module that imports
-``aiohttp``, which is slow to import, so callers import this module when they open the first
+Used by ``client.py``, ``tools/console/hosts/kubeconfig.py`` (the console's proxy),
+``tools/sdk/checking/responders.py`` and ``server/audit/setup.py``. This is the only module that
+imports ``aiohttp``, which is slow to import, so callers import this module when they open the first
 connection.
 """
 

@@ -1,6 +1,7 @@
 """Reads a kubeconfig, or a pod's mounted service account, into an ``Access``.
 
-Used by CLI and console to reach a cluster. The module interprets the entries that
+Used by ``client.py`` and ``cli/shared/cluster_flags.py`` to reach a cluster, and by the server for
+the kubeconfig files of webhook authorizer and audit webhook. The module interprets the entries that
 ``kubeconfig_files.py`` finds, and opens no connection.
 """
 

@@ -1,6 +1,7 @@
 """URL paths of the Kubernetes API.
 
-Used by all tools that send requests.
+Used by ``cli/commands``, ``tools/migrator`` and ``tools/console/views`` for requests through
+``client.py``. The functions only build text.
 """
 
 from __future__ import annotations

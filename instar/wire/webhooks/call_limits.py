@@ -1,8 +1,8 @@
 """Limits of concurrent and waiting calls per webhook.
 
-Used by ``transport.py``, conversion and in-process webhooks. Without the limit on waiting, every
-reader of a CRD with a hanging webhook would occupy a connection and memory; beyond that limit
-readers get 429.
+Used by ``transport.py``, ``wire/conversion`` and the in-process admission webhooks. Without the
+limit on waiting, every reader of a CRD with a hanging webhook would occupy a connection and memory;
+beyond that limit readers get 429.
 """
 
 from __future__ import annotations

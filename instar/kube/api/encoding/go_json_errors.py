@@ -1,7 +1,8 @@
 """Error messages of Go's JSON decoder for invalid JSON and wrong types.
 
-Called by the body, patch and review readers after orjson has rejected a text, because clients and
-tests compare messages with Go's.
+Called by ``json_text.py`` and ``object_text.py`` (request bodies), ``kube/patches/documents.py``
+and the parsers of reviews after orjson has rejected a text, because clients and tests compare
+messages with Go's.
 """
 
 from __future__ import annotations

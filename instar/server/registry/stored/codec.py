@@ -1,11 +1,11 @@
 """Codec of one resource: converts between stored bytes and the JSON of a requested version.
 
-The verbs and the watches call it, for one object or for a list. Reading: decode, then clean
-metadata, prune, drop nulls and default by the *stored* version's schema, convert, prune by the
-*requested* version's schema, add resourceVersion. Writing: convert to the storage version, prune,
-encode. Most reads skip all of that: bytes that the current schema is known to leave unchanged are
-used as they are, or with another ``apiVersion`` spliced in. ``kube/schema/pipeline.py`` has the
-rules, and ``wire/conversion`` converts.
+The verbs, the watches and the admission plugins call it, for one object or for a list. Reading:
+decode, then clean metadata, prune, drop nulls and default by the *stored* version's schema,
+convert, prune by the *requested* version's schema, add resourceVersion. Writing: convert to the
+storage version, prune, encode. Most reads skip all of that: bytes that the current schema is known
+to leave unchanged are used as they are, or with another ``apiVersion`` spliced in.
+``kube/schema/pipeline.py`` has the rules, and ``wire/conversion`` converts.
 """
 
 from __future__ import annotations

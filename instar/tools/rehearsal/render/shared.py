@@ -1,4 +1,8 @@
-"""Text helpers shared by the renderers of rehearsals."""
+"""Text helpers shared by the renderers of ``instar rehearse``.
+
+Called by ``text.py``, ``markdown.py``, ``html.py``, ``json.py`` and ``junit.py``; ``model.py``
+defines the results.
+"""
 
 from __future__ import annotations
 

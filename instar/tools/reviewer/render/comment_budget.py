@@ -1,8 +1,8 @@
 """Fits a Markdown report into a GitHub comment: sections by priority, and a last line that counts
 the items that were left out.
 
-The Markdown renderers of the reviewer and of the rehearsal describe their report as sections;
-``fit`` decides which items stay. Pure.
+The renderers ``reviewer/render/markdown.py`` and ``rehearsal/render/markdown.py`` describe their
+report as sections; ``fit`` decides which items stay. Pure.
 """
 
 from __future__ import annotations

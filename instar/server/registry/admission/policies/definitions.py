@@ -1,6 +1,7 @@
 """Stored policies and bindings, parsed once per change and joined with each other.
 
-Read by the evaluators of this package on each request.
+``plugin.py`` keeps them up to date; ``validating.py`` and ``mutating.py`` read them on each
+request.
 """
 
 from __future__ import annotations

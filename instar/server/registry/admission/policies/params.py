@@ -1,7 +1,7 @@
 """Finds a policy's parameter objects by kind, name or selector, at the version that the policy
 names.
 
-Called by the evaluators and by ``permissions.py``.
+Called by ``validating.py``, ``mutating.py`` and ``permissions.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Creates, updates and deletes bootstrap objects through the verbs, as the server itself.
 
-Used by the other modules of this package.
+Used by ``controller.py``, ``api_services.py``, ``ip_addresses.py`` and ``server_lease.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Warnings about pods and pod templates, with upstream's texts; called by the strategies."""
+"""Warnings about pods and pod templates, with upstream's texts.
+
+Called by the strategies in ``pods.py``, ``sets.py`` and ``kinds/storage.py``.
+"""
 
 from __future__ import annotations
 

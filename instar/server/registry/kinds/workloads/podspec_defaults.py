@@ -1,4 +1,7 @@
-"""Defaults of a pod spec, in Pods and in templates; called by the strategies, changes the spec."""
+"""Defaults of a pod spec, in Pods and in pod templates. The functions change the spec in place.
+
+Called by the strategies in ``pods.py``, ``jobs.py``, ``sets.py`` and ``kinds/storage.py``.
+"""
 
 from __future__ import annotations
 

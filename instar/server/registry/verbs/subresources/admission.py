@@ -1,6 +1,7 @@
 """Admission of subresource requests that store nothing: bindings, evictions, reviews, connections.
 
-``server/rest`` and the modules beside call it; the admission plugins see a create or a connect.
+``binding.py``, ``eviction.py``, ``server/rest/pod_verbs.py``, ``server/rest/verbs.py`` and
+``server/access/account_tokens.py`` call it; the admission plugins see a create or a connect.
 """
 
 from __future__ import annotations
