@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import threading
@@ -97,8 +98,7 @@ class ForeignServer:
         os.kill(self._pid, signal.SIGKILL)
         if self._process is not None:
             self._process.wait()
-        else:
-            until(lambda: not Path(f"/proc/{self._pid}/exe").exists())
+        until(self._is_closed)
 
     def close(self) -> None:
         """End the process that a test has started again; the first one is not the test's."""
@@ -112,6 +112,12 @@ class ForeignServer:
         server, token = self._facts["SERVER"], self._facts["TOKEN"]
         known = SimpleNamespace(url=server, token=token, ca=b"", kubeconfig=kubeconfig)
         return LiveServer(cast(Any, known), asyncio.new_event_loop())
+
+    def _is_closed(self) -> bool:
+        """The kernel closes the sockets of a killed process a moment after the kill."""
+        host, _, port = self._facts["SERVER"].rpartition("/")[2].partition(":")
+        with socket.socket() as probe:
+            return probe.connect_ex((host, int(port))) != 0
 
     def _is_ready(self) -> bool:
         request = urllib.request.Request(

@@ -1,9 +1,9 @@
 """Limits how much defaults add to an object: their bytes are counted while they are applied.
 
 With defaults for null list items inside other defaults, a schema can expand a few bytes to
-gigabytes. ``defaulting.py`` and ``podspec_defaults.py`` (pods) call it. A step that adds much in
-the event loop is stopped and repeated in a thread (``offload.TooLargeForLoop``); no step may add
-more than can be stored.
+gigabytes. ``defaulting.py`` and ``server/registry/kinds/workloads/podspec_defaults.py`` (pods) call
+it. A step that adds much in the event loop is stopped and repeated in a thread
+(``offload.TooLargeForLoop``); no step may add more than can be stored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Key layout of the store: kube-apiserver's, below the configured prefix.
 
-Used by ``server/registry``, mainly ``stored/backend.py`` and ``resources/serving.py``. A key is
-``<group>/<plural>/[<namespace>/]<name>``; the first two parts name a collection. The core group has
-no name upstream; here it is ``core``, so that our JSON never shadows upstream's binary values.
+Used by ``server/registry``, mainly ``server/registry/stored/backend.py`` and
+``server/registry/resources/serving.py``. A key is ``<group>/<plural>/[<namespace>/]<name>``; the
+first two parts name a collection. The core group has no name upstream; here it is ``core``, so that
+our JSON never shadows upstream's binary values.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Index of all roles and bindings: finds the rules that apply to a user, and why.
 
 Kept up to date by ``server/registry/stored/rbac_policy.py`` through ``put_*`` and ``drop_*``; read
-by ``authorizer.py``, the admission plugin ``rbac_escalation.py`` and ``instar access``. A role's
-rules are compiled on first use.
+by ``authorizer.py``, the admission plugin ``server/registry/admission/plugins/rbac_escalation.py``
+and ``instar access``. A role's rules are compiled on first use.
 """
 
 from __future__ import annotations
