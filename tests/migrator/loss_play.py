@@ -18,9 +18,9 @@ from instar.base.json_values import ABSENT, differing
 from instar.tools.migrator.live_crd import USER_AGENT
 from instar.tools.migrator.preflight import fetch_crd
 from instar.tools.migrator.progress_file import ProgressFile
-from instar.tools.migrator.proof.pass_record import save_record
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.rewrite_checks.pass_record import save_record
 from instar.tools.migrator.undo.journal import UndoJournal
 from instar.tools.migrator.undo.put_back import ObjectRestorer, UndoReport
 from instar.wire.client.paths import crd_path

@@ -13,7 +13,7 @@ from instar.base.json_values import Object
 from instar.sdk import Converter, lossy, move
 from instar.tools.migrator.census.version_census import estimate
 from instar.tools.migrator.preflight import fetch_crd
-from instar.tools.migrator.proof.pass_record import load_record
+from instar.tools.migrator.rewrite_checks.pass_record import load_record
 from instar.wire.client.paths import crd_path
 from tests.migrator.loss_cluster import LossCluster
 from tests.migrator.support import client, edit_crd, group_of, name_of, objects_path, schema

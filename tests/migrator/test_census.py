@@ -11,7 +11,7 @@ from typing import Any
 from instar.base.json_values import Object
 from instar.tools.migrator.census.version_census import Bounds, StoredVersionCensus, estimate
 from instar.tools.migrator.live_crd import read_live_crd
-from instar.tools.migrator.proof.pass_record import PassRecord
+from instar.tools.migrator.rewrite_checks.pass_record import PassRecord
 from instar.wire.client.paths import crd_path
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import (

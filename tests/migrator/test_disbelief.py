@@ -355,7 +355,9 @@ def test_a_version_whose_objects_were_not_counted_is_not_removable() -> None:
 def test_a_removal_is_taken_back_when_the_lists_after_it_show_nothing(
     cluster: Upstream, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    monkeypatch.setattr("instar.tools.migrator.proof.collection_check._NOT_FOUND_SECONDS", 0.0)
+    monkeypatch.setattr(
+        "instar.tools.migrator.rewrite_checks.collection_check._NOT_FOUND_SECONDS", 0.0
+    )
     definition = stale_crd(cluster, 3)
     assert instar(cluster, "migrate", name_of(definition), "--settle", "0").returncode == 0
     words = ("versions", name_of(definition))

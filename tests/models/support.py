@@ -11,7 +11,7 @@ from typing import Any
 
 from instar.base.json_values import Object
 from instar.kube.crds.documents import read_definition
-from instar.kube.models.crd_frame import Defaults, Root, crd_of, roots_of
+from instar.kube.models.crd_models import Defaults, VersionModel, build_crd, version_models
 from instar.kube.models.modules import module_of
 from instar.kube.models.reading.roots import root_of
 from instar.tools.reviewer.normal_form import normalise
@@ -57,17 +57,17 @@ def imported_text(text: str, folder: Path) -> ModuleType:
     return module
 
 
-def class_name(roots: list[Root], root: Root) -> str:
+def class_name(roots: list[VersionModel], root: VersionModel) -> str:
     return root.kind if len(roots) == 1 else f"{root.kind}{root.version.title()}"
 
 
 def there_and_back(raw: Object, style: str, folder: Path) -> Object:
     """The CRD of the models of a CRD in v1 form."""
-    roots = list(roots_of(raw))
+    roots = list(version_models(raw))
     module = imported_text(module_of(roots, style), folder)
     names = [class_name(roots, root) for root in roots]
     models = [(name, *root_of(getattr(module, name))) for name in names]
-    return read_definition(crd_of(models, Defaults())).raw
+    return read_definition(build_crd(models, Defaults())).raw
 
 
 def comparable(raw: Object) -> Any:

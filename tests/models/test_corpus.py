@@ -18,7 +18,7 @@ from hypothesis import seed as seeded
 from instar.base.json_values import Object
 from instar.kube.api.crd import is_crd
 from instar.kube.crds.documents import read_definition
-from instar.kube.models.crd_frame import roots_of
+from instar.kube.models.crd_models import version_models
 from instar.kube.models.modules import module_of
 from instar.kube.schema.compiled import compile_schema
 from instar.kube.schema.generation.objects import objects
@@ -79,7 +79,7 @@ def test_large_crds_survive_in_every_style(style: str, tmp_path: Path) -> None:
 def test_generated_modules_are_formatted_and_pass_mypy_strict(tmp_path: Path) -> None:
     for number, raw in enumerate(_large()[1:]):
         for style in STYLES:
-            roots = list(roots_of(raw))
+            roots = list(version_models(raw))
             (tmp_path / f"m{number}_{style}.py").write_text(module_of(roots, style))
             (tmp_path / f"p{number}_{style}.py").write_text(module_of(roots, style, partial=True))
 
@@ -111,7 +111,7 @@ def _read(style: str, cls: Any, obj: Object) -> Object:
 @pytest.mark.parametrize("style", STYLES)
 def test_objects_of_the_schema_go_through_their_model_unchanged(style: str, tmp_path: Path) -> None:
     for raw in _large():
-        root = next(roots_of(raw))
+        root = next(version_models(raw))
         module = imported_text(module_of([root], style), tmp_path)
         cls = getattr(module, root.kind)
         version = raw["spec"]["versions"][0]

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from instar.base.json_values import Object
-from instar.kube.models.crd_frame import Defaults, crd_of
+from instar.kube.models.crd_models import Defaults, build_crd
 from instar.kube.models.errors import ModelError
 from instar.kube.models.reading.roots import root_of
 
@@ -52,7 +52,7 @@ class Everything(BaseModel):
 
 
 def _properties(cls: Any) -> Object:
-    crd = crd_of([("x", *root_of(cls))], Defaults(group="example.com"))
+    crd = build_crd([("x", *root_of(cls))], Defaults(group="example.com"))
     schema: Object = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
 
@@ -99,7 +99,7 @@ class StructRoot(msgspec.Struct, rename="camel"):
 def test_a_crd_is_put_together_from_a_model_per_version() -> None:
     models = [(cls.__name__, *root_of(cls)) for cls in (Everything, StructRoot)]
 
-    crd = crd_of(models, Defaults(scope="Cluster"))
+    crd = build_crd(models, Defaults(scope="Cluster"))
 
     assert crd["metadata"] == {"name": "things.example.com"}
     assert crd["spec"]["scope"] == "Cluster"
@@ -160,8 +160,8 @@ def test_models_that_disagree_about_their_crd_are_refused() -> None:
     other = [models[0], ("b", models[1][1], {"scope": "Cluster"})]
 
     with pytest.raises(ModelError, match="version v1 has two models"):
-        crd_of(models, Defaults())
+        build_crd(models, Defaults())
     with pytest.raises(ModelError, match="b: another scope than the models before it"):
-        crd_of(other, Defaults())
+        build_crd(other, Defaults())
     with pytest.raises(ModelError, match="no model is of version v9"):
-        crd_of(models[:1], Defaults(storage="v9"))
+        build_crd(models[:1], Defaults(storage="v9"))

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from instar.base.json_values import Object
 from instar.kube.crds.documents import read_definition
-from instar.kube.models.crd_frame import roots_of
+from instar.kube.models.crd_models import version_models
 from instar.kube.models.modules import module_of, package_of
 from instar.kube.models.patterns import plain_pattern
 from instar.review import review
@@ -105,7 +105,7 @@ def test_names_that_differ_between_versions_share_what_is_equal(style: str, tmp_
     old = {**given["spec"]["versions"][0], "name": "v1beta1", "storage": False}
     given["spec"]["versions"].append({**old, "schema": {"openAPIV3Schema": _root({"ref": _ref()})}})
 
-    module = imported_text(module_of(list(roots_of(given)), style), tmp_path)
+    module = imported_text(module_of(list(version_models(given)), style), tmp_path)
 
     assert {"ThingV1", "ThingV1Beta1", "ThingV1Spec", "ThingV1Beta1Spec", "Ref"} <= set(
         vars(module)
@@ -122,7 +122,7 @@ def _root(spec: Object) -> Object:
 
 
 def test_a_package_has_a_module_per_version_and_one_for_what_they_share() -> None:
-    files = package_of(list(roots_of(crd(EVERYTHING))), "pydantic")
+    files = package_of(list(version_models(crd(EVERYTHING))), "pydantic")
 
     assert set(files) == {"__init__.py", "meta.py", "things_v1.py"}
     assert "from .meta import ObjectMeta\n" in files["things_v1.py"]
@@ -174,7 +174,7 @@ def _thing(spec: Object) -> Object:
 
 
 def _module(style: str, folder: Path, *, partial: bool = False) -> Any:
-    roots = list(roots_of(read_definition(crd(EVERYTHING)).raw))
+    roots = list(version_models(read_definition(crd(EVERYTHING)).raw))
     return imported_text(module_of(roots, style, partial=partial), folder)
 
 

@@ -13,9 +13,9 @@ from instar.base import offload
 from instar.base import supervision as supervised
 from instar.base.errors import Conflict
 from instar.server.registry.controllers import queue as queue_module
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 
-AT_ONCE = Delays(0.0, 0.0)
+AT_ONCE = Backoff(0.0, 0.0)
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
@@ -30,12 +30,12 @@ def test_a_key_added_twice_before_its_turn_is_attended_once() -> None:
         seen: list[str] = []
         done = asyncio.Event()
 
-        async def attend(key: str) -> None:
+        async def reconcile(key: str) -> None:
             seen.append(key)
             if key == "last":
                 done.set()
 
-        queue = Queue("thing", attend, AT_ONCE, at_once=1)
+        queue = Queue("thing", reconcile, AT_ONCE, max_concurrent=1)
         for key in ("a", "a", "b", "last"):
             queue.add(key)
         await done.wait()
@@ -50,7 +50,7 @@ def test_a_key_added_while_it_is_worked_on_is_looked_at_again_never_twice_at_a_t
         finished: asyncio.Queue[int] = asyncio.Queue()
         inside = 0
 
-        async def attend(key: str) -> None:
+        async def reconcile(key: str) -> None:
             nonlocal inside
             inside += 1
             entered.set()
@@ -58,7 +58,7 @@ def test_a_key_added_while_it_is_worked_on_is_looked_at_again_never_twice_at_a_t
             finished.put_nowait(inside)
             inside -= 1
 
-        queue = Queue("thing", attend, AT_ONCE)
+        queue = Queue("thing", reconcile, AT_ONCE)
         queue.add("a")
         await entered.wait()
         queue.add("a")
@@ -70,21 +70,21 @@ def test_a_key_added_while_it_is_worked_on_is_looked_at_again_never_twice_at_a_t
 
 
 def test_what_fails_comes_back_with_growing_delays_and_others_do_not_wait() -> None:
-    delays = Delays(0.5, 3.0)
+    delays = Backoff(0.5, 3.0)
     assert [delays.after(failures) for failures in (1, 2, 3, 4, 400)] == [0.5, 1.0, 2.0, 3.0, 3.0]
 
     async def scenario() -> None:
         tries: list[str] = []
         done = asyncio.Event()
 
-        async def attend(key: str) -> None:
+        async def reconcile(key: str) -> None:
             tries.append(key)
             if key == "bad" and tries.count("bad") < 3:
                 raise Conflict("not yet")
             if key == "bad":
                 done.set()
 
-        queue = Queue("thing", attend, AT_ONCE, at_once=1)
+        queue = Queue("thing", reconcile, AT_ONCE, max_concurrent=1)
         queue.add("bad")
         queue.add("good")
         await done.wait()
@@ -101,13 +101,13 @@ def test_our_own_fault_is_logged_with_its_traceback_and_tried_again(
         done = asyncio.Event()
         tries: list[str] = []
 
-        async def attend(key: str) -> None:
+        async def reconcile(key: str) -> None:
             tries.append(key)
             if len(tries) == 1:
                 raise KeyError("a bug")
             done.set()
 
-        Queue("thing", attend, AT_ONCE).add("a")
+        Queue("thing", reconcile, AT_ONCE).add("a")
         await done.wait()
 
     with caplog.at_level(logging.ERROR):
@@ -120,7 +120,7 @@ def test_seconds_in_return_bring_the_key_back_and_stop_ends_running_and_waiting_
         looks: asyncio.Queue[str] = asyncio.Queue()
         cancelled = asyncio.Event()
 
-        async def attend(key: str) -> float | None:
+        async def reconcile(key: str) -> float | None:
             looks.put_nowait(key)
             if key == "again":
                 return 0.0
@@ -131,7 +131,7 @@ def test_seconds_in_return_bring_the_key_back_and_stop_ends_running_and_waiting_
                 raise
             return None
 
-        queue = Queue("thing", attend, AT_ONCE)
+        queue = Queue("thing", reconcile, AT_ONCE)
         queue.add("again")
         assert [await looks.get(), await looks.get()] == ["again", "again"]
         queue.add("hangs")
@@ -150,12 +150,12 @@ def test_a_key_that_can_wait_is_attended_once_and_lets_itself_be_hurried() -> No
         seen: list[str] = []
         done = asyncio.Event()
 
-        async def attend(key: str) -> None:
+        async def reconcile(key: str) -> None:
             seen.append(key)
             if key == "patient":
                 done.set()
 
-        queue = Queue("thing", attend, AT_ONCE)
+        queue = Queue("thing", reconcile, AT_ONCE)
         queue.add_later("hurried", 60.0)
         queue.add_later("patient", 0.01)
         queue.add_later("patient", 0.01)
@@ -175,12 +175,12 @@ def test_a_key_that_takes_long_gives_its_place_to_the_next(
     async def scenario() -> None:
         others = asyncio.Event()
 
-        async def attend(key: str) -> None:
+        async def reconcile(key: str) -> None:
             if key == "slow":
                 await asyncio.Event().wait()  # a webhook that does not answer
             others.set()
 
-        queue = Queue("thing", attend, AT_ONCE, at_once=1)
+        queue = Queue("thing", reconcile, AT_ONCE, max_concurrent=1)
         queue.add("slow")
         queue.add("other")
         await others.wait()
@@ -199,13 +199,13 @@ def test_a_key_without_progress_is_cancelled_shown_and_tried_again(
     async def scenario() -> None:
         supervision, again, seen = supervised.Supervision(), asyncio.Event(), []
 
-        async def attend(key: str) -> None:
+        async def reconcile(key: str) -> None:
             seen.append(key)
             if len(seen) == 1:
                 await asyncio.Event().wait()  # never returns
             again.set()
 
-        queue = Queue("thing", attend, AT_ONCE, at_once=1, supervision=supervision)
+        queue = Queue("thing", reconcile, AT_ONCE, max_concurrent=1, supervision=supervision)
         queue.add("stuck")
         await again.wait()
         assert supervision.trouble() == "the queue of thing has stalled"
@@ -224,11 +224,11 @@ def test_requests_that_fill_the_threads_delay_no_controller() -> None:
         ]
         done = asyncio.Event()
 
-        async def attend(key: str) -> None:
+        async def reconcile(key: str) -> None:
             assert await offload.run_in_thread(lambda: key) == "a"
             done.set()
 
-        queue = Queue("thing", attend, AT_ONCE)
+        queue = Queue("thing", reconcile, AT_ONCE)
         queue.add("a")
         await done.wait()
         assert not any(each.done() for each in requests)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from instar.base.escaping import file_name, log_line, python_class_name
 from instar.cli.serving.log_format import JsonLines, TextLines
-from instar.kube.models.crd_frame import roots_of
+from instar.kube.models.crd_models import version_models
 from instar.kube.models.modules import STYLES, module_of, package_of
 
 BREAKOUTS = (
@@ -60,7 +60,7 @@ def crd(kind: str, group: str, name: str, description: str, default: str) -> dic
 def test_no_crd_file_puts_code_of_its_own_into_a_module(
     style: str, kind: str, group: str, name: str, description: str, default: str
 ) -> None:
-    roots = list(roots_of(crd(kind, group, name, description, default)))
+    roots = list(version_models(crd(kind, group, name, description, default)))
 
     module = ast.parse(module_of(roots, style))
 
@@ -76,7 +76,7 @@ def test_no_crd_file_puts_code_of_its_own_into_a_module(
 
 @given(TEXTS, TEXTS)
 def test_no_crd_file_names_a_file_elsewhere(kind: str, group: str) -> None:
-    roots = list(roots_of(crd(kind, group, "a", "", "x")))
+    roots = list(version_models(crd(kind, group, "a", "", "x")))
 
     for name in package_of(roots, "dataclass"):
         assert Path("/folder", name).resolve().parent == Path("/folder")

@@ -139,13 +139,13 @@ def test_a_controller_whose_item_fails_unexpectedly_goes_on_with_the_next(
     queue = _queues(server)[name]
     attended: list[object] = []
 
-    async def attend(key: object) -> float | None:
+    async def reconcile(key: object) -> float | None:
         attended.append(key)
         if len(attended) == 1:
             raise UnexpectedError(name)
         return None
 
-    before, queue._attend = queue._attend, attend
+    before, queue._reconcile = queue._reconcile, reconcile
     counted = FAILURES.value((name,))
     try:
         in_loop(server, lambda: queue.add("first"))
@@ -154,7 +154,7 @@ def test_a_controller_whose_item_fails_unexpectedly_goes_on_with_the_next(
         eventually(lambda: "second" in attended)
         eventually(lambda: attended.count("first") == 2)  # it comes back after a pause
     finally:
-        queue._attend = before
+        queue._reconcile = before
 
 
 def test_every_queue_is_known_to_the_supervision(server: LiveServer) -> None:

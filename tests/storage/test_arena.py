@@ -68,7 +68,7 @@ class Sharing(RuleBasedStateMachine):
         self.loading: list[Borrower] = []
         self.reading: list[tuple[int, int]] = []
 
-    # -- as ``Mover`` ------------------------------------------------------------------------
+    # -- as ``LocationMap`` ------------------------------------------------------------------------
 
     def move(self, key: str, place: int) -> Move | None:
         revision, here = self.current.get(key, (0, -1))
@@ -229,7 +229,7 @@ def test_an_unconfirmed_worker_reads_an_error_instead_of_foreign_bytes(arena: Ar
     loans.drop(place)
     loans.settle([])
     arena._filling = None
-    while loans.leave(arena_reclaim.NothingLent())[1]:
+    while loans.leave(arena_reclaim.EmptyLocationMap())[1]:
         pass
     loans.settle([])
     loans.put("k", b"else")
@@ -245,7 +245,7 @@ def test_memory_of_values_that_are_gone_goes_back_to_the_system(arena: Arena) ->
     places = {f"k{at}": loans.put(f"k{at}", bytes([at % 251]) * 100_000) for at in range(1000)}
     full = os.fstat(arena.file).st_blocks * 512
 
-    class Kept(arena_reclaim.NothingLent):
+    class Kept(arena_reclaim.EmptyLocationMap):
         def move(self, key: str, place: int) -> Move | None:
             if places.get(key) != place:
                 return None

@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instar.wire.storage.revision_index import Index
+from instar.wire.storage.revision_index import RevisionIndex
 
 KEYS = ("a", "a/b", "a/b/", "a/b/c", "a/b/cd", "a/b/d/e", "a/b!/x", "a.b/c/d", "a/bc/x", "b/c/d")
 writes = st.lists(st.tuples(st.sampled_from(KEYS), st.booleans()), max_size=25)
 places = st.sampled_from(("", "a", "a/", "a/b", "a/b/", "a/b/c", "a/b/d/", "a/b0", "b", "z", *KEYS))
 
 
-def filled(changes: list[tuple[str, bool]]) -> tuple[Index, list[tuple[int, str, int]]]:
-    index, rows = Index(), list[tuple[int, str, int]]()
+def filled(changes: list[tuple[str, bool]]) -> tuple[RevisionIndex, list[tuple[int, str, int]]]:
+    index, rows = RevisionIndex(), list[tuple[int, str, int]]()
     live = set[str]()
     for number, (key, delete) in enumerate(changes, 2):
         if delete and key not in live:
@@ -56,7 +56,7 @@ def test_loading_many_rows_is_applying_each_and_forgetting_leaves_what_is_curren
     changes: list[tuple[str, bool]], compacted: int
 ) -> None:
     one, rows = filled(changes)
-    many = Index()
+    many = RevisionIndex()
     many.load(rows)
 
     for index in (one, many):

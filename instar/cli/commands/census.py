@@ -26,7 +26,7 @@ from instar.cli.shared.storage_flags import add_storage_arguments, storage_optio
 from instar.tools.migrator.census.field_census import count_fields
 from instar.tools.migrator.census.version_census import StoredVersionCensus, estimate, exact_census
 from instar.tools.migrator.live_crd import read_live_crd
-from instar.tools.migrator.proof.pass_record import load_record
+from instar.tools.migrator.rewrite_checks.pass_record import load_record
 from instar.wire.client.client import Client
 from instar.wire.storage.open import StorageOptions, open_store
 from instar.wire.storage.store import Store, StoreError

@@ -15,7 +15,7 @@ from instar.base.json_values import Object
 from instar.cli.shared.failure import CliFailure
 from instar.kube.api.crd_codec import CrdDecodeError
 from instar.kube.api.encoding.yaml_text import write_yaml
-from instar.kube.models.crd_frame import Defaults, crd_of
+from instar.kube.models.crd_models import Defaults, build_crd
 from instar.kube.models.errors import ModelError
 from instar.kube.models.reading.roots import root_of
 from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     said = Defaults(args.group, args.plural, args.scope, args.storage_version)
     try:
-        crd = crd_of([(spec, *root_of(_model(spec))) for spec in args.models], said)
+        crd = build_crd([(spec, *root_of(_model(spec))) for spec in args.models], said)
     except ModelError as error:
         raise CliFailure(str(error), 2) from None
     _check_crd(crd)

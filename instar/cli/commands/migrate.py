@@ -38,13 +38,13 @@ from instar.tools.migrator.progress_file import (
     ProgressFileError,
     default_path,
 )
-from instar.tools.migrator.proof.admission_rules import may_be_mutated
-from instar.tools.migrator.proof.change_scan import scan_rewrites
-from instar.tools.migrator.proof.pass_record import save_record
-from instar.tools.migrator.proof.prover import RewriteProver
 from instar.tools.migrator.propagation_delay import SETTLE, seconds_to_settle
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.rewrite_checks.admission_rules import may_be_mutated
+from instar.tools.migrator.rewrite_checks.change_scan import scan_rewrites
+from instar.tools.migrator.rewrite_checks.pass_record import save_record
+from instar.tools.migrator.rewrite_checks.rewrite_checker import RewriteChecker
 from instar.tools.migrator.undo.journal import (
     DEFAULT_LIMIT,
     UndoJournal,
@@ -229,7 +229,7 @@ async def _plan_or_run(args: argparse.Namespace, client: Client, plan: Plan) -> 
 async def _scan_changes(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
     """Prove the rewrite of every object, and report what it would change."""
     options = _options(args, ())
-    prover = RewriteProver(
+    checker = RewriteChecker(
         client,
         plan.live,
         options.patience,
@@ -240,7 +240,7 @@ async def _scan_changes(args: argparse.Namespace, client: Client, plan: Plan) ->
     )
     with progress_for("migrate", args.output == "text") as progress:
         scan = await scan_rewrites(
-            client, plan.live, prover, options.patience, progress, page=args.page
+            client, plan.live, checker, options.patience, progress, page=args.page
         )
     _print_lines(args, [f"  {line}" for line in scan.lines(plan.live.storage)])
     ok = not (scan.changing or scan.stopped)

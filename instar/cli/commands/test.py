@@ -19,7 +19,7 @@ from instar.tools.reviewer.sources import load_objects
 from instar.tools.suites.recording import recorded
 from instar.tools.suites.render import FORMS
 from instar.tools.suites.session import run_suites
-from instar.tools.suites.suite_files import Unfindable, assignments, crds_of
+from instar.tools.suites.suite_files import SuiteFileError, collect_suites, crds_of
 
 _HELP = """\
 A suite names its CRD (crdName, or crd: a file beside it) and holds cases under tests.onCreate,
@@ -71,8 +71,8 @@ def run(args: argparse.Namespace) -> int:
         return _write(args)
     problems: list[str] = []
     try:
-        found_suites = list(assignments([Path(each) for each in args.paths], args.crd, problems))
-    except Unfindable as error:
+        found_suites = list(collect_suites([Path(each) for each in args.paths], args.crd, problems))
+    except SuiteFileError as error:
         raise CliFailure(str(error), 2) from None
     if not found_suites and not problems:
         raise CliFailure(f"no suite found in {', '.join(args.paths)}", 2)
@@ -98,7 +98,7 @@ def _write(args: argparse.Namespace) -> int:
         raise CliFailure(f"{target}: the folder {target.parent} does not exist", 2)
     try:
         crds = crds_of([args.write])
-    except Unfindable as error:
+    except SuiteFileError as error:
         raise CliFailure(str(error), 2) from None
     if len(crds) != 1:
         raise CliFailure(

@@ -14,7 +14,7 @@ from instar.cli.shared.common_flags import add_cluster_arguments
 from instar.cli.shared.failure import CliFailure
 from instar.kube.api.crd_codec import CrdDecodeError
 from instar.kube.crds.documents import read_definition
-from instar.kube.models.crd_frame import Root, roots_of
+from instar.kube.models.crd_models import VersionModel, version_models
 from instar.kube.models.modules import STYLES, module_of, package_of
 from instar.tools.reviewer.sources import ReviewedCluster, load_crds
 
@@ -76,9 +76,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _roots(args: argparse.Namespace) -> list[Root]:
+async def _roots(args: argparse.Namespace) -> list[VersionModel]:
     cluster = ReviewedCluster(args.kubeconfig, args.context, args.qps)
-    found: list[Root] = []
+    found: list[VersionModel] = []
     for source in args.sources:
         loaded = await load_crds(source, cluster)
         if loaded.problems:
@@ -88,7 +88,7 @@ async def _roots(args: argparse.Namespace) -> list[Root]:
                 definition = read_definition(document.value)
             except CrdDecodeError as error:
                 raise CliFailure(f"{document.file}: {error}", 2) from None
-            found += roots_of(definition.raw, args.version)
+            found += version_models(definition.raw, args.version)
     return found
 
 

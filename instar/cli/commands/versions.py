@@ -27,7 +27,7 @@ from instar.kube.api.crd import Crd, CrdVersion
 from instar.kube.api.user_agents import VERSIONS
 from instar.tools.migrator.census.usage import from_audit_logs
 from instar.tools.migrator.live_crd import read_live_crd
-from instar.tools.migrator.proof.collection_check import EFFECT_SECONDS
+from instar.tools.migrator.rewrite_checks.collection_check import EFFECT_SECONDS
 from instar.tools.migrator.versions.lifecycle import Situation, ago, next_steps, why_safe
 from instar.tools.migrator.versions.version_state import QUIET_DAYS, as_document, situation_of
 from instar.wire.client.client import Client

@@ -19,10 +19,10 @@ from instar.tools.migrator.migration import MigrationOptions, migrate
 from instar.tools.migrator.plan import Plan
 from instar.tools.migrator.preflight import run_preflight
 from instar.tools.migrator.progress_file import ProgressFile, default_path
-from instar.tools.migrator.proof.change_scan import scan_release
 from instar.tools.migrator.propagation_delay import seconds_to_settle
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.rewrite_checks.change_scan import scan_release
 from instar.tools.migrator.undo.journal import UndoJournal, UndoJournalError, journal_path
 from instar.tools.migrator.undo.put_back import ObjectRestorer, UndoReport
 from instar.tools.upgrader.transition_crds import applied, dropped

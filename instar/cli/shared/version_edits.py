@@ -27,8 +27,8 @@ from instar.kube.api.encoding.manifests import UnreadableManifest, only_document
 from instar.tools.migrator.census.usage import VersionUsage
 from instar.tools.migrator.census.version_census import exact_census
 from instar.tools.migrator.live_crd import read_live_crd
-from instar.tools.migrator.proof.collection_check import why_unreadable
-from instar.tools.migrator.proof.pass_record import follow_edit
+from instar.tools.migrator.rewrite_checks.collection_check import why_unreadable
+from instar.tools.migrator.rewrite_checks.pass_record import follow_edit
 from instar.tools.migrator.versions.crd_edits import EDITS, VersionEdit
 from instar.tools.migrator.versions.lifecycle import (
     STEPS,

@@ -42,7 +42,7 @@ class Argument(NamedTuple):
         return UNKNOWN if self.size is None else self.size
 
 
-class Site(NamedTuple):
+class CallSite(NamedTuple):
     """One call in an expression; ``target`` is the receiver of a method."""
 
     target: Argument | None
@@ -61,7 +61,7 @@ class Site(NamedTuple):
         return self.target.type.params[0], UNKNOWN if size is None else size
 
 
-class Estimate(NamedTuple):
+class CostEstimate(NamedTuple):
     """The estimated cost of a call, and the size of its result if it is known."""
 
     cost: Range
@@ -73,7 +73,7 @@ Work = Callable[..., int]
 """Cost units of one call from the sizes of its arguments, without evaluating them."""
 Weigh = Callable[[Sequence[Any], Any], int]
 """Cost units of one call from the arguments themselves and the result."""
-Estimator = Callable[[Site], Estimate]
+Estimator = Callable[[CallSite], CostEstimate]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,46 +158,46 @@ class Library:
 # Cost formulas shared by several libraries.
 
 
-def tenth(size: float) -> int:
+def traversal_cost(size: float) -> int:
     """Return the cost of reading a text once."""
     return ceil(size * TRAVERSAL)
 
 
-def per_byte(*sizes: int) -> int:
+def first_argument_cost(*sizes: int) -> int:
     """Return the cost of reading the first argument once."""
-    return tenth(sizes[0])
+    return traversal_cost(sizes[0])
 
 
-def rewritten(*sizes: int) -> int:
+def read_write_cost(*sizes: int) -> int:
     """Return the cost of reading and writing a text (replace, split)."""
     return ceil(sizes[0] * 2 * TRAVERSAL)
 
 
-def regex_work(text: int, pattern: int, *_more: int) -> int:
+def regex_cost(text: int, pattern: int, *_more: int) -> int:
     return ceil((1.0 + text) * TRAVERSAL) * ceil(pattern * REGEX)
 
 
-def estimated_once(site: Site) -> Estimate:
+def estimated_once(site: CallSite) -> CostEstimate:
     """Estimate a function that reads its first argument once."""
-    return Estimate(site.args[0].known().scaled(TRAVERSAL))
+    return CostEstimate(site.args[0].known().scaled(TRAVERSAL))
 
 
-def estimated_copy(site: Site) -> Estimate:
+def estimated_copy(site: CallSite) -> CostEstimate:
     """Estimate a function that reads its first argument once and returns a text of the same
     length."""
     size = site.args[0].known()
-    return Estimate(size.scaled(TRAVERSAL), size)
+    return CostEstimate(size.scaled(TRAVERSAL), size)
 
 
-def estimated_same_size(site: Site) -> Estimate:
+def estimated_same_size(site: CallSite) -> CostEstimate:
     """Estimate a method that reads its receiver once and returns a text no longer than it."""
     size = site.receiver()
-    return Estimate(size.scaled(TRAVERSAL), size)
+    return CostEstimate(size.scaled(TRAVERSAL), size)
 
 
-def estimated_regex(site: Site) -> Estimate:
+def estimated_regex(site: CallSite) -> CostEstimate:
     text = site.receiver().plus(ONE).scaled(TRAVERSAL)
-    return Estimate(text.times(site.args[0].known().scaled(REGEX)))
+    return CostEstimate(text.times(site.args[0].known().scaled(REGEX)))
 
 
 def is_text(candidate: Type) -> bool:

@@ -1,6 +1,6 @@
 """Converts a structural schema to a ``ModelShape``.
 
-Called by ``crd_frame.py`` for ``instar types``, and by ``objectmeta.py``. Works for every schema,
+Called by ``crd_models.py`` for ``instar types``, and by ``objectmeta.py``. Works for every schema,
 valid or not; keywords that no Python type expresses are kept in the shape's ``keywords``.
 """
 

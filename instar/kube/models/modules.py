@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from instar.base.escaping import file_name, python_class_name
 from instar.base.json_values import Object
-from instar.kube.models.crd_frame import Root
+from instar.kube.models.crd_models import VersionModel
 from instar.kube.models.naming import ModelNaming
 from instar.kube.models.objectmeta import object_meta
 from instar.kube.models.partial_shapes import part_of
@@ -35,12 +35,14 @@ _WORDS = frozenset(
 )
 
 
-def module_of(roots: Sequence[Root], style: str, *, partial: bool = False) -> str:
+def module_of(roots: Sequence[VersionModel], style: str, *, partial: bool = False) -> str:
     """Return one self-contained module."""
     return _module(roots, style, partial=partial, alone=True)
 
 
-def package_of(roots: Sequence[Root], style: str, *, partial: bool = False) -> dict[str, str]:
+def package_of(
+    roots: Sequence[VersionModel], style: str, *, partial: bool = False
+) -> dict[str, str]:
     """Return a module per version and a shared one: texts by file name."""
     files = {"__init__.py": '"""Models of custom resources, a module per version."""\n'}
     files[f"{META_MODULE}.py"] = _module([], style, partial=partial, alone=True)
@@ -57,7 +59,7 @@ def _module_name(text: str) -> str:
     return "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in text)
 
 
-def _module(roots: Sequence[Root], style: str, *, partial: bool, alone: bool) -> str:
+def _module(roots: Sequence[VersionModel], style: str, *, partial: bool, alone: bool) -> str:
     kinds = Counter(root.kind for root in roots)
     named: list[tuple[str, ModelShape]] = []
     crds: dict[str, Object] = {}
@@ -91,7 +93,7 @@ def _free_name(name: str, named: Sequence[tuple[str, ModelShape]]) -> str:
     return free
 
 
-def _title(roots: Sequence[Root], style: str, partial: bool) -> str:
+def _title(roots: Sequence[VersionModel], style: str, partial: bool) -> str:
     kinds = [f"{root.group}/{root.version} {root.kind}" for root in roots]
     what = ", ".join(kinds) or "What all models share"
     part = " Parts of objects, as converters see them." if partial else ""

@@ -1,6 +1,6 @@
 """Converts a ``ModelShape`` to its structural schema.
 
-Called by ``crd_frame.py`` for ``instar crd``, and by ``naming.py`` and ``styles/plain.py``, which
+Called by ``crd_models.py`` for ``instar crd``, and by ``naming.py`` and ``styles/plain.py``, which
 compare and print schemas.
 """
 

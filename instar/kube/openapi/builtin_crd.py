@@ -8,7 +8,12 @@ of ``kube/facts``.
 from __future__ import annotations
 
 from instar.base.json_values import Object
-from instar.kube.openapi.builtin_fields import ATOMIC_LIST, data, kind_of_object, loose_condition
+from instar.kube.openapi.builtin_fields import (
+    ATOMIC_LIST,
+    bytes_schema,
+    legacy_condition_schema,
+    root_schema,
+)
 from instar.kube.openapi.naming import model_name
 from instar.kube.openapi.published import MODEL_KEY
 from instar.kube.openapi.schema_literals import (
@@ -93,7 +98,7 @@ def _client() -> Object:
     return obj(
         "How to reach the webhook: url or service.",
         {
-            "caBundle": data("Certificates to verify the webhook with."),
+            "caBundle": bytes_schema("Certificates to verify the webhook with."),
             "service": obj(
                 "A service that runs the webhook.",
                 {
@@ -144,7 +149,7 @@ def _status() -> Object:
         {
             "acceptedNames": _names("The accepted names."),
             "conditions": array(
-                loose_condition("One condition of the definition.", generation=True),
+                legacy_condition_schema("One condition of the definition.", generation=True),
                 "Conditions of the definition.",
                 **list_by("type"),
             ),
@@ -168,7 +173,7 @@ def _spec_fields() -> Object:
 
 _STRATEGY = text("None changes only apiVersion; Webhook calls a webhook.")
 
-CRD_V1BETA1 = kind_of_object(
+CRD_V1BETA1 = root_schema(
     "A new kind of resource for this server; v1 is the form to use.",
     {
         "spec": obj(

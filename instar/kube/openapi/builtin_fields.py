@@ -16,7 +16,7 @@ from instar.kube.openapi.schema_literals import integer, obj, text
 ATOMIC_LIST: Object = {"x-kubernetes-list-type": "atomic"}
 
 
-def kind_of_object(description: str, properties: Object, *required: str) -> Object:
+def root_schema(description: str, properties: Object, *required: str) -> Object:
     """Return the root of a schema: its own fields and those that every object has."""
     common = {
         "apiVersion": text(API_VERSION),
@@ -26,20 +26,20 @@ def kind_of_object(description: str, properties: Object, *required: str) -> Obje
     return obj(description, {**common, **properties}, *required)
 
 
-def moment(description: str) -> Object:
+def time_schema(description: str) -> Object:
     return text(description, format="date-time", nullable=True, **{MODEL_KEY: f"{META_PREFIX}Time"})
 
 
-def data(description: str = "", **more: Any) -> Object:
+def bytes_schema(description: str = "", **more: Any) -> Object:
     return text(description, format="byte", **more)
 
 
-def condition(description: str) -> Object:
+def condition_schema(description: str) -> Object:
     """Return a condition as newer APIs define it: every field but the generation is required."""
     return obj(
         description,
         {
-            "lastTransitionTime": moment("When the status last changed."),
+            "lastTransitionTime": time_schema("When the status last changed."),
             "message": text("The reason for humans."),
             "observedGeneration": integer("The generation that the condition was observed at.", 64),
             "reason": text("The reason for machines."),
@@ -54,13 +54,13 @@ def condition(description: str) -> Object:
     )
 
 
-def loose_condition(description: str, *, generation: bool = False) -> Object:
+def legacy_condition_schema(description: str, *, generation: bool = False) -> Object:
     """Return a condition as older APIs define it: only type and status are required."""
     seen = {"observedGeneration": integer("The generation that the condition was observed at.", 64)}
     return obj(
         description,
         {
-            "lastTransitionTime": moment("When the status last changed."),
+            "lastTransitionTime": time_schema("When the status last changed."),
             "message": text("The reason for humans."),
             **(seen if generation else {}),
             "reason": text("The reason for machines."),

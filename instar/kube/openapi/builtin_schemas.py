@@ -6,10 +6,10 @@ published in OpenAPI and also used for field ownership.
 
 from __future__ import annotations
 
-from instar.kube.openapi.builtin_fields import condition, kind_of_object
+from instar.kube.openapi.builtin_fields import condition_schema, root_schema
 from instar.kube.openapi.schema_literals import array, list_by, obj, text
 
-STORAGE_VERSION_MIGRATION = kind_of_object(
+STORAGE_VERSION_MIGRATION = root_schema(
     "A request to rewrite the stored objects of a resource at its storage version.",
     {
         "spec": obj(
@@ -27,7 +27,7 @@ STORAGE_VERSION_MIGRATION = kind_of_object(
             "Progress of the migration.",
             {
                 "conditions": array(
-                    condition("One condition of the migration."),
+                    condition_schema("One condition of the migration."),
                     "Conditions of the migration.",
                     **list_by("type", merge="type"),
                 ),

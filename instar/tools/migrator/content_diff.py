@@ -1,7 +1,7 @@
 """Compares two readings of one object: digests, changed paths, texts for reports. Pure.
 
-Called by the lister (digests), by ``proof/`` before a write and by the checks after it. Field
-ownership is compared by ``ownership.py``.
+Called by the lister (digests), by ``rewrite_checks/`` before a write and by the checks after it.
+Field ownership is compared by ``ownership.py``.
 """
 
 from __future__ import annotations

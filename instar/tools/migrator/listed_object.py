@@ -1,8 +1,8 @@
 """One object as the lister read it: its resourceVersion, which guards the write, and the digests
 that the result is compared with. Pure.
 
-Made by ``object_pages.py``, used by ``proof/``, the writer, the progress file, the undo journal and
-the verification.
+Made by ``object_pages.py``, used by ``rewrite_checks/``, the writer, the progress file, the undo
+journal and the verification.
 """
 
 from __future__ import annotations

@@ -19,15 +19,15 @@ from instar.base.plurals import counted
 from instar.tools.migrator.census.version_census import exact_census
 from instar.tools.migrator.crd_status import CrdStatus
 from instar.tools.migrator.object_pages import Lister, Unlistable
-from instar.tools.migrator.object_writer import NoopWriter
+from instar.tools.migrator.object_writer import StorageVersionRewriter
 from instar.tools.migrator.outcomes import Commands, Fate, Quarantined, suggestion
 from instar.tools.migrator.plan import Plan
 from instar.tools.migrator.progress import Progress
 from instar.tools.migrator.progress_file import ProgressFile, ProgressFileError
-from instar.tools.migrator.proof.admission_rules import may_be_mutated
-from instar.tools.migrator.proof.prover import RewriteProver
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.rewrite_checks.admission_rules import may_be_mutated
+from instar.tools.migrator.rewrite_checks.rewrite_checker import RewriteChecker
 from instar.tools.migrator.rewrite_pass import RewritePass, Safeguards, Stopped
 from instar.tools.migrator.undo.journal import JournalSubject, UndoJournal, UndoJournalError
 from instar.tools.migrator.undo.put_back import ObjectRestorer
@@ -128,7 +128,7 @@ async def _rewrite_and_verify(
         verify=verify or options.prove,
         leaving=[*options.leaving, *(live.leaving if options.clean_managed_fields else ())],
     )
-    prover = RewriteProver(
+    checker = RewriteChecker(
         client,
         live,
         options.patience,
@@ -137,12 +137,12 @@ async def _rewrite_and_verify(
         concurrency=options.concurrency,
         admission=options.prove and await may_be_mutated(client, live),
     )
-    writer = NoopWriter(
+    writer = StorageVersionRewriter(
         client,
         live,
         options.patience,
         lister,
-        prover,
+        checker,
         dry_run=options.dry_run,
         via_status=options.via_status,
     )
@@ -154,7 +154,7 @@ async def _rewrite_and_verify(
         progress,
         options.patience,
         Safeguards(
-            prover,
+            checker,
             prove=options.prove,
             undo=undo,
             restorer=restorer,
@@ -165,7 +165,7 @@ async def _rewrite_and_verify(
         keep_going=options.keep_going or options.dry_run,
         try_first=verify,
     )
-    report.changes, report.put_back = prover.tally, rewriting.result.put_back
+    report.changes, report.put_back = checker.tally, rewriting.result.put_back
     if not options.dry_run:
         await _take_effect(plan, lister, journal, progress)
     try:

@@ -1,9 +1,10 @@
 """Writes one object back unchanged, guarded by its resourceVersion. The API server stores what it
 is sent at the storage version, so this moves the object there.
 
-Called by ``rewrite_pass.py`` for objects whose rewrite was checked (``proof/prover.py``) and which
-are in the undo journal. When another client writes the object first, the object is read, checked
-and recorded again (``WriteGuard``), and only then written.
+Called by ``rewrite_pass.py`` for objects whose rewrite was checked
+(``rewrite_checks/rewrite_checker.py``) and which are in the undo journal. When another client
+writes the object first, the object is read, checked and recorded again (``WriteGuard``), and only
+then written.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from instar.tools.migrator.outcomes import (
     unwritable,
 )
 from instar.tools.migrator.ownership import entries_of, lost
-from instar.tools.migrator.proof.prover import RewriteProver
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
+from instar.tools.migrator.rewrite_checks.rewrite_checker import RewriteChecker
 from instar.wire.client.client import Client
 
 _ROUNDS = 4
@@ -43,14 +44,14 @@ async def _unguarded(found: ListedObject) -> ObjectResult | None:
     return None
 
 
-class NoopWriter:
+class StorageVersionRewriter:
     def __init__(
         self,
         client: Client,
         live: LiveCrd,
         patience: RetryPolicy,
         lister: Lister,
-        prover: RewriteProver,
+        checker: RewriteChecker,
         *,
         dry_run: bool = False,
         via_status: bool = False,
@@ -59,7 +60,7 @@ class NoopWriter:
         self._live = live
         self._patience = patience
         self._lister = lister
-        self._prover = prover
+        self._checker = checker
         self._dry_run = dry_run
         self._subresource = "status" if via_status else ""
 
@@ -104,10 +105,10 @@ class NoopWriter:
         revision = after["metadata"].get("resourceVersion", "")
         before = found.digests.get(version)
         if before is not None and digest(after) != before:
-            changes = self._prover.seen_changes(found, version, after)
+            changes = self._checker.seen_changes(found, version, after)
             if changes or found.readings.get(version) is None:
                 what = [str(change.difference) for change in changes[:3]]
-                why = self._prover.explained(changes) if changes else ""
+                why = self._checker.explained(changes) if changes else ""
                 return differs(found.key, revision, version, what, why)
         missing = lost(found.expected, entries_of(after))
         restored = False

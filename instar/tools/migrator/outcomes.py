@@ -1,6 +1,7 @@
 """The outcome of one object in a migration, and the fix that a report suggests. Pure.
 
-Made by ``proof/prover.py``, the writer and the verification; kept in the progress file.
+Made by ``rewrite_checks/rewrite_checker.py``, the writer and the verification; kept in the progress
+file.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.tools.migrator.census.version_census import StoredVersionCensus
 from instar.tools.migrator.live_crd import LiveCrd
-from instar.tools.migrator.proof.rewrite_effect import fields_only_in, unaccepted_fields
+from instar.tools.migrator.rewrite_checks.rewrite_effect import fields_only_in, unaccepted_fields
 
 _MAX_SHOWN_NAMES = 3
 """After this number of names a text ends with "and more"."""

@@ -24,11 +24,11 @@ from instar.tools.migrator.census.version_census import exact_census
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.live_crd import LiveCrd, key_of, read_live_crd
 from instar.tools.migrator.object_pages import Lister
-from instar.tools.migrator.object_writer import NoopWriter
+from instar.tools.migrator.object_writer import StorageVersionRewriter
 from instar.tools.migrator.outcomes import ObjectResult
 from instar.tools.migrator.plan import Facts
-from instar.tools.migrator.proof.prover import RewriteProver
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
+from instar.tools.migrator.rewrite_checks.rewrite_checker import RewriteChecker
 from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path
 
@@ -69,8 +69,10 @@ async def run_preflight(
             total, sample = _count(page), page.get("items") or []
     once = RetryPolicy(attempts=1)
     lister = Lister(client, live, once, verify=False)
-    prover = RewriteProver(client, live, once)
-    writer = NoopWriter(client, live, once, lister, prover, dry_run=True, via_status=via_status)
+    checker = RewriteChecker(client, live, once)
+    writer = StorageVersionRewriter(
+        client, live, once, lister, checker, dry_run=True, via_status=via_status
+    )
     trial = await _try_writes(writer, sample, concurrency)
     warnings = list(_warnings(live))
     if trial.passed:
@@ -169,7 +171,9 @@ class _Trial(NamedTuple):
     trouble: str
 
 
-async def _try_writes(writer: NoopWriter, sample: list[Object], concurrency: int) -> _Trial:
+async def _try_writes(
+    writer: StorageVersionRewriter, sample: list[Object], concurrency: int
+) -> _Trial:
     """Send dry runs with the concurrency of the run, to see whether the webhook works and how fast.
 
     The median counts, because one object that no webhook converts may take as long as all others.

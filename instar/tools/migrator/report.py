@@ -15,8 +15,8 @@ from instar.base.plurals import counted
 from instar.base.times import time_text
 from instar.tools.migrator.outcomes import TROUBLED, WOULD_CHANGE, Fate, Quarantined
 from instar.tools.migrator.plan import Plan, human
-from instar.tools.migrator.proof.pass_record import PassRecord
-from instar.tools.migrator.proof.prover import ChangeTally
+from instar.tools.migrator.rewrite_checks.pass_record import PassRecord
+from instar.tools.migrator.rewrite_checks.rewrite_checker import ChangeTally
 from instar.tools.migrator.undo.put_back import UndoReport
 from instar.tools.migrator.verify import Verification
 

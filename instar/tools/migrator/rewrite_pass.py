@@ -1,10 +1,10 @@
 """The rewriting pass of a migration: lists page by page, and takes each page through five steps.
 
-Called by ``migration.py``. The rewrite of each page is checked (``proof/prover.py``), and the page
-is recorded in the undo journal, written (``object_writer.py``), read again where a webhook
-converts, and noted in the progress file. An object that a write changed is restored at once and the
-run stops. A bounded number of objects is in memory at any time: the page that is written and the
-next one, which is listed meanwhile.
+Called by ``migration.py``. The rewrite of each page is checked
+(``rewrite_checks/rewrite_checker.py``), and the page is recorded in the undo journal, written
+(``object_writer.py``), read again where a webhook converts, and noted in the progress file. An
+object that a write changed is restored at once and the run stops. A bounded number of objects is in
+memory at any time: the page that is written and the next one, which is listed meanwhile.
 
 Each page is recorded in the progress file before its first write and after its last write, so a
 kill costs at most one page of repeated no-op writes. Objects whose requests failed temporarily are
@@ -22,13 +22,13 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.plurals import counted
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.object_pages import Lister, ObjectPage, Unlistable
-from instar.tools.migrator.object_writer import NoopWriter
+from instar.tools.migrator.object_writer import StorageVersionRewriter
 from instar.tools.migrator.outcomes import CONTENT_CHANGED, Fate, ObjectResult, failed
 from instar.tools.migrator.progress import Progress
 from instar.tools.migrator.progress_file import ProgressFile
-from instar.tools.migrator.proof.prover import RewriteProver
-from instar.tools.migrator.proof.written_objects import WrittenObjects
 from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.rewrite_checks.rewrite_checker import RewriteChecker
+from instar.tools.migrator.rewrite_checks.written_objects import WrittenObjects
 from instar.tools.migrator.undo.journal import UndoJournal, UndoJournalError
 from instar.tools.migrator.undo.put_back import ObjectRestorer, UndoReport
 
@@ -64,7 +64,7 @@ class Pass:
 class Safeguards:
     """Protection of objects during a rewrite. A rehearsal works on a copy and uses none of it."""
 
-    prover: RewriteProver
+    checker: RewriteChecker
     prove: bool = True
     undo: UndoJournal | None = None
     restorer: ObjectRestorer | None = None
@@ -78,7 +78,7 @@ class RewritePass:
     def __init__(
         self,
         lister: Lister,
-        writer: NoopWriter,
+        writer: StorageVersionRewriter,
         progress_file: ProgressFile,
         progress: Progress,
         patience: RetryPolicy,
@@ -96,7 +96,7 @@ class RewritePass:
         self._safe = safeguards
         self._concurrency = concurrency
         self._keep_going = keep_going
-        self.results = WrittenObjects(lister, safeguards.prover, safeguards.undo, concurrency)
+        self.results = WrittenObjects(lister, safeguards.checker, safeguards.undo, concurrency)
         self._try_first = try_first
         self._failures_in_a_row = 0
         self._halted = False
@@ -191,7 +191,7 @@ class RewritePass:
         page is written when a rewrite would change one."""
         if not self._safe.prove:
             return []
-        refusals = await self._safe.prover.refusals(todo)
+        refusals = await self._safe.checker.refusals(todo)
         try:
             for outcome in refusals:
                 self._judge_outage(outcome)
@@ -253,7 +253,7 @@ class RewritePass:
     async def _guarded(self, found: ListedObject) -> ObjectResult | None:
         """Prove and record again an object that another client has written meanwhile."""
         if self._safe.prove:
-            refusal = await self._safe.prover.refusal(found)
+            refusal = await self._safe.checker.refusal(found)
             if refusal is not None:
                 return refusal
         if self._safe.undo is not None:

@@ -19,7 +19,7 @@ from instar.wire.conversion.in_process import ConvertFunction
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class SuiteWithCrd:
     """A suite and the CRD that it tests."""
 
     suite: Suite
@@ -44,7 +44,7 @@ class Run:
 
 
 async def run_suites(
-    assignments: Sequence[Assignment],
+    assignments: Sequence[SuiteWithCrd],
     converters: Mapping[str, ConvertFunction] | None = None,
     *,
     wanted: str = "",
@@ -62,7 +62,7 @@ async def run_suites(
 
 
 async def _run_crd(
-    assignments: Sequence[Assignment],
+    assignments: Sequence[SuiteWithCrd],
     converters: dict[str, ConvertFunction],
     wanted: str,
     run: Run,

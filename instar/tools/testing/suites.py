@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from instar.tools.suites.session import Assignment, run_suites
-from instar.tools.suites.suite_files import Unfindable, assignments
+from instar.tools.suites.session import SuiteWithCrd, run_suites
+from instar.tools.suites.suite_files import SuiteFileError, collect_suites
 
 
 class SuiteFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         problems: list[str] = []
         try:
-            found = list(assignments([self.path], [], problems))
-        except Unfindable as error:
+            found = list(collect_suites([self.path], [], problems))
+        except SuiteFileError as error:
             raise self.CollectError(str(error)) from None
         if problems:
             raise self.CollectError("\n".join(problems))
@@ -34,7 +34,7 @@ class SuiteFile(pytest.File):
 
 
 class CaseItem(pytest.Item):
-    def __init__(self, *, assignment: Assignment, line: int, **others: Any) -> None:
+    def __init__(self, *, assignment: SuiteWithCrd, line: int, **others: Any) -> None:
         super().__init__(**others)
         self._assignment = assignment
         self._line = line

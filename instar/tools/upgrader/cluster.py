@@ -15,8 +15,8 @@ from instar.base.errors import ApiError, Conflict, NotFound
 from instar.base.json_values import Object
 from instar.tools.migrator.census.references import dependents, repoint
 from instar.tools.migrator.live_crd import read_live_crd
-from instar.tools.migrator.proof.collection_check import why_unreadable
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
+from instar.tools.migrator.rewrite_checks.collection_check import why_unreadable
 from instar.tools.upgrader.transition_crds import applied, loses_webhook, way_back
 from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from instar.base.fast_dataclass import dataclass
 from instar.base.supervision import report_failure
 from instar.base.taskless_wait import Waiter, waiter
-from instar.wire.storage.revision_index import Index
+from instar.wire.storage.revision_index import RevisionIndex
 from instar.wire.storage.store import Event, Stale, Unavailable, Write
 
 _FAST_COMMIT_SECONDS = 0.002
@@ -79,7 +79,7 @@ class GroupCommit:
         self,
         name: str,
         connection: sqlite3.Connection,
-        index: Index,
+        index: RevisionIndex,
         publish: Publish,
         files: WatchedFiles,
     ) -> None:

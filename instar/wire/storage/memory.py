@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from instar.wire.storage.event_followers import Followers
-from instar.wire.storage.revision_index import Index
+from instar.wire.storage.revision_index import RevisionIndex
 from instar.wire.storage.store import (
     Ended,
     Event,
@@ -27,7 +27,7 @@ from instar.wire.storage.store import (
 
 class MemoryStore:
     def __init__(self) -> None:
-        self._index = Index()
+        self._index = RevisionIndex()
         self._log: dict[int, Event] = {}
         self._followers = Followers()
         self._closed = False

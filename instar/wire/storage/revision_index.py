@@ -21,7 +21,7 @@ FIRST_REVISION = 1
 """Revision of an empty store, as in etcd; 0 is reserved to mean "absent" and "any"."""
 
 
-class Space:
+class CollectionKeys:
     """The keys of one collection, each without the prefix that they share."""
 
     __slots__ = ("_added", "_ghosts", "_order", "heads", "past", "prefix")
@@ -80,24 +80,24 @@ class Space:
         return order
 
 
-class Garbage(NamedTuple):
+class SupersededRevision(NamedTuple):
     """A superseded write: ``revision`` of a name can be deleted once ``since`` is compacted."""
 
     since: int
-    space: Space
+    space: CollectionKeys
     name: str
     revision: int
 
 
-class Index:
+class RevisionIndex:
     """Keys and revisions of a whole store; see the module docstring."""
 
     def __init__(self, compacted: int = 0) -> None:
         self.compacted = compacted
         self.revision = max(FIRST_REVISION, compacted)
-        self._spaces: dict[str, Space] = {}
+        self._spaces: dict[str, CollectionKeys] = {}
         self._prefixes: list[str] | None = None  # prefixes of all spaces, sorted
-        self._garbage: deque[Garbage] = deque()
+        self._garbage: deque[SupersededRevision] = deque()
         self._weights: deque[int] = deque()  # sizes of the first items of _garbage
         self._weight = 0
 
@@ -118,13 +118,13 @@ class Index:
         before = heads.get(name, 0)
         if before:
             space.past.setdefault(name, []).append(before)
-            self._garbage.append(Garbage(revision, space, name, before))
+            self._garbage.append(SupersededRevision(revision, space, name, before))
         elif name not in space.past:
             space.enter(name)
         if deleted:
             heads.pop(name, None)
             space.past.setdefault(name, []).append(-revision)
-            self._garbage.append(Garbage(revision, space, name, revision))
+            self._garbage.append(SupersededRevision(revision, space, name, revision))
         else:
             heads[name] = revision
         self.revision = revision
@@ -132,7 +132,7 @@ class Index:
     def load(self, rows: Iterable[tuple[int, str, int]]) -> None:
         """Record many writes (revision, key, is deletion). Optimised for new keys that belong to
         the same collection as the preceding row."""
-        space = Space("")
+        space = CollectionKeys("")
         prefix, cut, heads = "\0", 0, space.heads
         for revision, key, deleted in rows:
             if not key.startswith(prefix):
@@ -242,9 +242,9 @@ class Index:
             heavy, many, target = heavy - size, many - 1, item.since
         return target
 
-    def garbage(self, limit: int) -> list[Garbage]:
+    def garbage(self, limit: int) -> list[SupersededRevision]:
         """Return the next writes below the compacted revision; call ``forget`` once deleted."""
-        ready: list[Garbage] = []
+        ready: list[SupersededRevision] = []
         for item in islice(self._garbage, limit):
             if item.since > self.compacted:
                 break
@@ -256,7 +256,7 @@ class Index:
         for _ in range(count):
             self._forget(self._garbage.popleft())
 
-    def _forget(self, item: Garbage) -> None:
+    def _forget(self, item: SupersededRevision) -> None:
         if self._weights:
             self._weight -= self._weights.popleft()
         space, name = item.space, item.name
@@ -271,14 +271,14 @@ class Index:
                 del self._spaces[space.prefix]
                 self._prefixes = None
 
-    def _space(self, prefix: str) -> Space:
+    def _space(self, prefix: str) -> CollectionKeys:
         space = self._spaces.get(prefix)
         if space is None:
-            space = self._spaces[prefix] = Space(prefix)
+            space = self._spaces[prefix] = CollectionKeys(prefix)
             self._prefixes = None
         return space
 
-    def _reaching(self, prefix: str, first: str) -> Iterator[Space]:
+    def _reaching(self, prefix: str, first: str) -> Iterator[CollectionKeys]:
         """Yield the collections that may hold keys with the prefix from ``first`` on, in key order.
         The order of prefixes is that of the keys, as no collection's prefix is a prefix of
         another's."""

@@ -16,10 +16,10 @@ from instar.kube.cel.functions import (
     MAP_COST,
     STRUCT_COST,
     Argument,
-    Estimate,
+    CallSite,
+    CostEstimate,
     Overload,
     Path,
-    Site,
     SizeAt,
 )
 from instar.kube.cel.syntax.ast import (
@@ -232,12 +232,12 @@ class _Estimator:
         arguments = [self._argument(each) for each in node.args]
         receiver = self._checked.receiver(node)
         target = None if receiver is None else self._argument(receiver)
-        site = Site(target, arguments, self._size_at)
+        site = CallSite(target, arguments, self._size_at)
         if node.function == "_+_":
             self._join_entries(node, node.args[1], node.args[0])
         own, size = Range(MOST, 0), None
         for overload in overloads:
-            found = Estimate(ONE) if overload.estimate is None else overload.estimate(site)
+            found = CostEstimate(ONE) if overload.estimate is None else overload.estimate(site)
             own = own.union(found.cost)
             if found.size is not None:
                 size = found.size if size is None else size.union(found.size)

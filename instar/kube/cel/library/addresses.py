@@ -15,14 +15,14 @@ from instar.base.field_errors import go_quote
 from instar.kube.cel.checking.cost_ranges import NOTHING, ONE, Range
 from instar.kube.cel.functions import (
     TRAVERSAL,
-    Estimate,
+    CallSite,
+    CostEstimate,
     Estimator,
     Overload,
-    Site,
     Work,
     function,
     method,
-    tenth,
+    traversal_cost,
 )
 from instar.kube.cel.go_netip import Address, parse_address, parse_prefix, read_address
 from instar.kube.cel.types import BOOL, INT, STRING, Type, opaque
@@ -146,36 +146,36 @@ def _comparison_cost() -> Range:
     return _ADDRESS_BYTES.plus(_ADDRESS_BYTES).scaled(TRAVERSAL)
 
 
-def _estimated_ip_inside(site: Site) -> Estimate:
-    return Estimate(_comparison_cost().plus(_parsing_cost(site)))
+def _estimated_ip_inside(site: CallSite) -> CostEstimate:
+    return CostEstimate(_comparison_cost().plus(_parsing_cost(site)))
 
 
-def _estimated_block_inside(site: Site) -> Estimate:
+def _estimated_block_inside(site: CallSite) -> CostEstimate:
     """Estimate: the address is masked first, and the prefix lengths are compared."""
     more = _ADDRESS_BYTES.scaled(TRAVERSAL).plus(ONE)
-    return Estimate(_comparison_cost().plus(more).plus(_parsing_cost(site)))
+    return CostEstimate(_comparison_cost().plus(more).plus(_parsing_cost(site)))
 
 
-def _parsing_cost(site: Site) -> Range:
+def _parsing_cost(site: CallSite) -> Range:
     """Return the cost of parsing the argument, if it is a text."""
     argument = site.args[0]
     return argument.known().scaled(TRAVERSAL) if argument.type == STRING else NOTHING
 
 
 def _ip_inside(block: int, _ip: int) -> int:
-    return tenth(2 * block)
+    return traversal_cost(2 * block)
 
 
 def _ip_text_inside(block: int, text: int) -> int:
-    return tenth(2 * block) + tenth(text)
+    return traversal_cost(2 * block) + traversal_cost(text)
 
 
 def _block_inside(block: int, _other: int) -> int:
-    return tenth(2 * block) + tenth(block) + 1
+    return traversal_cost(2 * block) + traversal_cost(block) + 1
 
 
 def _block_text_inside(block: int, text: int) -> int:
-    return _block_inside(block, 0) + tenth(text)
+    return _block_inside(block, 0) + traversal_cost(text)
 
 
 def _parsing_function(name: str, result: Type, impl: Any, factor: int = 1) -> Overload:
@@ -185,7 +185,7 @@ def _parsing_function(name: str, result: Type, impl: Any, factor: int = 1) -> Ov
         result,
         impl,
         work=lambda text: ceil(text * factor * TRAVERSAL),
-        estimate=lambda site: Estimate(site.args[0].known().scaled(factor * TRAVERSAL)),
+        estimate=lambda site: CostEstimate(site.args[0].known().scaled(factor * TRAVERSAL)),
         by_name=True,
     )
 

@@ -16,9 +16,9 @@ from instar.kube.cel.functions import (
     LIST_COST,
     STRUCT_COST,
     TRAVERSAL,
-    Estimate,
+    CallSite,
+    CostEstimate,
     Overload,
-    Site,
     method,
 )
 from instar.kube.cel.library.formats import dns1123_label, dns1123_subdomain
@@ -137,7 +137,7 @@ def _check_method(of: Type) -> Overload:
         DECISION,
         _check,
         work=lambda *_sizes: _CHECK_COST,
-        estimate=lambda _site: Estimate(exactly(_CHECK_COST)),
+        estimate=lambda _site: CostEstimate(exactly(_CHECK_COST)),
         by_name=True,
     )
 
@@ -149,8 +149,8 @@ def _selector_cost(length: Range) -> Range:
     return exactly(LIST_COST).plus(length.scaled(TRAVERSAL)).plus(made)
 
 
-def _estimated_selector(site: Site) -> Estimate:
-    return Estimate(_selector_cost(site.args[0].known()))
+def _estimated_selector(site: CallSite) -> CostEstimate:
+    return CostEstimate(_selector_cost(site.args[0].known()))
 
 
 def _selector_method(name: str, field: str) -> Overload:

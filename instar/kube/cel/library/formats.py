@@ -18,12 +18,12 @@ from instar.base.field_errors import go_quote
 from instar.kube.cel.functions import (
     REGEX,
     TRAVERSAL,
-    Estimate,
+    CallSite,
+    CostEstimate,
     Overload,
-    Site,
     function,
     method,
-    regex_work,
+    regex_cost,
 )
 from instar.kube.cel.go_url import parse_request_uri
 from instar.kube.cel.time_text import parse_timestamp
@@ -205,12 +205,12 @@ _LONGEST_PATTERN = 128
 def _validation_cost(values: Sequence[Any], _result: Any) -> int:
     which, text = values
     size = _PATTERN_SIZES[which.name] if isinstance(which, Format) else 1
-    return regex_work(size_of(text), size)
+    return regex_cost(size_of(text), size)
 
 
-def _estimated_validation(site: Site) -> Estimate:
+def _estimated_validation(site: CallSite) -> CostEstimate:
     text = site.args[0].known().scaled(TRAVERSAL)
-    return Estimate(text.scaled(_LONGEST_PATTERN * REGEX))
+    return CostEstimate(text.scaled(_LONGEST_PATTERN * REGEX))
 
 
 def _constructor(name: str) -> Overload:

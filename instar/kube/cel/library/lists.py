@@ -13,7 +13,7 @@ from typing import Any
 
 from instar.kube.cel.checking.cost_ranges import ONE
 from instar.kube.cel.equality import equal, less
-from instar.kube.cel.functions import TRAVERSAL, Estimate, Overload, Site, is_text, method
+from instar.kube.cel.functions import TRAVERSAL, CallSite, CostEstimate, Overload, is_text, method
 from instar.kube.cel.library.operators import duration, to_int, to_uint
 from instar.kube.cel.types import (
     BOOL,
@@ -34,13 +34,13 @@ A = param("A")
 _ORDERED = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
 
 
-def estimated_traversal(site: Site) -> Estimate:
+def estimated_traversal(site: CallSite) -> CostEstimate:
     """Estimate reading every element once, and its characters if it is a text."""
     element, size = site.element()
     if element is None:
-        return Estimate(site.receiver().scaled(TRAVERSAL))
+        return CostEstimate(site.receiver().scaled(TRAVERSAL))
     each = ONE.plus(size.scaled(TRAVERSAL)) if is_text(element) else ONE
-    return Estimate(site.receiver().times(each))
+    return CostEstimate(site.receiver().times(each))
 
 
 def traversed(values: Sequence[Any], _result: Any) -> int:

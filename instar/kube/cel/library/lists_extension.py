@@ -16,9 +16,9 @@ from instar.kube.cel.functions import (
     LIST_COST,
     TRAVERSAL,
     Argument,
-    Estimate,
+    CallSite,
+    CostEstimate,
     Overload,
-    Site,
     Weigh,
     function,
     is_text,
@@ -94,9 +94,9 @@ def _range(count: int) -> list[int]:
     return list(range(count))
 
 
-def _allocation_estimate(factor: float, size: Range) -> Estimate:
+def _allocation_estimate(factor: float, size: Range) -> CostEstimate:
     """Estimate a call that builds a list: the call, the list, and the cost per element."""
-    return Estimate(size.scaled(factor).plus(exactly(1 + LIST_COST)), size)
+    return CostEstimate(size.scaled(factor).plus(exactly(1 + LIST_COST)), size)
 
 
 def _literal_count(argument: Argument, otherwise: int) -> int:
@@ -106,26 +106,26 @@ def _literal_count(argument: Argument, otherwise: int) -> int:
     return otherwise
 
 
-def _estimated_slice(site: Site) -> Estimate:
+def _estimated_slice(site: CallSite) -> CostEstimate:
     start = _literal_count(site.args[0], 0)
     end = _literal_count(site.args[1], site.receiver().high)
     return _allocation_estimate(1, exactly(end - start & MOST))
 
 
-def _estimated_range(site: Site) -> Estimate:
+def _estimated_range(site: CallSite) -> CostEstimate:
     return _allocation_estimate(1, exactly(_literal_count(site.args[0], MOST)))
 
 
-def _estimated_flatten(site: Site) -> Estimate:
+def _estimated_flatten(site: CallSite) -> CostEstimate:
     depth = _literal_count(site.args[0], MOST) if site.args else 1
     return _allocation_estimate(float(depth), site.receiver())
 
 
-def _estimated_copy(site: Site) -> Estimate:
+def _estimated_copy(site: CallSite) -> CostEstimate:
     return _allocation_estimate(1, site.receiver())
 
 
-def _pairwise_estimate(size: Range, element: Type | None = None) -> Estimate:
+def _pairwise_estimate(size: Range, element: Type | None = None) -> CostEstimate:
     """Estimate comparing every element with every other; texts have a higher cost."""
     factor = 2.0 + (TRAVERSAL if element is not None and is_text(element) else 0)
     return _allocation_estimate(factor, size.times(size))

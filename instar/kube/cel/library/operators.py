@@ -17,7 +17,14 @@ from typing import Any
 from instar.kube.cel.checking.cost_ranges import ONE, Range
 from instar.kube.cel.declared_types import Declared
 from instar.kube.cel.equality import freeze, item_key, less
-from instar.kube.cel.functions import TRAVERSAL, Estimate, Overload, Site, function, tenth
+from instar.kube.cel.functions import (
+    TRAVERSAL,
+    CallSite,
+    CostEstimate,
+    Overload,
+    function,
+    traversal_cost,
+)
 from instar.kube.cel.types import (
     BOOL,
     BYTES,
@@ -149,50 +156,50 @@ def _ordering_overloads(name: str, compare: Callable[[Any, Any], bool]) -> list[
 
 
 def _smaller_read(left: int, right: int) -> int:
-    return tenth(left if left < right else right)
+    return traversal_cost(left if left < right else right)
 
 
-def _estimated_comparison(site: Site) -> Estimate:
+def _estimated_comparison(site: CallSite) -> CostEstimate:
     """Estimate reading the shorter side once; two sides without a size cost nothing."""
     left, right = site.args
     most = min(left.known().high, right.known().high)
-    return Estimate(Range(1 if most else 0, most).scaled(TRAVERSAL))
+    return CostEstimate(Range(1 if most else 0, most).scaled(TRAVERSAL))
 
 
 _ONE_UNIT = ("net.IP", "net.CIDR", "kubernetes.Quantity", "kubernetes.Semver")
 _LONGEST_FORMAT_NAME = 64
 
 
-def _estimated_equality(site: Site) -> Estimate:
+def _estimated_equality(site: CallSite) -> CostEstimate:
     """Estimate equality; Kubernetes' own types have their own cost."""
     left, right = site.args
     if left.type == right.type and left.type.kind in (CelKind.OPAQUE, CelKind.OBJECT):
         name = left.type.name
         if name in _ONE_UNIT or name.startswith("kubernetes.authorization."):
-            return Estimate(ONE)
+            return CostEstimate(ONE)
         if name == "kubernetes.NamedFormat":
-            return Estimate(Range(1, _LONGEST_FORMAT_NAME).scaled(TRAVERSAL))
+            return CostEstimate(Range(1, _LONGEST_FORMAT_NAME).scaled(TRAVERSAL))
         if name == "kubernetes.URL":
             most = 1 if right.size is None else right.size.high
-            return Estimate(Range(1, most).scaled(TRAVERSAL))
+            return CostEstimate(Range(1, most).scaled(TRAVERSAL))
     return _estimated_comparison(site)
 
 
-def _both(site: Site) -> Range:
+def _both(site: CallSite) -> Range:
     return site.args[0].known().plus(site.args[1].known())
 
 
 def _concatenation(of: Type) -> Overload:
-    def estimated(site: Site) -> Estimate:
+    def estimated(site: CallSite) -> CostEstimate:
         size = _both(site)
-        return Estimate(size.scaled(TRAVERSAL), size)
+        return CostEstimate(size.scaled(TRAVERSAL), size)
 
     return function(
         "_+_",
         (of, of),
         of,
         operator.add,
-        work=lambda left, right: tenth(left + right),
+        work=lambda left, right: traversal_cost(left + right),
         estimate=estimated,
     )
 
@@ -214,7 +221,7 @@ def _addition() -> list[Overload]:
             list_of(A),
             _add_lists,
             work=lambda _left, _right: 1,
-            estimate=lambda site: Estimate(ONE, _both(site)),
+            estimate=lambda site: CostEstimate(ONE, _both(site)),
         ),
         _concatenation(STRING),
         function("_+_", (UINT, UINT), UINT, lambda a, b: to_uint(int(a) + int(b))),
@@ -269,8 +276,8 @@ def _logic() -> list[Overload]:
     ]
 
 
-def _estimated_membership(site: Site) -> Estimate:
-    return Estimate(site.args[1].known())
+def _estimated_membership(site: CallSite) -> CostEstimate:
+    return CostEstimate(site.args[1].known())
 
 
 def _access() -> list[Overload]:

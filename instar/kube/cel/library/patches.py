@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.kube.cel.functions import Overload, estimated_copy, function, per_byte
+from instar.kube.cel.functions import Overload, estimated_copy, first_argument_cost, function
 from instar.kube.cel.host_types import open_record, record
 from instar.kube.cel.types import DYN, STRING, Type
 from instar.kube.cel.values import StructValue
@@ -57,7 +57,7 @@ def overloads() -> list[Overload]:
             (STRING,),
             STRING,
             _escape_key,
-            work=per_byte,
+            work=first_argument_cost,
             estimate=estimated_copy,
             by_name=True,
         )

@@ -14,7 +14,13 @@ from math import inf
 from typing import Any, NamedTuple
 
 from instar.base.fast_dataclass import dataclass
-from instar.kube.cel.functions import Overload, estimated_once, function, method, per_byte
+from instar.kube.cel.functions import (
+    Overload,
+    estimated_once,
+    first_argument_cost,
+    function,
+    method,
+)
 from instar.kube.cel.types import BOOL, DOUBLE, INT, STRING, Type, message
 from instar.kube.cel.values import INT_MAX, INT_MIN, CelError, NoSuchOverload, Opaque
 
@@ -175,7 +181,13 @@ def _compare(left: Quantity, right: Quantity) -> int:
 
 def _parsing_function(name: str, result: Type, impl: Callable[[str], Any]) -> Overload:
     return function(
-        name, (STRING,), result, impl, work=per_byte, estimate=estimated_once, by_name=True
+        name,
+        (STRING,),
+        result,
+        impl,
+        work=first_argument_cost,
+        estimate=estimated_once,
+        by_name=True,
     )
 
 

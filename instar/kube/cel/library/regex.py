@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from instar.kube.cel.checking.cost_ranges import Range
-from instar.kube.cel.functions import Estimate, Overload, Site, estimated_regex, method, regex_work
+from instar.kube.cel.functions import (
+    CallSite,
+    CostEstimate,
+    Overload,
+    estimated_regex,
+    method,
+    regex_cost,
+)
 from instar.kube.cel.library.standard import pattern
 from instar.kube.cel.types import INT, STRING, Type, list_of
 
@@ -30,9 +37,9 @@ def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
     return out
 
 
-def _estimated_find(site: Site) -> Estimate:
+def _estimated_find(site: CallSite) -> CostEstimate:
     """Estimate; at worst every character is a result."""
-    return Estimate(estimated_regex(site).cost, Range(0, site.receiver().high))
+    return CostEstimate(estimated_regex(site).cost, Range(0, site.receiver().high))
 
 
 def _find_method(name: str, result: Type, impl: Any, *more: Type) -> Overload:
@@ -41,7 +48,7 @@ def _find_method(name: str, result: Type, impl: Any, *more: Type) -> Overload:
         (STRING, STRING, *more),
         result,
         impl,
-        work=regex_work,
+        work=regex_cost,
         estimate=_estimated_find,
         by_name=True,
     )

@@ -13,7 +13,13 @@ from typing import Any
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.field_errors import go_quote
-from instar.kube.cel.functions import Overload, estimated_once, function, method, per_byte
+from instar.kube.cel.functions import (
+    Overload,
+    estimated_once,
+    first_argument_cost,
+    function,
+    method,
+)
 from instar.kube.cel.types import BOOL, INT, STRING, Type, message
 from instar.kube.cel.values import UINT_MAX, CelError, Opaque
 
@@ -128,7 +134,13 @@ def _compare(left: Semver, right: Semver) -> int:
 
 def _parsing_function(name: str, result: Type, impl: Callable[..., Any], *more: Type) -> Overload:
     return function(
-        name, (STRING, *more), result, impl, work=per_byte, estimate=estimated_once, by_name=True
+        name,
+        (STRING, *more),
+        result,
+        impl,
+        work=first_argument_cost,
+        estimate=estimated_once,
+        by_name=True,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from instar.kube.cel.checking.cost_ranges import ONE
 from instar.kube.cel.equality import freeze
-from instar.kube.cel.functions import Estimate, Estimator, Overload, Site, Work, function
+from instar.kube.cel.functions import CallSite, CostEstimate, Estimator, Overload, Work, function
 from instar.kube.cel.types import BOOL, list_of, param
 
 
@@ -26,9 +26,9 @@ def _comparison_costs(factor: int) -> tuple[Work, Estimator]:
     def work(left: int, right: int) -> int:
         return 1 + left * right * factor
 
-    def estimate(site: Site) -> Estimate:
+    def estimate(site: CallSite) -> CostEstimate:
         left, right = site.args[0].known(), site.args[1].known()
-        return Estimate(left.times(right).scaled(factor).plus(ONE))
+        return CostEstimate(left.times(right).scaled(factor).plus(ONE))
 
     return work, estimate
 

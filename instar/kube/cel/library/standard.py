@@ -17,16 +17,16 @@ from instar.base.weighted_lru import WeightedLru
 from instar.kube.cel.checking.cost_ranges import MOST, Range
 from instar.kube.cel.functions import (
     TRAVERSAL,
-    Estimate,
+    CallSite,
+    CostEstimate,
     Overload,
-    Site,
     estimated_once,
     estimated_regex,
+    first_argument_cost,
     function,
     method,
-    per_byte,
-    regex_work,
-    tenth,
+    regex_cost,
+    traversal_cost,
 )
 from instar.kube.cel.go_text import double_text
 from instar.kube.cel.time_text import (
@@ -266,7 +266,7 @@ def _conversions() -> list[Overload]:
             (BYTES,),
             STRING,
             _text_from_bytes,
-            work=per_byte,
+            work=first_argument_cost,
             estimate=_estimated_text_of_bytes,
         ),
         function(
@@ -274,26 +274,26 @@ def _conversions() -> list[Overload]:
             (STRING,),
             BYTES,
             str.encode,
-            work=per_byte,
+            work=first_argument_cost,
             estimate=_estimated_bytes_of_text,
         ),
     ]
 
 
-def _estimated_text_of_bytes(site: Site) -> Estimate:
+def _estimated_text_of_bytes(site: CallSite) -> CostEstimate:
     """Estimate; a character takes up to four bytes."""
     size = site.args[0].known()
-    return Estimate(size.scaled(TRAVERSAL), Range(size.low // 4, size.high))
+    return CostEstimate(size.scaled(TRAVERSAL), Range(size.low // 4, size.high))
 
 
-def _estimated_bytes_of_text(site: Site) -> Estimate:
+def _estimated_bytes_of_text(site: CallSite) -> CostEstimate:
     size = site.args[0].known()
-    return Estimate(size.scaled(TRAVERSAL), Range(size.low, size.high * 4 & MOST))
+    return CostEstimate(size.scaled(TRAVERSAL), Range(size.low, size.high * 4 & MOST))
 
 
-def _estimated_search(site: Site) -> Estimate:
+def _estimated_search(site: CallSite) -> CostEstimate:
     text = site.receiver().scaled(TRAVERSAL)
-    return Estimate(text.times(site.args[0].known().scaled(TRAVERSAL)))
+    return CostEstimate(text.times(site.args[0].known().scaled(TRAVERSAL)))
 
 
 def _predicates() -> list[Overload]:
@@ -301,17 +301,17 @@ def _predicates() -> list[Overload]:
     searched part."""
 
     def searched(text: int, part: int) -> int:
-        return tenth(text) * tenth(part)
+        return traversal_cost(text) * traversal_cost(part)
 
     def read(text: int, _part: int) -> int:
-        return tenth(text)
+        return traversal_cost(text)
 
     pair = (STRING, STRING)
     return [
         method("startsWith", pair, BOOL, str.startswith, work=read, estimate=estimated_once),
         method("endsWith", pair, BOOL, str.endswith, work=read, estimate=estimated_once),
         method("contains", pair, BOOL, str.__contains__, work=searched, estimate=_estimated_search),
-        method("matches", pair, BOOL, matches, work=regex_work, estimate=estimated_regex),
+        method("matches", pair, BOOL, matches, work=regex_cost, estimate=estimated_regex),
         function("matches", pair, BOOL, matches),
     ]
 

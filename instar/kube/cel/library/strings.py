@@ -13,14 +13,14 @@ from instar.kube.cel.checking.cost_ranges import MOST, Range
 from instar.kube.cel.functions import (
     TRAVERSAL,
     Argument,
-    Estimate,
+    CallSite,
+    CostEstimate,
     Overload,
-    Site,
     estimated_same_size,
+    first_argument_cost,
     function,
     method,
-    per_byte,
-    rewritten,
+    read_write_cost,
 )
 from instar.kube.cel.library.formatting import format_text
 from instar.kube.cel.library.lists import estimated_traversal, traversed
@@ -111,12 +111,12 @@ def _quote(text: str) -> str:
     return '"' + text.translate(_QUOTED) + '"'
 
 
-def _estimated_replace(site: Site) -> Estimate:
+def _estimated_replace(site: CallSite) -> CostEstimate:
     text, old, new = site.receiver(), site.args[0].known(), site.args[1].known()
     most = _replacement_counts(text.high, old.low, new.high, longer=new.high > old.low)
     least = _replacement_counts(text.low, old.high, new.low, longer=new.low < old.high)
     count, kept = Range(least[0], most[0]), Range(least[1], most[1])
-    return Estimate(text.scaled(2 * TRAVERSAL), count.times(new).plus(kept))
+    return CostEstimate(text.scaled(2 * TRAVERSAL), count.times(new).plus(kept))
 
 
 def _replacement_counts(text: int, old: int, new: int, *, longer: bool) -> tuple[int, int]:
@@ -126,12 +126,12 @@ def _replacement_counts(text: int, old: int, new: int, *, longer: bool) -> tuple
     return (-(-text // old), 0) if longer else (0, text)
 
 
-def _estimated_split(site: Site) -> Estimate:
+def _estimated_split(site: CallSite) -> CostEstimate:
     text = site.receiver()
     most = text.high
     if len(site.args) > 1:
         most = _literal_int(site.args[1], most)
-    return Estimate(text.scaled(2 * TRAVERSAL), Range(0, most))
+    return CostEstimate(text.scaled(2 * TRAVERSAL), Range(0, most))
 
 
 def _literal_int(argument: Argument, otherwise: int) -> int:
@@ -141,32 +141,38 @@ def _literal_int(argument: Argument, otherwise: int) -> int:
     return otherwise
 
 
-def _estimated_join(site: Site) -> Estimate:
+def _estimated_join(site: CallSite) -> CostEstimate:
     parts = site.receiver()
     size = parts.times(site.element()[1])
     if site.args:
         between = Range(max(parts.low - 1, 0), max(parts.high - 1, 0))
         size = size.plus(site.args[0].known().times(between))
-    return Estimate(size.scaled(TRAVERSAL), size)
+    return CostEstimate(size.scaled(TRAVERSAL), size)
 
 
-def _estimated_quote(site: Site) -> Estimate:
+def _estimated_quote(site: CallSite) -> CostEstimate:
     size = site.args[0].known()
     longest = size.high * 2 + 2 & MOST
-    return Estimate(size.scaled(TRAVERSAL), Range(size.low + 2, longest))
+    return CostEstimate(size.scaled(TRAVERSAL), Range(size.low + 2, longest))
 
 
-def _estimated_format(site: Site) -> Estimate:
-    return Estimate(site.receiver().scaled(TRAVERSAL))
+def _estimated_format(site: CallSite) -> CostEstimate:
+    return CostEstimate(site.receiver().scaled(TRAVERSAL))
 
 
 def _join_cost(_values: Sequence[Any], result: Any) -> int:
-    return rewritten(size_of(result))
+    return read_write_cost(size_of(result))
 
 
 def _same_size_method(name: str, params: tuple[Type, ...], impl: Callable[..., str]) -> Overload:
     return method(
-        name, params, STRING, impl, work=per_byte, estimate=estimated_same_size, by_name=True
+        name,
+        params,
+        STRING,
+        impl,
+        work=first_argument_cost,
+        estimate=estimated_same_size,
+        by_name=True,
     )
 
 
@@ -176,7 +182,7 @@ def _replace_method(*more: Type) -> Overload:
         (STRING, STRING, STRING, *more),
         STRING,
         _replace,
-        work=rewritten,
+        work=read_write_cost,
         estimate=_estimated_replace,
         by_name=True,
     )
@@ -188,7 +194,7 @@ def _split_method(*more: Type) -> Overload:
         (STRING, STRING, *more),
         _TEXTS,
         _split,
-        work=rewritten,
+        work=read_write_cost,
         estimate=_estimated_split,
         by_name=True,
     )
@@ -241,10 +247,15 @@ def overloads() -> list[Overload]:
             (STRING, list_of(DYN)),
             STRING,
             format_text,
-            work=per_byte,
+            work=first_argument_cost,
             estimate=_estimated_format,
         ),
         function(
-            "strings.quote", (STRING,), STRING, _quote, work=per_byte, estimate=_estimated_quote
+            "strings.quote",
+            (STRING,),
+            STRING,
+            _quote,
+            work=first_argument_cost,
+            estimate=_estimated_quote,
         ),
     ]

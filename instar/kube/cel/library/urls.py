@@ -12,7 +12,13 @@ from urllib.parse import unquote_plus
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.field_errors import go_quote
-from instar.kube.cel.functions import Overload, estimated_copy, function, method, per_byte
+from instar.kube.cel.functions import (
+    Overload,
+    estimated_copy,
+    first_argument_cost,
+    function,
+    method,
+)
 from instar.kube.cel.go_url import GoUrl, parse, parse_request_uri
 from instar.kube.cel.types import BOOL, STRING, Type, list_of, map_of, message
 from instar.kube.cel.values import CelError, Opaque
@@ -76,7 +82,7 @@ def overloads() -> list[Overload]:
             (STRING,),
             URL,
             parse_url,
-            work=per_byte,
+            work=first_argument_cost,
             estimate=estimated_copy,
             by_name=True,
         ),

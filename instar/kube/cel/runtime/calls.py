@@ -12,7 +12,7 @@ from math import ceil
 from typing import Any
 
 from instar.kube.cel.equality import contains, equal
-from instar.kube.cel.functions import REGEX, TRAVERSAL, Overload, Work, tenth
+from instar.kube.cel.functions import REGEX, TRAVERSAL, Overload, Work, traversal_cost
 from instar.kube.cel.runtime.dispatch import Pick, misfit
 from instar.kube.cel.runtime.frame import NEXT_CHECK, SPENT, Frame, Step, checkpoint
 from instar.kube.cel.values import CelError, ListValue, MapValue, ObjectValue, Opaque, size_of
@@ -243,19 +243,19 @@ def dispatched(name: str, pick: Pick, arguments: Sequence[Step], only: Overload 
 def equals_text(left: Step, text: str, negated: bool) -> Step:
     """Return a comparison with a literal, charged in full; costs are precomputed for each
     shorter length."""
-    length, full = len(text), tenth(len(text))
-    too_much = [full - tenth(shorter) for shorter in range(length)]
+    length, full = len(text), traversal_cost(len(text))
+    too_much = [full - traversal_cost(shorter) for shorter in range(length)]
 
     def run(frame: Frame) -> bool:
         try:
             value = left(frame)
         except CelError:
-            frame[SPENT] -= full - tenth(min(1, length))
+            frame[SPENT] -= full - traversal_cost(min(1, length))
             raise
         if value == text:
             return not negated
         if type(value) is not str:
-            frame[SPENT] -= full - tenth(min(size_of(value), length))
+            frame[SPENT] -= full - traversal_cost(min(size_of(value), length))
         elif len(value) < length:
             frame[SPENT] -= too_much[len(value)]
         return negated
@@ -282,12 +282,12 @@ def equals(left: Step, right: Step, negated: bool) -> Step:
         try:
             ours = left(frame)
         except CelError:
-            frame[SPENT] += tenth(min(1, size_of(_evaluate(right, frame))))
+            frame[SPENT] += traversal_cost(min(1, size_of(_evaluate(right, frame))))
             raise
         try:
             theirs = right(frame)
         except CelError:
-            frame[SPENT] += tenth(min(1, size_of(ours)))
+            frame[SPENT] += traversal_cost(min(1, size_of(ours)))
             raise
         if type(ours) is str and type(theirs) is str:
             length, other = len(ours), len(theirs)
@@ -296,7 +296,7 @@ def equals(left: Step, right: Step, negated: bool) -> Step:
         if isinstance(ours, Opaque) and not negated:
             frame[SPENT] += 1
         else:
-            frame[SPENT] += tenth(min(size_of(ours), size_of(theirs)))
+            frame[SPENT] += traversal_cost(min(size_of(ours), size_of(theirs)))
         # Comparing containers is charged by their length, but takes time proportional to their
         # whole content.
         if frame[SPENT] > frame[NEXT_CHECK] or type(ours) in _CONTAINERS:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from instar.kube.cel.checking.checked import Checked, OpenedOptional, Variable
-from instar.kube.cel.functions import LIST_COST, MAP_COST, STRUCT_COST, Overload, tenth
+from instar.kube.cel.functions import LIST_COST, MAP_COST, STRUCT_COST, Overload, traversal_cost
 from instar.kube.cel.runtime import calls, comprehensions, field_access, logic
 from instar.kube.cel.runtime.compiled import (
     CompiledNode,
@@ -280,7 +280,7 @@ class _Builder:
         kind = self._type(node.args[0])
         if right.form is NodeForm.CONSTANT and type(right.value) is str and kind == STRING:
             step = calls.equals_text(left.step, right.value, negated)
-            return CompiledNode(step, cost + tenth(len(right.value)), height=height)
+            return CompiledNode(step, cost + traversal_cost(len(right.value)), height=height)
         if kind.kind is CelKind.PRIMITIVE and kind not in (STRING, BYTES):
             step = calls.equals_scalar(left.step, right.step, negated)
             return CompiledNode(step, cost + 1, height=height)

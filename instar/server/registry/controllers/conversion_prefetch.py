@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 
 from instar.base.supervision import Supervision, rest
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.resource import Resource
 from instar.server.registry.stored.entry import CacheEntry
@@ -40,9 +40,9 @@ class ConversionPrefetch:
         tell, because it is true for a moment after the work has ended."""
         self._queue: Queue[str] = Queue(
             "converting ahead",
-            self._attend,
-            Delays(1.0, 60.0),
-            at_once=1,
+            self._reconcile,
+            Backoff(1.0, 60.0),
+            max_concurrent=1,
             supervision=supervision,
         )
 
@@ -73,7 +73,7 @@ class ConversionPrefetch:
             self._attended.add(name)
             self._queue.add(name)
 
-    async def _attend(self, crd: str) -> float | None:
+    async def _reconcile(self, crd: str) -> float | None:
         took = 0.0
         while waiting := self._waiting[crd]:
             # Pause as long as the last call took, so that requests get half of the time.

@@ -31,7 +31,7 @@ from instar.kube.crds.name_acceptance import names_settled
 from instar.kube.typed.reading import zero_object
 from instar.server.registry.controllers.crd_pending import PendingCrds
 from instar.server.registry.controllers.crd_warm_up import IDLE_SECONDS, warm_up
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
@@ -44,7 +44,7 @@ from instar.wire.storage.watchcache.collection import Change
 
 log = logging.getLogger(__name__)
 _RETRY_SECONDS = 1.0
-_DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
+_BACKOFF = Backoff(_RETRY_SECONDS, _RETRY_SECONDS)
 _ATTEMPTS = 10
 _ARRIVING, _LEAVING = 10.0, 1.0
 """Seconds that a write request waits for its CRD to be established, or deleted."""
@@ -64,10 +64,10 @@ class CrdController:
         self._catalog = catalog
         self._crds = crds
         self._arrivals: Queue[str] = Queue(
-            "CRD", self._attend, _DELAYS, at_once=1, supervision=context.supervision
+            "CRD", self._reconcile, _BACKOFF, max_concurrent=1, supervision=context.supervision
         )
         self._departures: Queue[str] = Queue(
-            "deleted CRD", self._leave, _DELAYS, supervision=context.supervision
+            "deleted CRD", self._leave, _BACKOFF, supervision=context.supervision
         )
         """A separate queue: deleting many objects takes long and must not delay other CRDs."""
         self._deciding = asyncio.Lock()
@@ -147,7 +147,7 @@ class CrdController:
         for name in self._restless.unnamed(group):
             self._arrivals.add(name)
 
-    async def _attend(self, name: str) -> None:
+    async def _reconcile(self, name: str) -> None:
         try:
             await self._reconcile_with_retries(name)
         except (Stale, ApiError):
@@ -183,12 +183,12 @@ class CrdController:
             await self._context.backend.consistent()
             try:
                 async with self._deciding:
-                    return await self._reconcile(name)
+                    return await self._reconcile_once(name)
             except Stale as error:
                 log.debug("another replica was faster: %s", error)
         raise Stale(name, 0, 0)
 
-    async def _reconcile(self, name: str) -> None:
+    async def _reconcile_once(self, name: str) -> None:
         entry = self._crds.objects.entries.get(name)
         if entry is None:
             return

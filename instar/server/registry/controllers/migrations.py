@@ -21,7 +21,7 @@ from instar.base.supervision import note_progress, rest
 from instar.kube.api.names import GroupResource
 from instar.kube.crds.conditions import with_condition
 from instar.server.registry.controllers.migration_crd import MigratingCrd
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.controllers.rewrite_batches import RewriteBatches
 from instar.server.registry.insight.census import ServerCensus
 from instar.server.registry.kinds.migrations import (
@@ -47,7 +47,7 @@ _PROGRESS_SECONDS = 5.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 30.0
 _MOST_NAMED = 100
 """Number of failed objects that the status names."""
-_DELAYS = Delays(_FIRST_DELAY, _LONGEST_DELAY)
+_BACKOFF = Backoff(_FIRST_DELAY, _LONGEST_DELAY)
 _OPTIONS = WriteOptions(manager="storage-version-migrator-controller")
 _STATUS = UpdateRules("status", unconditional=True, uid_is_precondition=False)
 
@@ -63,7 +63,7 @@ class MigrationController:
         self._census = census
         self._migrations = migrations
         self._work: Queue[GroupResource] = Queue(
-            "migration of", self._next_one, _DELAYS, supervision=context.supervision
+            "migration of", self._next_one, _BACKOFF, supervision=context.supervision
         )
         self._under_way: dict[str, _UnderWay] = {}
 
@@ -95,7 +95,7 @@ class MigrationController:
             return None
         name = migration["metadata"]["name"]
         try:
-            await self._attend(name, subject, migration)
+            await self._reconcile(name, subject, migration)
         except _Paused:
             log.info("migration %s is paused, it continues when resumed", name)
         finally:
@@ -116,7 +116,7 @@ class MigrationController:
     def _all(self) -> Iterator[Object]:
         return _readable(self._migrations.objects.entries.values())
 
-    async def _attend(self, name: str, subject: GroupResource, migration: Object) -> None:
+    async def _reconcile(self, name: str, subject: GroupResource, migration: Object) -> None:
         crds = self._catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         crd = MigratingCrd(self._context, crds, self._census, str(subject))
         if not is_terminal(migration):

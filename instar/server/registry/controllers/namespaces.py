@@ -18,7 +18,7 @@ from instar.kube.access.attributes import AUTHENTICATED, OURSELVES, Attributes, 
 from instar.server.registry.admission.plugins.namespace_lifecycle import is_terminating
 from instar.server.registry.controllers.manager_lease import ManagerLease
 from instar.server.registry.controllers.namespace_conditions import Remains, with_conditions
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
@@ -37,8 +37,8 @@ _USER = User(
 )
 _RETRY_SECONDS = 0.5
 _OPTIONS = WriteOptions(manager="kube-apiserver")
-_DELAYS = Delays(_RETRY_SECONDS, 30.0)
-_REFUSED_DELAYS = Delays(_RETRY_SECONDS, 30.0)
+_BACKOFF = Backoff(_RETRY_SECONDS, 30.0)
+_REFUSED_DELAYS = Backoff(_RETRY_SECONDS, 30.0)
 """Between attempts that admission refuses; while finalizers are waited for, attempts are cheap and
 come every half second."""
 
@@ -88,7 +88,7 @@ class NamespaceController:
         self._refused: dict[str, int] = {}
         """Namespace → attempts in a row in which admission refused a deletion."""
         self._leaving: Queue[str] = Queue(
-            "terminating namespace", self._empty, _DELAYS, supervision=context.supervision
+            "terminating namespace", self._empty, _BACKOFF, supervision=context.supervision
         )
 
     @property

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from instar.base import offload
 from instar.base.json_values import Object
 from instar.server.registry.controllers.manager_lease import Duty
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
@@ -22,7 +22,7 @@ from instar.wire.storage.watchcache.collection import Change
 if TYPE_CHECKING:
     from instar.server.registry.controllers.policy_types import PolicyTypes
 
-_DELAYS = Delays(0.2, 30.0)
+_BACKOFF = Backoff(0.2, 30.0)
 _PLURAL = "validatingadmissionpolicies"
 
 
@@ -33,7 +33,7 @@ class PolicyController:
         self._context, self._catalog, self._duty = context, catalog, duty
         self._policies = catalog.builtin("admissionregistration.k8s.io", _PLURAL)
         self._changed: Queue[str] = Queue(
-            "policy", self._check, _DELAYS, at_once=1, supervision=context.supervision
+            "policy", self._check, _BACKOFF, max_concurrent=1, supervision=context.supervision
         )
         self._types: PolicyTypes | None = None
 

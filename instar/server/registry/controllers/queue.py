@@ -1,8 +1,8 @@
 """Work queue of the controllers: deduplicated keys, retry with back-off, orderly stop.
 
 Every controller has one. A key is processed by one task at a time; a key added meanwhile is
-processed once more afterwards. Keys are opaque to the queue; the controller's ``attend`` processes
-them.
+processed once more afterwards. Keys are opaque to the queue; the controller's ``reconcile``
+processes them.
 
 No key blocks the others. A key that takes long no longer counts towards the limit of concurrent
 keys, so that the next one can start. A key that makes no progress for ``STALLED_SECONDS`` is
@@ -33,7 +33,7 @@ _SHOWN_SECONDS = 60.0
 K = TypeVar("K", bound=Hashable)
 
 
-class Delays:
+class Backoff:
     """Retry delays of a failed key: doubling from ``first`` to ``longest``."""
 
     def __init__(self, first: float, longest: float) -> None:
@@ -44,7 +44,7 @@ class Delays:
 
 
 class Queue(Generic[K]):
-    """Calls ``attend`` for each key; a returned number of seconds requeues the key after them.
+    """Calls ``reconcile`` for each key; a returned number of seconds requeues the key after them.
 
     Exceptions are logged (an ``ApiError`` or ``Stale`` in one line, others with a traceback, and
     counted), and the key is retried after a delay.
@@ -53,18 +53,18 @@ class Queue(Generic[K]):
     def __init__(
         self,
         what: str,
-        attend: Callable[[K], Awaitable[float | None]],
-        delays: Delays,
+        reconcile: Callable[[K], Awaitable[float | None]],
+        backoff: Backoff,
         *,
-        at_once: int = 0,
+        max_concurrent: int = 0,
         supervision: Supervision | None = None,
     ) -> None:
-        """``at_once`` limits the keys processed concurrently; 0 is no limit. Keys that take longer
-        than a second do not count."""
+        """``max_concurrent`` limits the keys processed at the same time; 0 is no limit. Keys that
+        take longer than a second do not count."""
         self._what = what
-        self._attend = attend
-        self._delays = delays
-        self._at_once = at_once
+        self._reconcile = reconcile
+        self._backoff = backoff
+        self._max_concurrent = max_concurrent
         self._waiting: dict[K, None] = {}
         self._running: dict[K, asyncio.Task[None]] = {}
         self._again: set[K] = set()
@@ -134,11 +134,11 @@ class Queue(Generic[K]):
             self._looking = loop.call_later(_LONG_SECONDS, self._look_after)
 
     def _has_place(self) -> bool:
-        if not self._at_once or len(self._running) < self._at_once:
+        if not self._max_concurrent or len(self._running) < self._max_concurrent:
             return True
         since = monotonic() - _LONG_SECONDS
         long = sum(began < since for began in self._began.values())
-        return len(self._running) - min(long, _MOST_LONG) < self._at_once
+        return len(self._running) - min(long, _MOST_LONG) < self._max_concurrent
 
     def _look_after(self) -> None:
         """Every second while keys are processed: cancel stalled ones, give places of long ones to
@@ -173,7 +173,7 @@ class Queue(Generic[K]):
     async def _work(self, key: K, pulse: Pulse) -> None:
         begin_pulse(pulse)
         try:
-            delay = await self._attend(key)
+            delay = await self._reconcile(key)
         except (ApiError, Stale) as error:
             log.info("reconciling %s %s failed, will retry: %s", self._what, key, error)
             delay = self._failed(key)
@@ -194,7 +194,7 @@ class Queue(Generic[K]):
 
     def _failed(self, key: K) -> float:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        return self._delays.after(failures)
+        return self._backoff.after(failures)
 
     def _due(self, key: K) -> None:
         self._timers.pop(key, None)

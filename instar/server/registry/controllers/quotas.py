@@ -15,7 +15,7 @@ from instar.server.registry.admission.plugins.quota.usage_totals import (
     selection,
 )
 from instar.server.registry.controllers.manager_lease import Duty
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Resource
@@ -23,7 +23,7 @@ from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.server.registry.stored.make_entry import put_own
 from instar.wire.storage.watchcache.collection import Change
 
-_DELAYS = Delays(0.2, 30.0)
+_BACKOFF = Backoff(0.2, 30.0)
 _OF_PODS = ("requests.", "limits.")
 _BARE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
@@ -38,7 +38,11 @@ class QuotaController:
         self._held: dict[str, int] = {}
         """Number of quotas per namespace."""
         self._changed: Queue[str] = Queue(
-            "quotas of namespace", self._count, _DELAYS, at_once=1, supervision=context.supervision
+            "quotas of namespace",
+            self._count,
+            _BACKOFF,
+            max_concurrent=1,
+            supervision=context.supervision,
         )
 
     def start(self) -> None:

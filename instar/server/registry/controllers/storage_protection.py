@@ -15,14 +15,14 @@ from instar.base.json_values import Object
 from instar.server.registry.controllers import controller_names as names
 from instar.server.registry.controllers.garbage.writer import drop_finalizer
 from instar.server.registry.controllers.manager_lease import Duty
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Resource
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.wire.storage.watchcache.collection import Change
 
-_DELAYS = Delays(0.2, 30.0)
+_BACKOFF = Backoff(0.2, 30.0)
 _CLAIMS, _VOLUMES = "persistentvolumeclaims", "persistentvolumes"
 _CLASSES = "volumeattributesclasses"
 _KINDS = {
@@ -54,7 +54,7 @@ class StorageProtection:
         self._waiting: set[Key] = set()
         """Deleted objects that were in use when they were last checked."""
         self._work: Queue[Key] = Queue(
-            "storage protection of", self._attend, _DELAYS, at_once=1,
+            "storage protection of", self._reconcile, _BACKOFF, max_concurrent=1,
             supervision=context.supervision,
         )  # fmt: skip
 
@@ -90,7 +90,7 @@ class StorageProtection:
             for key in self._waiting:
                 self._work.add(key)
 
-    async def _attend(self, key: Key) -> None:
+    async def _reconcile(self, key: Key) -> None:
         self._waiting.discard(key)
         plural, suffix = key
         resource, finalizer = self._kinds[plural], _KINDS[plural][1]

@@ -37,8 +37,8 @@ from instar.wire.storage.value_reader import Values
 from instar.wire.storage.watchcache.cache import Cache
 from instar.wire.storage.watchcache.collection import Collection, WindowLimits
 from instar.wire.storage.workers.arena_reclaim import (
+    ArenaReadingStore,
     ArenaReference,
-    Borrowing,
     Move,
     Reclaimer,
 )
@@ -80,7 +80,7 @@ class Backend:
             None if values is None else LazyEntryFactory(values)
         )
         self._borrowed_factory: BorrowedEntryFactory | None = None
-        if isinstance(store, Borrowing):
+        if isinstance(store, ArenaReadingStore):
             self._borrowed_factory = BorrowedEntryFactory(store)
             store.moved = self._moved
         self.cache: Cache[CacheEntry] = Cache(store, self._ingest, limits)

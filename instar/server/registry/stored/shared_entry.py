@@ -20,8 +20,8 @@ from instar.wire.storage.store import Record, Seal
 from instar.wire.storage.value_reader import ValueGone
 from instar.wire.storage.workers.arena import ArenaView, length_at, length_of_all
 from instar.wire.storage.workers.arena_reclaim import (
+    ArenaReadingStore,
     ArenaReference,
-    Borrowing,
     Move,
     Reclaimer,
 )
@@ -221,7 +221,7 @@ def _found(held: InMemoryEntry) -> bool:
 class BorrowedEntryFactory:
     """Makes a worker's entries from locations in the arena."""
 
-    def __init__(self, store: Borrowing) -> None:
+    def __init__(self, store: ArenaReadingStore) -> None:
         self._store = store
         self._kinds = _Kinds(store.arena)
 

@@ -23,9 +23,9 @@ from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.tools.migrator.live_crd import LiveCrd, latest
 from instar.tools.migrator.object_pages import list_page
-from instar.tools.migrator.proof.pass_record import PassRecord
 from instar.tools.migrator.propagation_delay import SPREAD
 from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.rewrite_checks.pass_record import PassRecord
 from instar.wire.client.client import Client
 
 ENDPOINT = "/instar/census"

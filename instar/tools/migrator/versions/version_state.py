@@ -13,7 +13,7 @@ from instar.tools.migrator.census.references import dependents, naming_entries
 from instar.tools.migrator.census.usage import VersionUsage, from_server
 from instar.tools.migrator.census.version_census import estimate, exact_census
 from instar.tools.migrator.live_crd import read_live_crd
-from instar.tools.migrator.proof.pass_record import load_record
+from instar.tools.migrator.rewrite_checks.pass_record import load_record
 from instar.tools.migrator.versions.lifecycle import Situation, next_steps
 from instar.wire.client.client import Client
 

@@ -186,7 +186,7 @@ class PostgresFeed:
     def _deliver(self, known: int, rows: Sequence[Row]) -> bool:
         head, compacted, stamp = rows[0][:3]
         if head < known or self._is_other_history(compacted, stamp):
-            self._server.history_went_back(head)
+            self._server.revisions_lost(head)
             return False
         self._server.saw(head)
         for follower in self._live():

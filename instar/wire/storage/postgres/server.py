@@ -1,10 +1,10 @@
-"""Connects to the primary of a PostgreSQL installation and checks which history it has.
+"""Connects to the PostgreSQL primary and checks its database, timeline and latest revision.
 
 Used by ``link.py`` for every connection of a store. The module looks for the primary among the
-hosts, creates or checks the tables once per process, and compares the history of each new
-connection with what this process has seen. Another database is refused. An older timeline means a
-primary that was replaced. If revisions are missing that this process has seen, the followers load
-everything again.
+hosts, creates or checks the tables once per process, and compares each new connection with what
+this process has seen before. Another database is refused. An older timeline means a primary that
+was replaced. If revisions are missing that this process has seen, for example after a failover to a
+standby that lagged, the watch caches load everything again.
 """
 
 from __future__ import annotations
@@ -264,10 +264,10 @@ class PostgresServer:
             _log.warning("%s: fsync or full_page_writes is off: a crash loses data", self.settings)
         self.facts = facts
         if lost:
-            self.history_went_back(revision if not moved else forked)
+            self.revisions_lost(revision if not moved else forked)
         self.saw(revision)
 
-    def history_went_back(self, kept: int) -> None:
+    def revisions_lost(self, kept: int) -> None:
         """Make followers reload, because the server lacks revisions that this process has seen."""
         error = StoreError(
             f"{self.settings}: history went back: revision {self.seen} was seen, the server has "

@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from instar.wire.storage.revision_index import Index
+from instar.wire.storage.revision_index import RevisionIndex
 from instar.wire.storage.store import StoreError, StoreLost, UnusableStore
 
 APPLICATION_ID = 0x696E7374  # "inst"
@@ -128,9 +128,9 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _load_index(connection: sqlite3.Connection) -> Index:
+def _load_index(connection: sqlite3.Connection) -> RevisionIndex:
     (compacted,) = connection.execute("SELECT revision FROM compaction").fetchone()
-    index = Index(compacted)
+    index = RevisionIndex(compacted)
     index.load(connection.execute("SELECT revision, key, value IS NULL FROM log ORDER BY revision"))
     index.revision = max(index.revision, compacted)
     return index

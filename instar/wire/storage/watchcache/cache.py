@@ -30,7 +30,7 @@ from instar.wire.storage.store import (
 from instar.wire.storage.watchcache.collection import Change, Collection, E, Ingest, WindowLimits
 from instar.wire.storage.watchcache.replay import replay
 from instar.wire.storage.watchcache.revision_wait import RevisionWaiters
-from instar.wire.storage.workers.arena_reclaim import Borrowing
+from instar.wire.storage.workers.arena_reclaim import ArenaReadingStore
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class Cache(Generic[E]):
             return await self._state()
 
     async def _state(self, revision: int = 0) -> Page:
-        if isinstance(self.store, Borrowing):
+        if isinstance(self.store, ArenaReadingStore):
             return await self.store.state(revision)
         return await self.store.range("", revision=revision)
 

@@ -43,18 +43,18 @@ class Move(NamedTuple):
     place: int
 
 
-class Moved(Protocol):
+class MoveListener(Protocol):
     def __call__(self, move: Move) -> None: ...
 
 
 @runtime_checkable
-class Borrowing(Protocol):
+class ArenaReadingStore(Protocol):
     """A worker's store: its events and ``state`` refer to values by location; ``range`` has
     values."""
 
     arena: ArenaView
     """Replaced by each ``state`` call; earlier locations stay valid until the next subscription."""
-    moved: Moved
+    moved: MoveListener
     """Called with every move."""
 
     async def state(self, revision: int = 0) -> Page:
@@ -62,7 +62,7 @@ class Borrowing(Protocol):
         ...
 
 
-class Mover(Protocol):
+class LocationMap(Protocol):
     """Map of keys to locations in the owner process."""
 
     def move(self, key: str, place: int) -> Move | None:
@@ -70,7 +70,7 @@ class Mover(Protocol):
         ...
 
 
-class OwnerRecords(Mover, Protocol):
+class OwnerRecords(LocationMap, Protocol):
     """The owner's view of all records, with ``ArenaReference`` for values in shared memory."""
 
     reached: Callable[[int], None]
@@ -86,8 +86,8 @@ class OwnerRecords(Mover, Protocol):
         ...
 
 
-class NothingLent:
-    """A ``Mover`` without any values."""
+class EmptyLocationMap:
+    """A ``LocationMap`` without any values."""
 
     def move(self, key: str, place: int) -> Move | None:
         return None
@@ -124,7 +124,7 @@ class Reclaimer:
             self.arena.give_back(self._fenced.popleft())
         self._needed.clear()
 
-    def leave(self, books: Mover) -> tuple[list[Move], bool]:
+    def leave(self, books: LocationMap) -> tuple[list[Move], bool]:
         """Do one step: return the moves, and whether more remains. May add a fence."""
         if self._leaving is None:
             self._segment = self.arena.to_leave({*self._fenced, *self._needed})

@@ -26,7 +26,7 @@ from instar.wire.storage.store import (
     Write,
 )
 from instar.wire.storage.workers.arena import ArenaView
-from instar.wire.storage.workers.arena_reclaim import Moved
+from instar.wire.storage.workers.arena_reclaim import MoveListener
 from instar.wire.storage.workers.worker_store import BorrowedStore
 
 _LOOK_SECONDS = 0.005
@@ -38,7 +38,7 @@ class RemoteConnection(Store, Remembering, Protocol):
 
 
 class WorkerRemoteStore:
-    """``Borrowing`` store: values and events from the first process, other calls go to etcd or
+    """``ArenaReadingStore``: values and events from the first process, other calls go to etcd or
     PostgreSQL."""
 
     def __init__(self, cluster: RemoteConnection, lender: BorrowedStore) -> None:
@@ -54,11 +54,11 @@ class WorkerRemoteStore:
         return self._lender.arena
 
     @property
-    def moved(self) -> Moved:
+    def moved(self) -> MoveListener:
         return self._lender.moved
 
     @moved.setter
-    def moved(self, moved: Moved) -> None:
+    def moved(self, moved: MoveListener) -> None:
         self._lender.moved = moved
 
     async def state(self, revision: int = 0) -> Page:

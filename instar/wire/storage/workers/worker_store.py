@@ -28,7 +28,7 @@ from instar.wire.storage.store import (
     Write,
 )
 from instar.wire.storage.workers.arena import ArenaView
-from instar.wire.storage.workers.arena_reclaim import Move, Moved
+from instar.wire.storage.workers.arena_reclaim import Move, MoveListener
 from instar.wire.storage.workers.frames import (
     FrameReader,
     Head,
@@ -200,13 +200,13 @@ class PeerStore:
 
 
 class BorrowedStore(PeerStore):
-    """``Borrowing`` store: its values are in memory shared with the owner."""
+    """``ArenaReadingStore``: its values are in memory shared with the owner."""
 
     def __init__(self, folder: Path, file: int) -> None:
         super().__init__(folder)
         self._file = file
         self.arena = ArenaView(file)
-        self.moved: Moved = lambda move: None
+        self.moved: MoveListener = lambda move: None
 
     async def state(self, revision: int = 0) -> Page:
         # drop ended subscriptions: their messages would still be applied

@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 from instar.server.registry.controllers.bootstrap.objects import AUTOMANAGED, custom_api_object
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.stored.entry import CacheEntry
 from instar.wire.storage.watchcache.collection import Change
 
-_DELAYS = Delays(0.5, 30.0)
+_BACKOFF = Backoff(0.5, 30.0)
 _GROUPING_SECONDS = 0.05
 """Seconds after a change of a CRD until its APIServices are written."""
 _CONCURRENT_WRITES = 20
@@ -33,9 +33,9 @@ class CustomApiServices:
         self._serving: Counter[tuple[str, str]] = Counter()
         self._names: Queue[tuple[str, str]] = Queue(
             "the API service of",
-            self._attend,
-            _DELAYS,
-            at_once=_CONCURRENT_WRITES,
+            self._reconcile,
+            _BACKOFF,
+            max_concurrent=_CONCURRENT_WRITES,
             supervision=maker.supervision,
         )
 
@@ -90,7 +90,7 @@ class CustomApiServices:
             if self._serving[(group, version)] > 0:
                 self._names.add((group, version))
 
-    async def _attend(self, name: tuple[str, str]) -> None:
+    async def _reconcile(self, name: tuple[str, str]) -> None:
         if not self._leads():
             return
         wanted = self._serving[name] > 0

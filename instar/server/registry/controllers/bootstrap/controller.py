@@ -31,13 +31,13 @@ from instar.server.registry.controllers.bootstrap.server_lease import ServerLeas
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.leadership import Leadership, StoreSharing
 from instar.server.registry.controllers.manager_lease import ManagerLease
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.stored.entry import CacheEntry
 from instar.wire.storage.watchcache.collection import Change
 
-_DELAYS = Delays(0.5, 30.0)
+_BACKOFF = Backoff(0.5, 30.0)
 _MENDED = (AUTHORITY, AUTHENTICATION)
 """ConfigMaps kept equal to the server's certificates."""
 _CLUSTER = ""
@@ -83,8 +83,8 @@ class BootstrapController:
         self._places: Queue[str] = Queue(
             "furniture of",
             self._create_missing,
-            _DELAYS,
-            at_once=1,
+            _BACKOFF,
+            max_concurrent=1,
             supervision=context.supervision,
         )
 

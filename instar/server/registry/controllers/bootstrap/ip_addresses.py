@@ -15,12 +15,12 @@ from instar.server.registry.controllers.bootstrap.objects import (
     address_object,
 )
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.wire.storage.watchcache.collection import Change
 
-_DELAYS = Delays(0.5, 30.0)
+_BACKOFF = Backoff(0.5, 30.0)
 
 
 class ServiceIpAddresses:
@@ -33,7 +33,7 @@ class ServiceIpAddresses:
         self._holders: dict[str, str] = {}
         """Address → the Service (``namespace/name``) that uses it."""
         self._queue: Queue[str] = Queue(
-            "the address", self._attend, _DELAYS, supervision=maker.supervision
+            "the address", self._reconcile, _BACKOFF, supervision=maker.supervision
         )
 
     def start(self) -> None:
@@ -60,7 +60,7 @@ class ServiceIpAddresses:
             self._holders[address] = change.suffix
             self._queue.add(address)
 
-    async def _attend(self, address: str) -> None:
+    async def _reconcile(self, address: str) -> None:
         if not self._leads():
             return
         holder = self._holders.get(address)

@@ -30,13 +30,13 @@ from instar.server.registry.controllers.garbage.writer import (
     unblock,
 )
 from instar.server.registry.controllers.manager_lease import Duty
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Resource
 from instar.server.registry.stored.entry import CacheEntry
 
-_DELAYS = Delays(0.1, 30.0)
+_BACKOFF = Backoff(0.1, 30.0)
 _AT_ONCE = 50
 """Objects deleted concurrently: they share transactions and leave time for requests."""
 _UNKNOWN_SECONDS = 30.0
@@ -48,7 +48,11 @@ class GarbageCollector:
     def __init__(self, context: Context, catalog: Catalog, duty: Duty) -> None:
         self._context, self._catalog, self._duty = context, catalog, duty
         self._work: Queue[OwnerGraphNode] = Queue(
-            "object", self._attend, _DELAYS, at_once=_AT_ONCE, supervision=context.supervision
+            "object",
+            self._reconcile,
+            _BACKOFF,
+            max_concurrent=_AT_ONCE,
+            supervision=context.supervision,
         )
         self._graph = OwnerGraph(context, catalog, self._work.add)
         self._owners = self._graph.owners
@@ -62,7 +66,7 @@ class GarbageCollector:
         await self._graph.stop()
         await self._work.stop()
 
-    async def _attend(self, node: OwnerGraphNode) -> float | None:
+    async def _reconcile(self, node: OwnerGraphNode) -> float | None:
         found = self._graph.found(node)
         if found is None or found[0].closed or not self._duty.leads:
             return None

@@ -17,7 +17,7 @@ from instar.base.json_values import Object, copy_json
 from instar.kube.access.rbac.aggregation import aggregate_all
 from instar.kube.access.rbac.policy import GROUP
 from instar.server.registry.controllers.manager_lease import Duty
-from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.controllers.roles.defaults import (
     AUTOUPDATE,
     brought_up_to_date,
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 _OPTIONS = WriteOptions(manager="kube-apiserver")
 _RULES = UpdateRules(unconditional=True, uid_is_precondition=False)
 _AGGREGATING = WriteOptions(manager="clusterrole-aggregation-controller", force=True)
-_DELAYS = Delays(0.2, 30.0)
+_BACKOFF = Backoff(0.2, 30.0)
 _DEFAULTS, _COMPONENTS, _AGGREGATION = "defaults", "components", "aggregation"
 """Queue keys. One is for all aggregated roles, because a changed role may be part of any."""
 
@@ -62,7 +62,7 @@ class RoleController:
         self._aggregates = aggregates
         self._roles = catalog.builtin(GROUP, "clusterroles")
         self._work: Queue[str] = Queue(
-            "roles:", self._attend, _DELAYS, at_once=1, supervision=context.supervision
+            "roles:", self._reconcile, _BACKOFF, max_concurrent=1, supervision=context.supervision
         )
 
     async def start(self) -> None:
@@ -85,7 +85,7 @@ class RoleController:
     async def _elected(self) -> None:
         await self._aggregate()
 
-    async def _attend(self, what: str) -> None:
+    async def _reconcile(self, what: str) -> None:
         steps = {
             _DEFAULTS: self._create_defaults,
             _COMPONENTS: self._create_component_roles,

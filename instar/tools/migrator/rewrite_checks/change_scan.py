@@ -19,14 +19,14 @@ from instar.tools.migrator.live_crd import LiveCrd
 from instar.tools.migrator.object_pages import Lister, Unlistable
 from instar.tools.migrator.outcomes import Fate
 from instar.tools.migrator.progress import Progress
-from instar.tools.migrator.proof.prover import ChangeTally, RewriteProver
-from instar.tools.migrator.proof.rewrite_effect import (
+from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.migrator.rewrite_checks.rewrite_checker import ChangeTally, RewriteChecker
+from instar.tools.migrator.rewrite_checks.rewrite_effect import (
     ChangeCause,
     FieldChange,
     RewriteEffect,
     not_accepted,
 )
-from instar.tools.migrator.retries import RetryPolicy
 from instar.wire.client.client import Client
 
 
@@ -70,17 +70,17 @@ class ChangeScan:
 async def scan_rewrites(
     client: Client,
     live: LiveCrd,
-    prover: RewriteProver,
+    checker: RewriteChecker,
     patience: RetryPolicy,
     progress: Progress,
     *,
     page: int = 500,
 ) -> ChangeScan:
     """Prove the rewrite of every object under the current CRD."""
-    scan = ChangeScan(tally=prover.tally)
+    scan = ChangeScan(tally=checker.tally)
 
     async def look(objects: list[ListedObject]) -> None:
-        for outcome in await prover.refusals(objects):
+        for outcome in await checker.refusals(objects):
             if outcome.fate is Fate.REFUSED:
                 scan.changing += 1
             else:

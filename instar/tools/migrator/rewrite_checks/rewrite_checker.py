@@ -26,21 +26,21 @@ from instar.tools.migrator.content_diff import differences
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.live_crd import USER_AGENT, LiveCrd
 from instar.tools.migrator.outcomes import ObjectResult, failed, refused, unproven
-from instar.tools.migrator.proof.rewrite_effect import (
+from instar.tools.migrator.retries import RetryPolicy, call_with_retries
+from instar.tools.migrator.rewrite_checks.rewrite_effect import (
     ChangeCause,
     FieldChange,
     RewriteEffect,
     explain,
     not_accepted,
 )
-from instar.tools.migrator.retries import RetryPolicy, call_with_retries
 from instar.wire.client.client import Client
 
 _SHOWN = 10
 
 
 @dataclass
-class TalliedChange:
+class ChangeCount:
     """A field that rewrites would change, counted over all objects."""
 
     version: str
@@ -73,7 +73,7 @@ class TalliedChange:
 class ChangeTally:
     """The fields that rewrites would change, each with a count and an example."""
 
-    changes: dict[tuple[str, str], TalliedChange] = field(default_factory=dict)
+    changes: dict[tuple[str, str], ChangeCount] = field(default_factory=dict)
 
     def add(self, key: str, changes: Collection[FieldChange]) -> None:
         counted_here: set[tuple[str, str]] = set()
@@ -84,7 +84,7 @@ class ChangeTally:
             counted_here.add(place)
             if place not in self.changes:
                 lost = change.difference.is_loss
-                tallied = TalliedChange(change.version, change.field, change.cause, key, lost)
+                tallied = ChangeCount(change.version, change.field, change.cause, key, lost)
                 self.changes[place] = tallied
             self.changes[place].objects += 1
 
@@ -105,7 +105,7 @@ class ChangeTally:
         return list(dict.fromkeys(name for _, name in self.changes))
 
 
-class RewriteProver:
+class RewriteChecker:
     def __init__(
         self,
         client: Client,

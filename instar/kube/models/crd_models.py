@@ -27,7 +27,7 @@ _FILLED_IN_FIELDS: dict[str, Any] = {
 """Values that the server fills in; fields with these values are left out."""
 
 
-class Root(NamedTuple):
+class VersionModel(NamedTuple):
     """A version of a CRD as a model."""
 
     kind: str
@@ -38,7 +38,7 @@ class Root(NamedTuple):
     crd: Object
 
 
-def roots_of(crd: Mapping[str, Any], versions: Sequence[str] = ()) -> Iterator[Root]:
+def version_models(crd: Mapping[str, Any], versions: Sequence[str] = ()) -> Iterator[VersionModel]:
     """Yield the wanted versions, or all, of a CRD in v1 form."""
     spec = crd["spec"]
     group, names = spec["group"], spec["names"]
@@ -48,7 +48,7 @@ def roots_of(crd: Mapping[str, Any], versions: Sequence[str] = ()) -> Iterator[R
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         api_version = f"{group}/{version['name']}"
         shape = root_shape(schema, api_version=api_version, kind=names["kind"])
-        yield Root(
+        yield VersionModel(
             names["kind"],
             version["name"],
             names["plural"],
@@ -92,9 +92,11 @@ class Defaults(NamedTuple):
     storage: str = ""
 
 
-def crd_of(models: Sequence[tuple[str, ModelShape, Mapping[str, Any]]], said: Defaults) -> Object:
+def build_crd(
+    models: Sequence[tuple[str, ModelShape, Mapping[str, Any]]], defaults: Defaults
+) -> Object:
     """Build one CRD from models: their labels for messages, their shapes, their ``__crd__``."""
-    entries = [_entry(label, shape, crd, said) for label, shape, crd in models]
+    entries = [_entry(label, shape, crd, defaults) for label, shape, crd in models]
     spec: Object = {"names": {}}
     metadata: Object = {}
     for label, common, _ in entries:
@@ -105,7 +107,7 @@ def crd_of(models: Sequence[tuple[str, ModelShape, Mapping[str, Any]]], said: De
                 _check_consistent(label, metadata if name in _METADATA else spec, {name: value})
     versions = [version for _, _, version in entries]
     _check_versions(versions)
-    _choose_storage(versions, said.storage)
+    _choose_storage(versions, defaults.storage)
     name = f"{spec['names']['plural']}.{spec['group']}"
     return {
         "apiVersion": f"{GROUP}/v1",
@@ -115,21 +117,21 @@ def crd_of(models: Sequence[tuple[str, ModelShape, Mapping[str, Any]]], said: De
     }
 
 
-def _check_consistent(label: str, known: Object, said: Mapping[str, Any]) -> None:
-    for name, value in said.items():
+def _check_consistent(label: str, known: Object, given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
         if not same_json(known.setdefault(name, value), value):
             raise ModelError(f"{label}: another {name} than the models before it")
 
 
 def _entry(
-    label: str, shape: ModelShape, crd: Mapping[str, Any], said: Defaults
+    label: str, shape: ModelShape, crd: Mapping[str, Any], defaults: Defaults
 ) -> tuple[str, Object, Object]:
     assert shape.members is not None
     frame = shape.members.frame or Frame("", "")
     group, _, version_name = frame.api_version.rpartition("/")
     common = {name: value for name, value in crd.items() if name != "version"}
     version = dict(crd.get("version") or {})
-    common["group"] = said.group or common.get("group") or group
+    common["group"] = defaults.group or common.get("group") or group
     version["name"] = version.get("name") or version_name
     if not common["group"] or not version["name"]:
         missing = "version" if common["group"] else "group"
@@ -137,9 +139,9 @@ def _entry(
             f"{label} has no {missing}: give it apiVersion: Literal['group/version'], or a __crd__"
         )
     names = {"kind": frame.kind, **(common.get("names") or {})}
-    names["plural"] = said.plural or names.get("plural") or plural_of(names["kind"])
+    names["plural"] = defaults.plural or names.get("plural") or plural_of(names["kind"])
     common["names"] = names
-    common["scope"] = said.scope or common.get("scope") or "Namespaced"
+    common["scope"] = defaults.scope or common.get("scope") or "Namespaced"
     return label, common, _version(shape, version)
 
 

@@ -1,8 +1,8 @@
 """Computes what a rewrite does to an object before anything is written. Pure.
 
-Called by ``prover.py`` for every object of a page, and by ``change_scan.py`` for the CRD of a
-release (``instar upgrade``). Works on readings (the object as the API returns it at each served
-version) and on the CRD's schemas, in the order of pruning and defaulting of
+Called by ``rewrite_checker.py`` for every object of a page, and by ``change_scan.py`` for the CRD
+of a release (``instar upgrade``). Works on readings (the object as the API returns it at each
+served version) and on the CRD's schemas, in the order of pruning and defaulting of
 ``kube/schema/pipeline.py``.
 
 With conversion strategy None everything is computed here: a server prunes and defaults by the

@@ -13,7 +13,7 @@ from instar.base.errors import ApiError
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.object_pages import Lister
 from instar.tools.migrator.outcomes import Fate, ObjectResult, differs
-from instar.tools.migrator.proof.prover import RewriteProver
+from instar.tools.migrator.rewrite_checks.rewrite_checker import RewriteChecker
 from instar.tools.migrator.undo.journal import UndoJournal
 
 
@@ -21,10 +21,10 @@ class WrittenObjects:
     """The comparison for one run."""
 
     def __init__(
-        self, lister: Lister, prover: RewriteProver, undo: UndoJournal | None, concurrency: int
+        self, lister: Lister, checker: RewriteChecker, undo: UndoJournal | None, concurrency: int
     ) -> None:
         self._lister = lister
-        self._prover = prover
+        self._checker = checker
         self._undo = undo
         self._concurrency = concurrency
 
@@ -34,9 +34,9 @@ class WrittenObjects:
         """Read rewritten objects again at every version, if the response to the write does not show
         everything: a webhook converts, or changes were accepted.
         """
-        results, prover = list(outcomes), self._prover
-        everything = everything or prover.asks_server
-        accepted = prover.take_accepted()
+        results, checker = list(outcomes), self._checker
+        everything = everything or checker.asks_server
+        accepted = checker.take_accepted()
         queue = iter(
             n
             for n, outcome in enumerate(outcomes)
@@ -80,11 +80,11 @@ class WrittenObjects:
 
     def difference(self, before: ListedObject, now: ListedObject) -> ObjectResult | None:
         """Return the differences to an earlier reading that the user did not accept."""
-        prover = self._prover
+        checker = self._checker
         for version, shown in now.readings.items():
-            changes = prover.seen_changes(before, version, shown)
+            changes = checker.seen_changes(before, version, shown)
             if changes:
                 what = [str(change.difference) for change in changes[:3]]
-                why = prover.explained(changes)
+                why = checker.explained(changes)
                 return differs(now.key, now.revision, version, what, why)
         return None
