@@ -166,10 +166,10 @@ class Measured:
 
 def page(metrics: Iterable[Metric]) -> bytes:
     """Return the body of /metrics."""
-    return written(metric.family() for metric in metrics)
+    return prometheus_text(metric.family() for metric in metrics)
 
 
-def written(families: Iterable[Family]) -> bytes:
+def prometheus_text(families: Iterable[Family]) -> bytes:
     """Return families in the Prometheus text format."""
     return "".join(f"{line}\n" for family in families for line in family.lines()).encode()
 

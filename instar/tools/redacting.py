@@ -39,7 +39,7 @@ def last_name(path: str) -> str:
     return path.rpartition(".")[2].partition("[")[0]
 
 
-def redacted(value: Any, depth: int = 0) -> Any:
+def redact(value: Any, depth: int = 0) -> Any:
     """Return a copy without secret values and of limited depth. A mapping below a secret name is a
     reference to the secret and is kept.
     """
@@ -49,9 +49,9 @@ def redacted(value: Any, depth: int = 0) -> Any:
         return {
             name: SHOWN
             if is_secret(str(name)) and not isinstance(item, dict)
-            else redacted(item, depth + 1)
+            else redact(item, depth + 1)
             for name, item in value.items()
         }
     if isinstance(value, list):
-        return [redacted(item, depth + 1) for item in value]
+        return [redact(item, depth + 1) for item in value]
     return value

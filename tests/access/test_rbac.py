@@ -15,7 +15,7 @@ from instar.kube.access.authorizers import Authorizer, Authorizers, authorize
 from instar.kube.access.rbac.aggregation import aggregate_all, aggregated
 from instar.kube.access.rbac.authorizer import RbacAuthorizer
 from instar.kube.access.rbac.policy import RbacPolicy
-from instar.kube.access.rbac.rules import PolicyRule, matches, uncovered
+from instar.kube.access.rbac.rules import PolicyRule, matches, uncovered_rules
 from tests.support.counting import calls_of
 
 CAROL = User("carol", ("devs", "system:authenticated"))
@@ -251,7 +251,7 @@ def test_what_is_not_held_is_told_rule_by_rule() -> None:
         PolicyRule(("get",), ("ex.io",), ("foos",), ("a",)),
         PolicyRule(("get",), urls=("/x", "/ok/this")),
     ]
-    assert [str(rule) for rule in uncovered(owned, wanted)] == [
+    assert [str(rule) for rule in uncovered_rules(owned, wanted)] == [
         '{APIGroups:[""], Resources:["configmaps"], Verbs:["list" "watch"]}',
         '{APIGroups:["ex.io"], Resources:["foos"], ResourceNames:["a"], Verbs:["get"]}',
         '{NonResourceURLs:["/x"], Verbs:["get"]}',
@@ -265,12 +265,12 @@ rules = st.builds(PolicyRule, tuples, tuples, tuples, st.just(()) | tuples)
 
 @given(st.lists(rules, max_size=3))
 def test_what_one_holds_one_may_grant(owned: list[PolicyRule]) -> None:
-    assert uncovered(owned, owned) == []
+    assert uncovered_rules(owned, owned) == []
 
 
 @given(st.lists(rules, max_size=3), rules)
 def test_what_is_covered_allows_nothing_new(owned: list[PolicyRule], wanted: PolicyRule) -> None:
-    if uncovered(owned, [wanted]):
+    if uncovered_rules(owned, [wanted]):
         return
     for verb in ("get", "list", "other"):
         for group in ("ex.io", "", "other"):

@@ -75,7 +75,7 @@ def test_a_group_is_listed_before_its_resource_is_established() -> None:
 
     assert [g["name"] for g in discovery.group_list([pending])["groups"]] == ["example.com"]
     assert discovery.resource_list([pending], "example.com", "v1") is None
-    assert discovery.aggregated([pending], legacy=False)["items"] == []
+    assert discovery.aggregated_discovery([pending], legacy=False)["items"] == []
 
 
 def test_builtin_groups_come_first_and_custom_ones_by_version_then_name() -> None:
@@ -91,7 +91,7 @@ def test_builtin_groups_come_first_and_custom_ones_by_version_then_name() -> Non
     ]
 
     listed = [item["name"] for item in discovery.group_list(resources)["groups"]]
-    aggregated = discovery.aggregated(resources, legacy=False)["items"]
+    aggregated = discovery.aggregated_discovery(resources, legacy=False)["items"]
 
     builtins = [
         "events.k8s.io",
@@ -232,7 +232,7 @@ def test_aggregated_discovery_tells_everything_at_once() -> None:
         scope="Cluster",
     )
 
-    found = discovery.aggregated([resource], legacy=False)
+    found = discovery.aggregated_discovery([resource], legacy=False)
 
     assert found["kind"] == "APIGroupDiscoveryList"
     assert found["apiVersion"] == "apidiscovery.k8s.io/v2"
@@ -266,7 +266,7 @@ def test_aggregated_discovery_tells_everything_at_once() -> None:
 def test_aggregated_discovery_of_the_core_group_is_apart() -> None:
     resources = [custom(), builtin("", "configmaps", "ConfigMap")]
 
-    (item,) = discovery.aggregated(resources, legacy=True)["items"]
+    (item,) = discovery.aggregated_discovery(resources, legacy=True)["items"]
 
     assert item["metadata"] == {}
     assert [entry["resource"] for entry in item["versions"][0]["resources"]] == ["configmaps"]
@@ -281,7 +281,7 @@ def test_all_documents_agree_on_the_versions_of_a_group(names: set[str]) -> None
     resource = custom(*(version(name) for name in names))
 
     listed = discovery.group([resource], "example.com")
-    (item,) = discovery.aggregated([resource], legacy=False)["items"]
+    (item,) = discovery.aggregated_discovery([resource], legacy=False)["items"]
 
     assert listed is not None
     expected = by_priority(names)

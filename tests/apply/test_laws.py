@@ -28,7 +28,12 @@ from instar.kube.apply.field_set import (
 from instar.kube.apply.managed_fields import decode
 from instar.kube.apply.managers import Writer, ownership_before, track_update
 from instar.kube.apply.merge import merge
-from instar.kube.apply.owned_paths import NEVER_OWNED, indexed, owned_in_object, present_in_object
+from instar.kube.apply.owned_paths import (
+    NEVER_OWNED,
+    index_by_element,
+    owned_in_object,
+    present_in_object,
+)
 from instar.kube.apply.ownership_schema import DEDUCED, Atom, TypedSchema, compile_schema
 from instar.kube.schema.structure.structural import Structural
 from tests.apply.support import same_object
@@ -198,7 +203,7 @@ def ordered(atom: Atom, value: Any) -> Any:
             for name, item in value.items()
         }
     if isinstance(value, list) and atom.list is not None and atom.list.relation != "atomic":
-        found = indexed(atom.list, value)
+        found = index_by_element(atom.list, value)
         element = atom.list.element
         return [ordered(element, copy_) for key in sorted(found) for copy_ in found[key]]
     return value

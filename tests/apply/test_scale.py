@@ -12,7 +12,7 @@ from instar.kube.apply.conversion_requests import drive
 from instar.kube.apply.field_set import text
 from instar.kube.apply.managers import Writer, ownership_before, track_update
 from instar.kube.apply.ownership_schema import SCALE
-from instar.kube.apply.scale import SCALE_VERSION, replicas_path, to_parent, to_scale
+from instar.kube.apply.scale import SCALE_VERSION, entries_after_scale, replicas_path, to_scale
 
 V1, V2 = "g.io/v1", "g.io/v2"
 T0, T1 = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
@@ -66,10 +66,10 @@ def test_only_owners_of_replicas_are_seen_in_a_scale() -> None:
 
 
 def test_a_scale_that_changes_nothing_changes_no_entry() -> None:
-    assert to_parent(PARENT, to_scale(PARENT, PATHS), PATHS, V1) == to_parent(
+    assert entries_after_scale(PARENT, to_scale(PARENT, PATHS), PATHS, V1) == entries_after_scale(
         PARENT, to_scale(PARENT, PATHS), PATHS, V2
     )
-    assert len(to_parent(PARENT, to_scale(PARENT, PATHS), PATHS, V1)) == len(PARENT)
+    assert len(entries_after_scale(PARENT, to_scale(PARENT, PATHS), PATHS, V1)) == len(PARENT)
 
 
 def test_a_scale_write_takes_the_replicas_of_all_versions() -> None:
@@ -84,7 +84,7 @@ def test_a_scale_write_takes_the_replicas_of_all_versions() -> None:
         versions,
     )
 
-    assert shown(to_parent(PARENT, after, PATHS, V2)) == [
+    assert shown(entries_after_scale(PARENT, after, PATHS, V2)) == [
         ("flux", V1, "", '{"f:spec":{"f:image":{}}}'),
         ("hpa", V2, "scale", '{"f:spec":{"f:scale":{"f:count":{}}}}'),
         ("other", V1, "", '{"f:spec":{"f:image":{}}}'),
@@ -105,7 +105,7 @@ def test_applying_a_scale_conflicts_with_owners_of_replicas_and_force_wins() -> 
         'Apply failed with 1 conflict: conflict with "flux": .spec.replicas'
     )
     assert applied.obj["spec"] == {"replicas": 3}
-    assert shown(to_parent(PARENT[:1], applied.managed_fields, PATHS, V1)) == [
+    assert shown(entries_after_scale(PARENT[:1], applied.managed_fields, PATHS, V1)) == [
         ("me", V1, "scale", '{"f:spec":{"f:replicas":{}}}'),
         ("flux", V1, "", '{"f:spec":{"f:image":{}}}'),
     ]

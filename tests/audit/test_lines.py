@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.kube.access.attributes import Attributes, User
-from instar.kube.protobuf.envelope import wrapped
+from instar.kube.protobuf.envelope import wrap_message
 from instar.server.audit.event_text import event_list, json_line, legacy_line
 from instar.server.audit.policy import AuditDecision, AuditLevel, AuditStage
 from instar.server.audit.request_record import (
@@ -30,7 +30,7 @@ RECEIVED, STAGED = 1794754810.611829, 1794754810.616037
 
 
 def wrapped_kind(api_version: str, kind: str) -> bytes:
-    return wrapped(api_version, kind, b"")[4:]
+    return wrap_message(api_version, kind, b"")[4:]
 
 
 def trail(level: AuditLevel, asked: Attributes, **more: Any) -> RequestRecord:
@@ -64,7 +64,7 @@ def test_a_creation_reads_as_upstream_wrote_it() -> None:
     asked = Attributes(ADMIN, "create", "", "v1", "secrets", "", "default")
     uri = "/api/v1/namespaces/default/secrets"
     found = trail(AuditLevel.METADATA, asked, id="T-create-meta", uri=uri)
-    found.decoded({"metadata": {"name": "sec1"}, "data": {"a": "b"}})
+    found.record_body({"metadata": {"name": "sec1"}, "data": {"a": "b"}})
 
     assert json_line(at(found, code=201)) == (
         b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata",'
@@ -100,7 +100,7 @@ def test_levels_say_how_much_is_told() -> None:
     told = {}
     for level in (AuditLevel.METADATA, AuditLevel.REQUEST, AuditLevel.REQUEST_RESPONSE):
         found = trail(level, asked)
-        found.decoded(body)
+        found.record_body(body)
         told[level] = parsed(at(found, response=sent))
 
     assert "requestObject" not in told[AuditLevel.METADATA]
@@ -139,7 +139,7 @@ def test_what_webhooks_changed_is_told_only_where_content_is(level: AuditLevel, 
 def test_the_first_event_knows_nothing_of_the_body_however_late_it_is_written() -> None:
     found = trail(AuditLevel.REQUEST, Attributes(BOB, "create", "", "v1", "secrets", "", "d"))
     early = found.at(AuditStage.RECEIVED, RECEIVED, {})
-    found.decoded({"metadata": {"name": "late"}})
+    found.record_body({"metadata": {"name": "late"}})
     assert early is not None
 
     told = parsed(early)
@@ -197,7 +197,7 @@ def test_a_watch_never_tells_what_was_sent() -> None:
 def test_an_event_that_is_too_large_loses_its_objects_and_says_so() -> None:
     asked = Attributes(BOB, "create", "", "v1", "pods", "", "d")
     found = trail(AuditLevel.REQUEST, asked)
-    found.decoded({"metadata": {"name": "p"}, "data": "x" * 2000})
+    found.record_body({"metadata": {"name": "p"}, "data": "x" * 2000})
 
     short = json_line(at(found), most=1500)
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from instar.base.supervision import FAILURES
-from instar.kube.protobuf.envelope import wrapped
+from instar.kube.protobuf.envelope import wrap_message
 from instar.server.audit import sinks
 from instar.server.audit.event_text import json_line
 from instar.server.audit.request_record import AuditEvent
@@ -352,7 +352,7 @@ def test_what_cannot_be_used_is_one_line_at_start(
     assert len(ran.stderr.strip().splitlines()) == 1
 
 
-UNHEARD = wrapped("no.such/v1", "Unheard", b"")
+UNHEARD = wrap_message("no.such/v1", "Unheard", b"")
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 

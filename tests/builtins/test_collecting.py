@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from instar.server.registry.stored.make_entry import put_own
+from instar.server.registry.stored.make_entry import put_server_object
 from tests.support.server import LiveServer, live_server
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -27,7 +27,7 @@ def make_dependents(server: LiveServer, uid: str) -> None:
         name = f"d-{number}"
         metadata = {"name": name, "namespace": "default", "uid": name, "ownerReferences": [owner]}
         obj = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
-        await put_own(machinery.backend, secrets, f"default/{name}", obj, 0)
+        await put_server_object(machinery.backend, secrets, f"default/{name}", obj, 0)
 
     async def some(first: int) -> None:
         await asyncio.gather(*(one(number) for number in range(first, first + AT_ONCE)))

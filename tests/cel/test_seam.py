@@ -23,7 +23,7 @@ from instar.kube.cel.library.authorizer import (
     CelAuthzQuestion,
     ResourceCheck,
 )
-from instar.kube.cel.library.patches import misplaced, type_named
+from instar.kube.cel.library.patches import misplaced_types, type_named
 from instar.kube.cel.types import BOOL, DYN, INT, STRING, Type, list_of, map_of, message
 from instar.kube.cel.values import CelError, LazyValue, Opaque, StructValue
 
@@ -172,7 +172,7 @@ class Device(Opaque):
 
 def test_a_host_brings_functions_on_its_own_values() -> None:
     device = message("test.Device")
-    library = KUBERNETES.extended(
+    library = KUBERNETES.with_functions(
         [method("memory", (device,), INT, lambda of: of.memory, work=lambda *_sizes: 5)]
     )
     checked = analyse("device.memory() >= 2", {"device": device}, library=library)
@@ -252,8 +252,8 @@ def test_an_object_must_stand_where_its_type_is_named_after() -> None:
     right = run("Object{spec: Object.spec{a: [{'k': Object.spec.a{}}]}}", {}, MUTATION)
     wrong = run("Object{spec: Object.spec{a: Object.spec.b{}}}", {}, MUTATION)
 
-    assert misplaced(right) == []
-    assert misplaced(wrong) == [
+    assert misplaced_types(right) == []
+    assert misplaced_types(wrong) == [
         'unexpected type name "Object.spec.b", expected "Object.spec.a", which matches field name '
         "path from root Object type"
     ]
@@ -293,7 +293,7 @@ def test_deep_values_need_no_deep_stack() -> None:
     found = to_json(deep)
 
     assert found["a"][0]["a"]
-    assert len(misplaced(deep)) == 1
+    assert len(misplaced_types(deep)) == 1
     while isinstance(deep, StructValue):  # Taken apart by hand: Python's own way is deep too.
         deep = deep.fields.pop("a").pop()
         found = found.pop("a").pop()

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from instar.cli.commands.completion import offered
+from instar.cli.commands.completion import completions
 from instar.cli.main import kubectl_completion, main
 from instar.cli.serving.log_format import JsonLines, TextLines
-from instar.cli.serving.webhook_reload import changed, snapshot
+from instar.cli.serving.webhook_reload import changed_files, snapshot
 from tests.e2e.make import widget_crd
 from tests.support.server import LiveServer
 
 
 def test_commands_flags_and_choices_are_completed() -> None:
-    assert offered(["rev"]) == ["review"]
-    assert "--fail-on" in offered(["review", "--fa"])
-    assert offered(["review", "--fail-on", ""]) == ["error", "none", "warning"]
-    assert "deprecate" in offered(["versions", "widgets.example.com", "dep"])
-    assert offered(["nonsense", ""]) == []
+    assert completions(["rev"]) == ["review"]
+    assert "--fail-on" in completions(["review", "--fa"])
+    assert completions(["review", "--fail-on", ""]) == ["error", "none", "warning"]
+    assert "deprecate" in completions(["versions", "widgets.example.com", "dep"])
+    assert completions(["nonsense", ""]) == []
 
 
 def test_names_of_crds_are_completed_from_the_cluster(
@@ -34,9 +34,9 @@ def test_names_of_crds_are_completed_from_the_cluster(
     server.create_crd(widget_crd("completion.example.com"))
     monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
 
-    assert "widgets.completion.example.com" in offered(["versions", "widgets.comp"])
+    assert "widgets.completion.example.com" in completions(["versions", "widgets.comp"])
     monkeypatch.setenv("KUBECONFIG", "/nonexistent")
-    assert offered(["versions", "widgets.comp"]) == []
+    assert completions(["versions", "widgets.comp"]) == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -115,7 +115,7 @@ def test_what_changed_between_two_looks(tmp_path: Path) -> None:
     os.utime(tmp_path / "a.py", ns=(1, 1))
     os.utime(tmp_path / ".venv/c.py", ns=(1, 1))
 
-    assert changed(before, snapshot(tmp_path)) == [tmp_path / "a.py"]
+    assert changed_files(before, snapshot(tmp_path)) == [tmp_path / "a.py"]
 
 
 def test_a_webhook_starts_anew_when_its_rules_change(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.server.identity import jwt
-from instar.tools.console.cookies import fits, joined, read_cookies, set_cookies
+from instar.tools.console.cookies import fits, join_cookie, read_cookies, set_cookies
 from instar.tools.console.sessions import Ended, NoSession, Sealer, Session, Sessions, session_of
 from tests.console.support import Browser, cookie_lines
 from tests.support.server import LiveServer
@@ -154,7 +154,7 @@ def test_a_sealed_session_shows_nothing_and_opens_as_it_was() -> None:
     sealed = SESSIONS.seal(session)
 
     assert SESSIONS.open(sealed, now=1999.0) == session
-    assert b"secret" not in jwt.decoded(sealed)
+    assert b"secret" not in jwt.decode_base64url(sealed)
     assert SESSIONS.seal(session) != sealed
 
 
@@ -179,7 +179,7 @@ def test_whatever_is_in_a_cookie_is_no_session(text: str) -> None:
 
 
 def test_a_session_does_not_outlive_its_token() -> None:
-    token = jwt.signed(jwt.unsigned({"alg": "none"}, {"exp": 1060}), b"")
+    token = jwt.append_signature(jwt.unsigned({"alg": "none"}, {"exp": 1060}), b"")
 
     assert session_of("token", token, now=1000.0).expires == 1060
     assert session_of("token", "opaque", now=1000.0).expires == 1000 + 12 * 3600
@@ -191,5 +191,5 @@ def test_a_value_of_any_size_comes_back_from_its_cookies(value: str) -> None:
     lines = set_cookies("name", value, 60, secure=True, same_site="Strict")
     sent = "; ".join(line.partition(";")[0] for line in lines if "Max-Age=0" not in line)
 
-    assert joined(read_cookies([sent]), "name") == value
+    assert join_cookie(read_cookies([sent]), "name") == value
     assert all(len(line) < 4096 for line in lines)

@@ -10,7 +10,7 @@ import pytest
 
 from instar.wire.storage.encryption.config import EncryptionRule, GroupPlural, Key, Keyed
 from instar.wire.storage.encryption.providers import EncryptionProviders
-from instar.wire.storage.encryption.store import sealed
+from instar.wire.storage.encryption.store import encrypt_store
 from instar.wire.storage.etcd.client import EtcdOptions
 from instar.wire.storage.etcd.store import EtcdStore
 from instar.wire.storage.memory import MemoryStore
@@ -70,12 +70,14 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     if request.param == "memory":
         opened = MemoryStore()
     elif request.param == "sealed":
-        opened = sealed(SqliteStore(str(tmp_path / "s.db")), EncryptionProviders([EVERYTHING]))
+        opened = encrypt_store(
+            SqliteStore(str(tmp_path / "s.db")), EncryptionProviders([EVERYTHING])
+        )
     elif request.param == "postgres":
         opened = _on_postgres(request.getfixturevalue("postgres"))
     elif request.param == "sealed-postgres":
         on_database = _on_postgres(request.getfixturevalue("postgres"))
-        opened = sealed(on_database, EncryptionProviders([EVERYTHING]))
+        opened = encrypt_store(on_database, EncryptionProviders([EVERYTHING]))
     elif request.param == "sqlite":
         opened = SqliteStore(str(tmp_path / "s.db"))
     else:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from instar.base.json_values import Object
-from instar.kube.history.writes import ObjectState, changed, rows
+from instar.kube.history.writes import ObjectState, changed_paths, rows
 
 
 def _entry(manager: str, time: str, fields: str = "a", **more: str) -> Object:
@@ -78,4 +78,4 @@ def test_a_state_that_cannot_be_shown_says_why_and_the_next_is_an_update() -> No
     ],
 )
 def test_changes_are_named_by_their_path(old: Any, new: Any, paths: list[str]) -> None:
-    assert list(changed(old, new)) == paths
+    assert list(changed_paths(old, new)) == paths

@@ -241,7 +241,7 @@ def test_a_token_signed_by_a_stranger_is_refused_and_one_of_another_issuer_is_no
         identify(ours, stranger.token(claims.claims))
     stolen = jwt.unsigned({"alg": "ES256", "kid": ours.keys.signer.public.id}, claims.claims)
     with pytest.raises(TokenRejected, match="invalid signature"):
-        identify(ours, jwt.signed(stolen, b"\0" * 64))
+        identify(ours, jwt.append_signature(stolen, b"\0" * 64))
     for text in ("", "x", "a.b.c", stranger.token({"iss": "https://else"})):
         assert asyncio.run(ours.identify(text, (AUDIENCE,))) is None
 
@@ -289,4 +289,4 @@ def test_a_static_token_is_for_the_api_only() -> None:
 def test_a_token_that_demands_to_be_understood_is_none_of_ours(demanded: Any) -> None:
     content = jwt.unsigned({"alg": "RS256", "crit": demanded}, {"iss": "x"})
 
-    assert jwt.read(jwt.signed(content, b"s")) is None
+    assert jwt.read(jwt.append_signature(content, b"s")) is None

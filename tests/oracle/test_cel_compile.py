@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.kube.schema.cel_rules.check import most_often
-from instar.kube.schema.cel_rules.compile import CompiledRule, compile_rule, declared_for, type_key
+from instar.kube.schema.cel_rules.check import most_occurrences
+from instar.kube.schema.cel_rules.compile import (
+    CompiledRule,
+    compile_rule,
+    declaration_of,
+    type_key,
+)
 from instar.kube.schema.structure.parse import structural
 from tests.oracle.cases import Case, Outcome, assert_agreement
 
@@ -15,8 +20,8 @@ UNBOUNDED = 2**64 - 1
 def judge(case: Case) -> Outcome:
     node = structural(case.ask["schema"])
     key = type_key(node, root=case.ask["root"])
-    declared = declared_for(key)
-    times = 0 if declared is None else most_often(declared)
+    declared = declaration_of(key)
+    times = 0 if declared is None else most_occurrences(declared)
     ours = [_shown(compile_rule(rule, key), times) for rule in node.rules]
     theirs = case.answer["rules"]
     verdict = [_verdict(each) for each in ours] == [_verdict(each) for each in theirs]

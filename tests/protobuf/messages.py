@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from instar.kube.protobuf.envelope import wrapped
-from instar.kube.protobuf.wire import BYTES, FIXED64, VARINT, sized, tag, varint
+from instar.kube.protobuf.envelope import wrap_message
+from instar.kube.protobuf.wire import BYTES, FIXED64, VARINT, length_prefixed, tag, varint
 
 
 def field(number: int, value: bytes | int) -> bytes:
     if isinstance(value, int):
         return tag(number, VARINT) + varint(value)
-    return tag(number, BYTES) + sized(value)
+    return tag(number, BYTES) + length_prefixed(value)
 
 
 def double(number: int, bits: bytes) -> bytes:
@@ -21,12 +21,12 @@ def entry(key: str, value: bytes) -> bytes:
 
 
 def config_map(raw: bytes) -> bytes:
-    return wrapped("v1", "ConfigMap", raw)
+    return wrap_message("v1", "ConfigMap", raw)
 
 
 def crd_with(schema: bytes) -> bytes:
     """A CRD whose only version has this openAPIV3Schema."""
     version = field(1, b"v1") + field(4, field(1, schema))
-    return wrapped(
+    return wrap_message(
         "apiextensions.k8s.io/v1", "CustomResourceDefinition", field(2, field(7, version))
     )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.kube.facts.messages import group_versions, kinds_of
-from instar.kube.protobuf.envelope import MAGIC, decode_object, encode_object, wrapped
+from instar.kube.protobuf.envelope import MAGIC, decode_object, encode_object, wrap_message
 from instar.kube.protobuf.errors import EnvelopeError, MessageError, ProtobufError, UnknownKind
 from instar.kube.protobuf.json_forms import LIMIT
 from instar.kube.protobuf.watch import decode_frame, frames
@@ -69,7 +69,7 @@ def test_no_envelope(body: bytes, text: str) -> None:
 def test_a_quantity_must_be_one() -> None:
     quota = field(2, field(1, entry("cpu", field(1, b"many"))))
     with pytest.raises(MessageError, match="quantities must match"):
-        decode_object(wrapped("v1", "ResourceQuota", quota))
+        decode_object(wrap_message("v1", "ResourceQuota", quota))
 
 
 @pytest.mark.parametrize("bits", ["000000000000f07f", "000000000000f8ff"])
@@ -86,7 +86,7 @@ def test_times_beyond_the_calendar_are_refused() -> None:
 
 def test_raw_json_must_be_json() -> None:
     with pytest.raises(MessageError):
-        decode_object(wrapped("apps/v1", "ControllerRevision", field(2, field(1, b"{"))))
+        decode_object(wrap_message("apps/v1", "ControllerRevision", field(2, field(1, b"{"))))
 
 
 @pytest.mark.parametrize("inner", [b"1", b"12345678901234567890"])
@@ -94,7 +94,7 @@ def test_raw_json_must_be_json() -> None:
 def test_raw_json_nests_no_deeper_than_it_can_be_written(inner: bytes, depth: int) -> None:
     raw = b'{"a":' * depth + inner + b"}" * depth
     with pytest.raises(MessageError):
-        decode_object(wrapped("apps/v1", "ControllerRevision", field(2, field(1, raw))))
+        decode_object(wrap_message("apps/v1", "ControllerRevision", field(2, field(1, raw))))
 
 
 def nested_schema(depth: int) -> bytes:
@@ -156,7 +156,7 @@ def test_random_bytes_never_crash_the_reader(data: bytes, kind: tuple[str, str])
     with suppress(*REFUSALS):
         decode_object(MAGIC + data)
     with suppress(*REFUSALS):
-        decode_object(wrapped(*kind, data))
+        decode_object(wrap_message(*kind, data))
     with suppress(*REFUSALS):
         decode_frame(data)
     list(frames(data))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from instar.kube.protobuf.envelope import decode_object, encode_object, wrapped
+from instar.kube.protobuf.envelope import decode_object, encode_object, wrap_message
 from instar.kube.protobuf.errors import UnknownKind
-from instar.kube.protobuf.wire import BYTES, START_GROUP, sized, tag, varint
+from instar.kube.protobuf.wire import BYTES, START_GROUP, length_prefixed, tag, varint
 from tests.protobuf.messages import config_map, crd_with, double, entry, field
 
 
@@ -22,7 +22,7 @@ def test_a_message_without_the_fields_go_always_writes() -> None:
 
 
 def test_what_json_always_shows_is_shown_for_a_message_without_a_byte() -> None:
-    pod = decode_object(wrapped("v1", "Pod", b""))
+    pod = decode_object(wrap_message("v1", "Pod", b""))
     assert pod == {
         "kind": "Pod",
         "apiVersion": "v1",
@@ -33,32 +33,32 @@ def test_what_json_always_shows_is_shown_for_a_message_without_a_byte() -> None:
 
 
 def test_values_shown_for_nothing_are_not_shared_between_objects() -> None:
-    first = decode_object(wrapped("v1", "Pod", b""))
+    first = decode_object(wrap_message("v1", "Pod", b""))
     first["spec"]["containers"] = []
-    assert decode_object(wrapped("v1", "Pod", b""))["spec"] == {"containers": None}
+    assert decode_object(wrap_message("v1", "Pod", b""))["spec"] == {"containers": None}
 
 
 def test_an_explicit_zero_counts_where_go_has_a_pointer() -> None:
-    secret = decode_object(wrapped("v1", "Secret", field(3, b"") + field(5, 0)))
+    secret = decode_object(wrap_message("v1", "Secret", field(3, b"") + field(5, 0)))
     assert "type" not in secret
     assert secret["immutable"] is False
 
 
 def test_negative_numbers() -> None:
-    found = decode_object(wrapped("apps/v1", "DeleteOptions", field(1, -1)))
+    found = decode_object(wrap_message("apps/v1", "DeleteOptions", field(1, -1)))
     assert found["gracePeriodSeconds"] == -1
 
 
 def test_a_number_too_large_for_its_field_is_cut_as_go_cuts_it() -> None:
     port = field(3, 2**32 + 80) + field(5, 2**31)
-    service = decode_object(wrapped("v1", "Service", field(2, field(1, port))))
+    service = decode_object(wrap_message("v1", "Service", field(2, field(1, port))))
     assert service["spec"]["ports"][0]["port"] == 80
     assert service["spec"]["ports"][0]["nodePort"] == -(2**31)
 
 
 def test_packed_numbers_are_read_though_go_never_writes_them() -> None:
-    groups = tag(4, BYTES) + sized(varint(7) + varint(300)) + field(4, 9)
-    pod = decode_object(wrapped("v1", "Pod", field(2, field(14, groups))))
+    groups = tag(4, BYTES) + length_prefixed(varint(7) + varint(300)) + field(4, 9)
+    pod = decode_object(wrap_message("v1", "Pod", field(2, field(14, groups))))
     assert pod["spec"]["securityContext"] == {"supplementalGroups": [7, 300, 9]}
 
 
@@ -76,7 +76,9 @@ def test_fields_that_are_not_known_are_skipped_groups_included() -> None:
 
 def test_a_tag_may_be_longer_than_it_needs_to_be() -> None:
     long_tag = bytes([0x8A, 0x00])
-    assert decode_object(config_map(long_tag + sized(field(1, b"a"))))["metadata"] == {"name": "a"}
+    assert decode_object(config_map(long_tag + length_prefixed(field(1, b"a"))))["metadata"] == {
+        "name": "a"
+    }
 
 
 def test_a_map_entry_may_lack_key_or_value_or_come_the_other_way_round() -> None:
@@ -93,7 +95,7 @@ def test_texts_that_are_not_utf8_are_mended_byte_by_byte() -> None:
 
 def test_times_and_pointers_of_a_lease() -> None:
     spec = field(1, b"") + field(2, 15) + field(4, field(1, 1) + field(2, 123_456_789))
-    lease = decode_object(wrapped("coordination.k8s.io/v1", "Lease", field(2, spec)))
+    lease = decode_object(wrap_message("coordination.k8s.io/v1", "Lease", field(2, spec)))
     assert lease["spec"] == {
         "holderIdentity": "",
         "leaseDurationSeconds": 15,
@@ -132,7 +134,7 @@ def test_crds_of_v1beta1_are_read_from_protobuf() -> None:
     names = {"plural": "", "kind": ""}
     version = "apiextensions.k8s.io/v1beta1"
     spec = field(1, b"example.com") + field(2, b"v1") + field(10, 0)
-    found = decode_object(wrapped(version, "CustomResourceDefinition", field(2, spec)))
+    found = decode_object(wrap_message(version, "CustomResourceDefinition", field(2, spec)))
     assert found["spec"] == {
         "group": "example.com",
         "version": "v1",
@@ -146,7 +148,7 @@ def test_crds_of_v1beta1_are_read_from_protobuf() -> None:
 
 def test_delete_options_come_under_every_version() -> None:
     for version in ("v1", "apps/v1", "meta.k8s.io/v1", "example.com/v1"):
-        found = decode_object(wrapped(version, "DeleteOptions", field(5, b"All")))
+        found = decode_object(wrap_message(version, "DeleteOptions", field(5, b"All")))
         assert found == {"kind": "DeleteOptions", "apiVersion": version, "dryRun": ["All"]}
 
 
@@ -163,4 +165,4 @@ def test_the_endpoint_says_what_an_object_is_that_does_not() -> None:
 )
 def test_parts_of_kinds_and_custom_resources_are_no_kinds(version: str, kind: str) -> None:
     with pytest.raises(UnknownKind, match=f"{version}, Kind={kind}"):
-        decode_object(wrapped(version, kind, b""))
+        decode_object(wrap_message(version, kind, b""))

@@ -15,7 +15,7 @@ from instar.kube.protobuf.envelope import (
     encode_message,
     encode_object,
     has_message,
-    wrapped,
+    wrap_message,
 )
 from instar.kube.protobuf.errors import MessageError, UnknownKind
 from tests.protobuf.messages import entry, field
@@ -101,7 +101,7 @@ def test_custom_resources_have_no_message() -> None:
 
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_every_kind_has_a_message_that_survives_being_empty(version: str, kind: str) -> None:
-    empty = decode_object(wrapped(version, kind, b""))
+    empty = decode_object(wrap_message(version, kind, b""))
     assert decode_object(encode_object(empty)) == empty
 
 

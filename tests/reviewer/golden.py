@@ -17,7 +17,7 @@ from instar.tools.reviewer.engine import ReviewOptions
 from instar.tools.reviewer.render.json import finding_dict
 from instar.tools.reviewer.report import Report
 from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
-from instar.tools.reviewer.reviewing import located, review_crd
+from instar.tools.reviewer.reviewing import review_crd, with_locations
 from instar.tools.reviewer.stored import Convert, Unconvertible
 from instar.tools.sdk.errors import ConversionError
 from instar.tools.sdk.loading import load
@@ -47,7 +47,7 @@ def review_folder(name: str) -> Report:
         convert=_convert(folder),
         objects=_objects(folder),
     )
-    report = Report(crds=(located(crd, old, new),))
+    report = Report(crds=(with_locations(crd, old, new),))
     before, after = ({crd.name: side} for side in (old, new))
     report = with_admission(report, before, after, _admission(folder), options)
     return decide(report, config, (), TODAY)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from instar.base import limits
 from instar.base.errors import RequestTooLarge
 from instar.base.json_values import is_larger
-from instar.kube.protobuf.envelope import decode_object, wrapped
-from instar.kube.protobuf.wire import BYTES, sized, tag
+from instar.kube.protobuf.envelope import decode_object, wrap_message
+from instar.kube.protobuf.wire import BYTES, length_prefixed, tag
 from tests.support import crds
 from tests.support.admission import AdmissionHook, adding, configuration, configured, patching
 from tests.support.server import LiveServer, live_server
@@ -135,9 +135,9 @@ def test_empty_protobuf_messages_are_counted_by_what_they_become(
     kind: str, api_version: str, field: int
 ) -> None:
     """Two bytes each; three MiB of them would be a million and a half of objects."""
-    empty = tag(field, BYTES) + sized(b"")
-    few = wrapped(api_version, kind, empty * 1000)
-    many = wrapped(api_version, kind, empty * 1_000_000)
+    empty = tag(field, BYTES) + length_prefixed(b"")
+    few = wrap_message(api_version, kind, empty * 1000)
+    many = wrap_message(api_version, kind, empty * 1_000_000)
     assert len(many) < limits.MAX_BODY
 
     assert decode_object(few)["kind"] == kind

@@ -7,7 +7,7 @@ from typing import Any
 
 from instar.kube.schema.compiled import compile_schema
 from instar.kube.schema.structure import interning
-from instar.kube.schema.structure.interning import shared
+from instar.kube.schema.structure.interning import intern_node
 from instar.kube.schema.structure.parse import structural
 
 _TEMPLATE: dict[str, Any] = {
@@ -27,13 +27,16 @@ def _schema(note: str, **spec: Any) -> dict[str, Any]:
 
 
 def test_parts_that_differ_in_prose_alone_are_the_same_part() -> None:
-    one, other = shared(structural(_schema("one"))), shared(structural(_schema("other")))
+    one, other = intern_node(structural(_schema("one"))), intern_node(structural(_schema("other")))
 
     assert one is other
 
 
 def test_parts_that_differ_in_a_keyword_share_what_is_below() -> None:
-    one, other = shared(structural(_schema(""))), shared(structural(_schema("", minProperties=2)))
+    one, other = (
+        intern_node(structural(_schema(""))),
+        intern_node(structural(_schema("", minProperties=2))),
+    )
 
     assert one is not other
     assert one.properties["spec"].properties["host"] is other.properties["spec"].properties["host"]
@@ -43,8 +46,8 @@ def test_the_order_of_properties_is_part_of_a_schema() -> None:
     swapped = dict(reversed(_TEMPLATE["properties"].items()))
 
     one, other = (
-        shared(structural(_TEMPLATE)),
-        shared(structural({**_TEMPLATE, "properties": swapped})),
+        intern_node(structural(_TEMPLATE)),
+        intern_node(structural({**_TEMPLATE, "properties": swapped})),
     )
 
     assert [*one.properties] != [*other.properties]
@@ -65,13 +68,13 @@ def test_a_shared_schema_judges_prunes_and_defaults_as_its_own() -> None:
 
 def test_a_rule_finds_the_field_it_names() -> None:
     rule = {"rule": "false", "fieldPath": ".host"}
-    node = shared(structural({**_TEMPLATE, "x-kubernetes-validations": [rule]}))
+    node = intern_node(structural({**_TEMPLATE, "x-kubernetes-validations": [rule]}))
 
     assert "host" in node.raw["properties"]
 
 
 def test_integers_of_any_size_may_stand_in_a_schema() -> None:
-    node = shared(structural({"type": "integer", "enum": [10**30]}))
+    node = intern_node(structural({"type": "integer", "enum": [10**30]}))
 
     assert node.raw["enum"] == [10**30]
 

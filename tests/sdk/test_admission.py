@@ -21,7 +21,11 @@ from instar.kube.patches.json_patch import json_patch
 from instar.sdk import Admission, Refused
 from instar.server.registry.admission.webhooks.in_process import LocalConfiguration
 from instar.tools.sdk.admission import path_of
-from instar.tools.sdk.admission_reviews import AdmissionReviewHandler, answered, review_in_process
+from instar.tools.sdk.admission_reviews import (
+    AdmissionReviewHandler,
+    answer_review,
+    review_in_process,
+)
 from instar.tools.sdk.errors import ConverterDefinitionError
 from tests.admission.conftest import widget_crd
 from tests.rest.support import Collection
@@ -50,7 +54,7 @@ def request(obj: Object | None, operation: str = "CREATE", old: Object | None = 
 def answer(name: str, asked: Object) -> Object:
     handler = admission.handler(f"{name}.widgets.ref.io")
     assert handler is not None
-    response: Object = json.loads(answered(handler, ParsedAdmissionRequest("v1", asked)))[
+    response: Object = json.loads(answer_review(handler, ParsedAdmissionRequest("v1", asked)))[
         "response"
     ]
     return response

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from instar.cli.main import main
-from instar.cli.serving.converter_flags import unused
+from instar.cli.serving.converter_flags import why_unused
 from instar.kube.api.crd import read_crd
 from instar.sdk import Admission, ConverterDefinitionError
 from tests.e2e.make import widget_crd
@@ -119,10 +119,12 @@ def test_a_converter_for_another_group_is_refused(
 def test_a_converter_that_is_never_called_is_reported() -> None:
     crd = read_crd(widget_crd("typo.example.com"))
 
-    assert "strategy is None" in str(unused(["widgets.typo.example.com"], [crd]))
-    assert "widgets.typo.example.com is there" in str(unused(["widget.typo.example.com"], [crd]))
-    assert unused(["gadgets.typo.example.com"], [crd]) is None
-    assert unused(["widgets.typo.example.com"], []) is None
+    assert "strategy is None" in str(why_unused(["widgets.typo.example.com"], [crd]))
+    assert "widgets.typo.example.com is there" in str(
+        why_unused(["widget.typo.example.com"], [crd])
+    )
+    assert why_unused(["gadgets.typo.example.com"], [crd]) is None
+    assert why_unused(["widgets.typo.example.com"], []) is None
 
 
 def test_a_crd_that_comes_later_is_told_that_its_converter_is_not_asked(here: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_webhook_counts_reviews_objects_and_refusals() -> None:
 
 def test_the_page_of_conversions_has_upstreams_names_and_ours() -> None:
     metrics = PrometheusConversionMetrics()
-    metrics.looked_up("widgets.example.com", hits=3, misses=1, shared=0)
+    metrics.count_lookups("widgets.example.com", hits=3, misses=1, shared=0)
     metrics.request_waited("widgets.example.com", 0.25)
 
     text = page(metrics.all()).decode()

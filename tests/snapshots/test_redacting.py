@@ -67,7 +67,7 @@ def test_another_key_gives_other_pseudonyms() -> None:
 def test_chosen_fields_are_replaced_and_nothing_else() -> None:
     obj = _widget()
 
-    found = redaction("spec.password", "spec.users[*].name", "spec.map.*").applied(obj, "w.x.io")
+    found = redaction("spec.password", "spec.users[*].name", "spec.map.*").redact(obj, "w.x.io")
 
     text = orjson.dumps(found).decode()
     assert not [word for word in ("hunter2", "alice", "valueone") if word in text]
@@ -77,7 +77,7 @@ def test_chosen_fields_are_replaced_and_nothing_else() -> None:
 
 
 def test_copies_of_a_value_match_it() -> None:
-    found = redaction("spec.password", "spec.users[*].name").applied(_widget(), "w.x.io")
+    found = redaction("spec.password", "spec.users[*].name").redact(_widget(), "w.x.io")
 
     applied = json.loads(found["metadata"]["annotations"][_LAST])
     assert applied["spec"]["password"] == found["spec"]["password"]
@@ -88,15 +88,15 @@ def test_copies_of_a_value_match_it() -> None:
 def test_a_field_of_one_crd_is_left_alone_elsewhere() -> None:
     field = redaction("widgets.x.io=spec.password")
 
-    assert field.applied(_widget(), "gadgets.x.io") == _widget()
-    assert field.applied(_widget(), "widgets.x.io") != _widget()
+    assert field.redact(_widget(), "gadgets.x.io") == _widget()
+    assert field.redact(_widget(), "widgets.x.io") != _widget()
 
 
 def test_values_of_secrets_are_dropped_unless_asked_for() -> None:
     secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {}, "data": {"a": "aHVudGVyMg=="}}
 
-    assert redaction().applied(secret, "secrets")["data"] == {"a": ""}
-    assert redaction(secrets=False).applied(secret, "secrets") == secret
+    assert redaction().redact(secret, "secrets")["data"] == {"a": ""}
+    assert redaction(secrets=False).redact(secret, "secrets") == secret
 
 
 @pytest.mark.parametrize(

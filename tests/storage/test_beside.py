@@ -20,7 +20,7 @@ from instar.wire.storage.workers.arena import Arena, make_file
 from instar.wire.storage.workers.arena_reclaim import Reclaimer
 from instar.wire.storage.workers.store_server import SharedMemoryStore, StoreServer
 from instar.wire.storage.workers.worker_remote import WorkerRemoteStore
-from instar.wire.storage.workers.worker_store import borrowed
+from instar.wire.storage.workers.worker_store import borrow_store
 
 PREFIX = "example.com/things/"
 VALUE = b'{"apiVersion":"example.com/v1","kind":"T","metadata":{"name":"a","uid":"u"}}'
@@ -51,7 +51,7 @@ async def beside(cluster: Cluster, folder: Path) -> AsyncIterator[tuple[StoreSer
     assert owner.worker_feed is not None
     server = StoreServer(cluster, folder, SharedMemoryStore(loans, owner.worker_feed))
     await server.start()
-    lender = await borrowed(folder)
+    lender = await borrow_store(folder)
     assert lender is not None
     worker = Backend(WorkerRemoteStore(cluster, lender))
     await worker.start()

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from instar.base.certificates import Authority, new_private_key
-from instar.server.identity.jwt import encoded
+from instar.server.identity.jwt import encode_base64url
 from instar.server.identity.keys import SigningKey, signing_key
 
 
@@ -47,7 +47,7 @@ class LocalIssuer:
         if question is None or asked["redirect_uri"] != question["redirect_uri"]:
             return None
         digest = hashlib.sha256(asked["code_verifier"].encode()).digest()
-        if encoded(digest) != question["code_challenge"]:
+        if encode_base64url(digest) != question["code_challenge"]:
             return None
         return {"id_token": self.token(aud=asked["client_id"], nonce=question["nonce"])}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from instar.base.json_values import Object
 from instar.tools.upgrader.transition_crds import (
-    applied,
     bridge,
-    dropped,
+    crd_to_apply,
     loses_webhook,
     same_crd,
+    transitional_versions,
     way_back,
 )
 
@@ -30,7 +30,7 @@ def names(document: Object) -> list[tuple[str, bool, bool]]:
 
 
 def test_what_is_applied_has_no_status_and_nothing_of_the_servers() -> None:
-    body = applied(crd("v1"))
+    body = crd_to_apply(crd("v1"))
 
     assert "status" not in body
     assert body["metadata"] == {"name": "ws.g", "labels": {"a": "b"}}
@@ -45,7 +45,7 @@ def test_the_bridge_keeps_versions_objects_may_be_stored_in() -> None:
         ("v1", True, True),
         ("v1alpha1", True, False),
     ]
-    assert dropped(crd("v1beta1", "v1"), live) == ["v1alpha1"]
+    assert transitional_versions(crd("v1beta1", "v1"), live) == ["v1alpha1"]
 
 
 def test_the_way_back_keeps_new_stored_versions_out_of_sight() -> None:

@@ -63,12 +63,12 @@ def run(args: argparse.Namespace) -> int:
             raise CliFailure("arguments are allowed only after `words`", code=2)
         print(_SCRIPTS[args.shell], end="")
         return 0
-    for word in offered(args.typed or [""]):
+    for word in completions(args.typed or [""]):
         print(word)
     return 0
 
 
-def offered(typed: Sequence[str]) -> list[str]:
+def completions(typed: Sequence[str]) -> list[str]:
     """Return the possible completions of the last word."""
     # Imported here, because it lists the commands, including this one.
     from instar.cli.main import COMMANDS, parser_of

@@ -12,7 +12,7 @@ import sys
 from instar.base.json_values import Object
 from instar.cli.shared.cluster_flags import with_client
 from instar.cli.shared.common_flags import add_cluster_arguments, add_output_argument
-from instar.cli.shared.diffs import add_colour_argument, coloured, diff, wants_colour
+from instar.cli.shared.diffs import add_colour, add_colour_argument, diff, wants_colour
 from instar.cli.shared.failure import CliFailure
 from instar.kube.api.encoding.yaml_text import write_yaml
 from instar.kube.history.writes import plain
@@ -67,7 +67,7 @@ async def _print(
     colour = wants_colour(args)
     before: Object | None = None
     for row in told["revisions"]:
-        print(coloured(_headline(row), "bold", colour))
+        print(add_colour(_headline(row), "bold", colour))
         if args.no_diff or row.get("problem"):
             before = None
             continue

@@ -38,7 +38,12 @@ from instar.tools.reviewer.render import MACHINE
 from instar.tools.reviewer.render.comment_budget import COMMENT, SUMMARY
 from instar.tools.reviewer.render.json import json_schema
 from instar.tools.reviewer.render.markdown import to_markdown
-from instar.tools.reviewer.render.outputs import FORMS, ReportOutput, from_top, in_repository
+from instar.tools.reviewer.render.outputs import (
+    FORMS,
+    ReportOutput,
+    in_repository,
+    path_in_repository,
+)
 from instar.tools.reviewer.render.pull_request_comment import CommentFailed, post, pull_request
 from instar.tools.reviewer.render.shared import slug
 from instar.tools.reviewer.render.text import to_text
@@ -309,7 +314,7 @@ def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
 
 
 def _print(args: argparse.Namespace, report: Report, outputs: list[ReportOutput]) -> None:
-    placed = in_repository(report, from_top)
+    placed = in_repository(report, path_in_repository)
 
     def rendered(output: ReportOutput) -> str:
         if output.form == "text":
@@ -339,7 +344,7 @@ def _comment(args: argparse.Namespace, report: Report) -> None:
     quiet = not report.findings and not report.problems
     try:
         request = pull_request()
-        text = to_markdown(in_repository(report, from_top), whole=_whole((), request.run))
+        text = to_markdown(in_repository(report, path_in_repository), whole=_whole((), request.run))
         done = post(request, " ".join(args.sources[-1:]), text, quiet=quiet)
     except CommentFailed as error:
         print(f"instar review: the comment was not posted: {error}", file=sys.stderr)

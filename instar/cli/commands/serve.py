@@ -27,7 +27,7 @@ from instar.base.parent_watch import wait_for_orphaning
 from instar.cli.serving import admission_flags, background, snapshot_store
 from instar.cli.serving.authentication_flags import identity_settings
 from instar.cli.serving.controller_flags import controllers
-from instar.cli.serving.converter_flags import load_converters, unused
+from instar.cli.serving.converter_flags import load_converters, why_unused
 from instar.cli.serving.feature_gate_flags import WATCH_LIST, gates_of, plugins_off
 from instar.cli.serving.log_format import set_up_logging
 from instar.cli.serving.process_memory import freeze_startup_objects, keep_freed_pages
@@ -99,7 +99,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         worker=worker,
         storage=f"peer:{args.worker_of}" if worker and local else args.storage,
         storage_options=storage_options(args),
-        fill=None if worker else snapshot_store.filling(args),
+        fill=None if worker else snapshot_store.store_filler(args),
         values=args.values,
         read_only=args.read_only,
         kubeconfig=None if worker else args.kubeconfig,
@@ -188,7 +188,7 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
             if args.worker_of:
                 numbers = share_worker_metrics(server.machinery.metrics, args.worker_of)
                 await stack.enter_async_context(numbers)
-            problem = unused(settings.converters, _custom_crds(server))
+            problem = why_unused(settings.converters, _custom_crds(server))
             if problem is not None:
                 raise CliFailure(problem)
             freeze_startup_objects()

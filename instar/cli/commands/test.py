@@ -16,7 +16,7 @@ from instar.cli.serving.converter_flags import load_converters
 from instar.cli.shared.common_flags import add_output_argument
 from instar.cli.shared.failure import CliFailure
 from instar.tools.reviewer.sources import load_objects
-from instar.tools.suites.recording import recorded
+from instar.tools.suites.recording import record_suite
 from instar.tools.suites.render import FORMS
 from instar.tools.suites.session import run_suites
 from instar.tools.suites.suite_files import SuiteFileError, collect_suites, crds_of
@@ -108,7 +108,7 @@ def _write(args: argparse.Namespace) -> int:
     if args.samples:
         samples = asyncio.run(load_objects(args.samples)).objects
     try:
-        text = asyncio.run(recorded(next(iter(crds.values())), samples))
+        text = asyncio.run(record_suite(next(iter(crds.values())), samples))
     except ValueError as error:
         raise CliFailure(f"{args.write}: a server would reject this CRD: {error}") from None
     target.write_text(text, encoding="utf-8")

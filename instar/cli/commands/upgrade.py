@@ -21,7 +21,7 @@ from instar.cli.shared.common_flags import (
     add_workload_arguments,
 )
 from instar.cli.shared.failure import CliFailure
-from instar.cli.shared.upgrade_objects import UpgradedObjects, lost_by_release
+from instar.cli.shared.upgrade_objects import UpgradedObjects, fields_lost_by_release
 from instar.kube.api.crd_codec import CrdDecodeError
 from instar.kube.api.user_agents import MIGRATE
 from instar.tools.migrator.census.version_census import exact_census
@@ -177,6 +177,6 @@ async def _review_change(
     problems = tuple(str(problem) for problem in report.problems)
     passed = report.exit_code(threshold) == 0
     if passed and old is not None:
-        lost = await lost_by_release(args, client, old, new)
+        lost = await fields_lost_by_release(args, client, old, new)
         return not lost, (*problems, *lines, *lost)
     return passed, (*problems, *lines)

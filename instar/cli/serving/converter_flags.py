@@ -98,7 +98,7 @@ def load_converters(specs: Iterable[str]) -> dict[str, ConvertFunction]:
     return found
 
 
-def unused(names: Iterable[str], crds: Iterable[Crd]) -> str | None:
+def why_unused(names: Iterable[str], crds: Iterable[Crd]) -> str | None:
     """Return why a converter would never be called by these CRDs; a CRD may be created later."""
     known = {crd.name: crd for crd in crds}
     for name in names:

@@ -46,7 +46,7 @@ def set_copy_defaults(args: argparse.Namespace) -> None:
     args.furniture = args.furniture or ("off" if copy else "on")
 
 
-def filling(args: argparse.Namespace) -> Callable[[Store], Awaitable[None]] | None:
+def store_filler(args: argparse.Namespace) -> Callable[[Store], Awaitable[None]] | None:
     """Return the function that loads ``--from`` into the empty store; None without the flag."""
     if args.source is None:
         if args.trust_access:
@@ -55,7 +55,7 @@ def filling(args: argparse.Namespace) -> Callable[[Store], Awaitable[None]] | No
     source: str = args.source
     # Imported here, because few servers start from a snapshot.
     from instar.tools.snapshots.errors import SnapshotError
-    from instar.tools.snapshots.loading import filling as filling_from
+    from instar.tools.snapshots.loading import store_filler as filling_from
 
     filled = filling_from(
         source,

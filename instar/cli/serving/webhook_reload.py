@@ -32,7 +32,7 @@ def snapshot(folder: Path) -> Snapshot:
     return found
 
 
-def changed(before: Snapshot, after: Snapshot) -> list[Path]:
+def changed_files(before: Snapshot, after: Snapshot) -> list[Path]:
     """Return the files that were added, removed or changed between two snapshots."""
     return sorted(path for path in before.keys() | after if before.get(path) != after.get(path))
 
@@ -48,7 +48,7 @@ def run_reloading(
         known = snapshot(folder)
         process = subprocess.Popen(words)
         try:
-            while not (found := changed(known, snapshot(folder))):
+            while not (found := changed_files(known, snapshot(folder))):
                 wait(_LOOK_SECONDS)
         finally:
             process.terminate()

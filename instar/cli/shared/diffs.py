@@ -30,7 +30,7 @@ def wants_colour(args: argparse.Namespace) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def coloured(text: str, style: str, wanted: bool) -> str:
+def add_colour(text: str, style: str, wanted: bool) -> str:
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if wanted else text
 
 
@@ -39,4 +39,4 @@ def diff(old: Object, new: Object, colour: bool) -> Iterator[str]:
     left, right = (write_yaml(each).decode().splitlines() if each else [] for each in (old, new))
     for line in list(difflib.unified_diff(left, right, lineterm="", n=2))[2:]:
         style = _COLOUR_BY_SIGN.get(line[:1])
-        yield coloured(line, style, colour) if style else line
+        yield add_colour(line, style, colour) if style else line

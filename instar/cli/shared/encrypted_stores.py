@@ -26,9 +26,9 @@ def decrypting_store(store: Store, config: Path | None) -> Store:
     if config is None:
         return store
     # Imported here, because most stores are not encrypted.
-    from instar.wire.storage.encryption.store import sealed
+    from instar.wire.storage.encryption.store import encrypt_store
 
-    return sealed(store, _vault(config))
+    return encrypt_store(store, _vault(config))
 
 
 def write_key_name(store: Store, collection: str) -> str:

@@ -25,11 +25,11 @@ from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.migrator.rewrite_checks.change_scan import scan_release
 from instar.tools.migrator.undo.journal import UndoJournal, UndoJournalError, journal_path
 from instar.tools.migrator.undo.put_back import ObjectRestorer, UndoReport
-from instar.tools.upgrader.transition_crds import applied, dropped
+from instar.tools.upgrader.transition_crds import crd_to_apply, transitional_versions
 from instar.wire.client.client import Client
 
 
-async def lost_by_release(
+async def fields_lost_by_release(
     args: argparse.Namespace, client: Client, old: Object, new: Object
 ) -> tuple[str, ...]:
     """Return the fields that the release's CRD would drop from stored objects, one line each.
@@ -37,8 +37,8 @@ async def lost_by_release(
     Only for conversion None, where that is computed; with a webhook the migration proves it page
     by page before it writes.
     """
-    release, live = read_live_crd(applied(new)), read_live_crd(old)
-    moves = release.storage != live.storage or live.old_versions or dropped(new, old)
+    release, live = read_live_crd(crd_to_apply(new)), read_live_crd(old)
+    moves = release.storage != live.storage or live.old_versions or transitional_versions(new, old)
     if release.crd.conversion.strategy != "None" or not moves or not live.crd.served():
         return ()
     scan = await scan_release(

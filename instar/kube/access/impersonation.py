@@ -77,7 +77,7 @@ def modes(attributes: Attributes, wanted: User) -> Iterator[Mode]:
     yield _legacy_mode(attributes, wanted, account)
 
 
-def resulting(wanted: User, mode: Mode) -> User:
+def impersonated_user(wanted: User, mode: Mode) -> User:
     """Return the impersonated user."""
     groups = wanted.groups or mode.groups
     if wanted.name == "system:anonymous":

@@ -101,7 +101,7 @@ _SHOWN_METADATA = frozenset(
 )
 
 
-def declared(
+def declared_variables(
     *,
     params: bool,
     authorizer: bool = True,

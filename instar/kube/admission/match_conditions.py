@@ -23,7 +23,7 @@ from instar.kube.admission.evaluation import (
     OutOfBudget,
     TooLongForLoop,
 )
-from instar.kube.admission.expressions import AUTHORIZER, declared
+from instar.kube.admission.expressions import AUTHORIZER, declared_variables
 
 BUDGET = 2_500_000
 """Cost budget of all conditions of a webhook or policy together."""
@@ -52,7 +52,7 @@ thousands."""
 def _compiled(text: str, params: bool) -> AdmissionExpression:
     found = _KEPT.get((text, params))
     if found is None:
-        made = compile_expression(text, declared(params=params), BOOLEAN)
+        made = compile_expression(text, declared_variables(params=params), BOOLEAN)
         found = _KEPT.put((text, params), made, len(text))
     return found
 

@@ -136,7 +136,7 @@ def resource_list(
     }
 
 
-def aggregated(resources: Iterable[DiscoveryResource], *, legacy: bool) -> Object:
+def aggregated_discovery(resources: Iterable[DiscoveryResource], *, legacy: bool) -> Object:
     """Return the ``apidiscovery.k8s.io/v2`` document for ``/api`` (``legacy``) or ``/apis``."""
     groups = _by_group(resources)
     chosen = [name for name in groups if (name == "") is legacy]

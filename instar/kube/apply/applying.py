@@ -38,7 +38,7 @@ from instar.kube.apply.managed_fields import (
     encode,
     identify,
 )
-from instar.kube.apply.managers import Schemas, Writer, foreign_versions, reconcile, updated
+from instar.kube.apply.managers import Schemas, Writer, foreign_versions, reconcile, update_managers
 from instar.kube.apply.merge import merge
 from instar.kube.apply.owned_paths import NEVER_OWNED, owned_in_object
 from instar.kube.apply.pruning import Pruned, must_prune, prune
@@ -161,7 +161,7 @@ def _managers_before(request: Application, live: Object) -> Managers:
     if managers:
         return managers
     earlier = request.writer._replace(manager=BEFORE_FIRST_APPLY)
-    return updated({}, earlier, None, {request.version: live}, request.schemas)
+    return update_managers({}, earlier, None, {request.version: live}, request.schemas)
 
 
 def _claimed_fields(request: Application) -> FieldSet:

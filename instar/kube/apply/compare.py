@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 
 from instar.base.json_values import same_json_numbers
 from instar.kube.apply.field_set import LEAF, FieldSet, union
-from instar.kube.apply.owned_paths import DEDUCED_MAP, UNTRACKED, indexed, present
+from instar.kube.apply.owned_paths import (
+    DEDUCED_MAP,
+    UNTRACKED,
+    index_by_element,
+    paths_of_new_value,
+)
 from instar.kube.apply.ownership_schema import (
     DEDUCED,
     OBJECT_META,
@@ -68,7 +73,7 @@ def _compare_map(
         known = fields.get(name)
         key, atom = ("f:" + name, other) if known is None else known
         if was is ABSENT:
-            out.added[key] = present(atom, value)
+            out.added[key] = paths_of_new_value(atom, value)
         elif was == value and (not atom.loose or same_json_numbers(was, value)):
             continue
         elif atom is OBJECT_META and unseen:
@@ -83,7 +88,7 @@ def _compare_map(
         if name not in new and name not in unseen:
             known = fields.get(name)
             key, atom = ("f:" + name, other) if known is None else known
-            out.removed[key] = present(atom, value)
+            out.removed[key] = paths_of_new_value(atom, value)
 
 
 def _compare_metadata(atom: Atom, old: Any, new: Any) -> Comparison:
@@ -161,7 +166,7 @@ def _or_empty(kind: type, value: Any) -> Any:
 def _compare_items(kind: ListType, old: list[Any], new: list[Any], out: Comparison) -> None:
     """Compare items by their key. A key that several items have is one value, which can only be
     replaced."""
-    before, after = indexed(kind, old), indexed(kind, new)
+    before, after = index_by_element(kind, old), index_by_element(kind, new)
     for element, now in after.items():
         was = before.get(element, [])
         if len(now) > 1 and len(was) > 1:
@@ -169,7 +174,7 @@ def _compare_items(kind: ListType, old: list[Any], new: list[Any], out: Comparis
                 out.modified[element] = LEAF
         elif len(now) > 1:
             if was:
-                out.removed[element] = present(kind.element, was[0])
+                out.removed[element] = paths_of_new_value(kind.element, was[0])
             out.added[element] = LEAF
         elif len(was) == 1:
             if not same_json_numbers(was[0], now[0]):
@@ -177,7 +182,9 @@ def _compare_items(kind: ListType, old: list[Any], new: list[Any], out: Comparis
         else:
             if was:
                 out.removed[element] = LEAF
-            out.added[element] = present(kind.element, now[0])
+            out.added[element] = paths_of_new_value(kind.element, now[0])
     for element, was in before.items():
         if element not in after:
-            out.removed[element] = present(kind.element, was[0]) if len(was) == 1 else LEAF
+            out.removed[element] = (
+                paths_of_new_value(kind.element, was[0]) if len(was) == 1 else LEAF
+            )

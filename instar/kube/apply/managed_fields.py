@@ -149,7 +149,7 @@ def _wire_order(item: tuple[ManagerKey, ManagedFieldsEntry]) -> tuple[str, ...]:
     )
 
 
-def capped(managers: Managers) -> Managers:
+def cap_update_entries(managers: Managers) -> Managers:
     """Limit Update entries to ten: the oldest of a version are merged into one."""
     updaters = [owner for owner in managers if owner.operation == UPDATE]
     excess = len(updaters) - MOST_UPDATE_MANAGERS

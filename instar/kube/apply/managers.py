@@ -21,7 +21,7 @@ from instar.kube.apply.managed_fields import (
     ManagedFieldsEntry,
     ManagerKey,
     Managers,
-    capped,
+    cap_update_entries,
     decode,
     encode,
     identify,
@@ -29,7 +29,7 @@ from instar.kube.apply.managed_fields import (
 )
 from instar.kube.apply.owned_paths import NEVER_OWNED, present_in_object
 from instar.kube.apply.ownership_schema import TypedSchema
-from instar.kube.apply.remove import reconciled
+from instar.kube.apply.remove import collapse_atomic_fields
 
 _REMEMBERED = 256
 _LARGEST_KEPT = 1_000
@@ -115,7 +115,7 @@ def track_update(
     ``live`` is None on create. Both mappings have the request's version; of the others only those
     that ``foreign_versions`` returned, and none if the object is unchanged.
     """
-    managers = updated(before, writer, live, new, schemas)
+    managers = update_managers(before, writer, live, new, schemas)
     return encode(managers) if managers else None
 
 
@@ -137,7 +137,7 @@ def track_create(
     return encode(managers) if managers else None
 
 
-def updated(
+def update_managers(
     before: Managers,
     writer: Writer,
     live: ByVersion | None,
@@ -159,7 +159,7 @@ def updated(
     changes = _changes(before, writer, current, live or {}, new, schemas)
     managers = _without_lost_fields(before, changes, schemas)
     _add_fields(managers, writer, current.touched())
-    return capped(managers)
+    return cap_update_entries(managers)
 
 
 def _after_own_changes(
@@ -239,7 +239,7 @@ def reconcile(entry: ManagedFieldsEntry, schemas: Schemas) -> ManagedFieldsEntry
         return entry
     known = schema.reconciled.get(id(entry.fields))
     if known is None or known[0] is not entry.fields:
-        known = entry.fields, reconciled(schema.root, entry.fields)
+        known = entry.fields, collapse_atomic_fields(schema.root, entry.fields)
         if has_at_most(_LARGEST_KEPT, entry.fields):
             if len(schema.reconciled) >= _REMEMBERED:
                 schema.reconciled.clear()

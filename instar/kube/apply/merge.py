@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.kube.apply.owned_paths import DEDUCED_MAP, indexed
+from instar.kube.apply.owned_paths import DEDUCED_MAP, index_by_element
 from instar.kube.apply.ownership_schema import (
     DEDUCED,
     Atom,
@@ -59,7 +59,7 @@ def _merge_items(kind: ListType, live: list[Any], config: list[Any]) -> list[Any
     Items of both lists come in the order of ``config``; an item only in ``live`` keeps its place
     between its neighbours; new items follow the order of ``config``.
     """
-    before, wanted = indexed(kind, live), indexed(kind, config)
+    before, wanted = index_by_element(kind, live), index_by_element(kind, config)
     keyed_live = [(_element(kind, item), item) for item in live]
     order = list(wanted)
     shared = [element for element in order if element in before]

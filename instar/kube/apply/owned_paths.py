@@ -1,5 +1,5 @@
 """Converts objects to field sets: paths that an apply claims (``owned``) or a new value adds
-(``present``).
+(``paths_of_new_value``).
 
 Called by apply and ownership tracking. The two differ in inner nodes: an applier claims leaves and
 items, a writer also every map and list it created. Values that do not fit the schema are treated as
@@ -60,7 +60,7 @@ def present_in_object(
             continue
         element, atom = root.fields.get(name) or (f"f:{name}", root.element or DEDUCED)
         if name != "metadata" or type(value) is not dict:
-            out[element] = present(atom, value)
+            out[element] = paths_of_new_value(atom, value)
             continue
         fields = _present_map(atom.map or DEDUCED_MAP, value, UNTRACKED)
         if len(fields) > 1:
@@ -69,7 +69,7 @@ def present_in_object(
     return out
 
 
-def present(atom: Atom, value: Any) -> FieldSet:
+def paths_of_new_value(atom: Atom, value: Any) -> FieldSet:
     """Return the node of a new value: itself and all below it are members."""
     if type(value) is dict:
         return _present_map(atom.map or DEDUCED_MAP, value)
@@ -99,18 +99,18 @@ def _present_map(kind: MapType, value: dict[str, Any], unseen: frozenset[str] = 
         if child.__class__ is dict:
             out[key] = _present_map(atom.map or DEDUCED_MAP, child)
         else:
-            out[key] = present(atom, child) if child.__class__ is list else LEAF
+            out[key] = paths_of_new_value(atom, child) if child.__class__ is list else LEAF
     return out
 
 
 def _present_items(kind: ListType, items: list[Any]) -> FieldSet:
     out: FieldSet = {SELF: LEAF}
-    for element, copies in indexed(kind, items).items():
-        out[element] = present(kind.element, copies[0]) if len(copies) == 1 else LEAF
+    for element, copies in index_by_element(kind, items).items():
+        out[element] = paths_of_new_value(kind.element, copies[0]) if len(copies) == 1 else LEAF
     return out
 
 
-def indexed(kind: ListType, items: list[Any]) -> dict[str, list[Any]]:
+def index_by_element(kind: ListType, items: list[Any]) -> dict[str, list[Any]]:
     """Return items by their element, in order; several per element are duplicates in the live
     object.
 
@@ -164,7 +164,7 @@ def _owned_map(kind: MapType, value: dict[str, Any]) -> FieldSet | None:
 def _owned_items(kind: ListType, items: list[Any]) -> FieldSet | None:
     return {
         element: as_member(_owned(kind.element, copies[0])) if len(copies) == 1 else LEAF
-        for element, copies in indexed(kind, items).items()
+        for element, copies in index_by_element(kind, items).items()
     } or None
 
 

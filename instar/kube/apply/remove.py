@@ -82,7 +82,7 @@ def with_named_parents(atom: Atom, fields: FieldSet) -> FieldSet:
     return out
 
 
-def reconciled(atom: Atom, fields: FieldSet) -> FieldSet:
+def collapse_atomic_fields(atom: Atom, fields: FieldSet) -> FieldSet:
     """Return the set after fields became atomic: paths below them collapse into the field.
 
     Returns ``fields`` itself when nothing changes.
@@ -92,7 +92,7 @@ def reconciled(atom: Atom, fields: FieldSet) -> FieldSet:
         if not node:
             continue
         child = _child(atom, key)
-        kept = LEAF if _is_one_value(child, node) else reconciled(child, node)
+        kept = LEAF if _is_one_value(child, node) else collapse_atomic_fields(child, node)
         if kept is not node:
             changed[key] = kept
     return {**fields, **changed} if changed else fields

@@ -48,7 +48,7 @@ def to_scale(managed_fields: Entries | None, paths: ReplicasPaths) -> Entries:
     )
 
 
-def to_parent(
+def entries_after_scale(
     managed_fields: Entries | None, scale: Entries | None, paths: ReplicasPaths, version: str
 ) -> Entries:
     """Return the object's entries after a scale write at ``version``; ``scale`` has the Scale's new

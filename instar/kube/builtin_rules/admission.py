@@ -18,7 +18,7 @@ from instar.base.field_errors import (
 )
 from instar.base.json_values import Object
 from instar.kube.admission.compile import BOOLEAN, compile_expression
-from instar.kube.admission.expressions import declared
+from instar.kube.admission.expressions import declared_variables
 from instar.kube.api.string_rules import dns1123_subdomain, qualified_name
 from instar.kube.builtin_rules.basics import choice_errors, texts_at
 from instar.kube.builtin_rules.selectors import selector_errors
@@ -144,7 +144,7 @@ def condition_errors(
     if len(conditions) > _MAX_CONDITIONS:
         found.append(too_many(path, len(conditions), _MAX_CONDITIONS))
     names: set[str] = set()
-    variables = declared(params=params)
+    variables = declared_variables(params=params)
     for position, condition in enumerate(conditions):
         where, name = index(path, position), condition.get("name", "")
         found += _expression_errors(condition, child(where, "expression"), variables)

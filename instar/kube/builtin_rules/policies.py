@@ -30,7 +30,7 @@ from instar.kube.admission.compile import (
     AdmissionExpression,
     compile_expression,
 )
-from instar.kube.admission.expressions import declared, with_variables
+from instar.kube.admission.expressions import declared_variables, with_variables
 from instar.kube.admission.policies.variables import compile_variables
 from instar.kube.api.string_rules import (
     dns1035_label,
@@ -173,7 +173,10 @@ def _name_errors(rule: Object, path: str) -> list[FieldError]:
 def _variable_errors(spec: Object, *, params: bool) -> tuple[_Names, list[FieldError]]:
     """Check the variables; without any, the name ``variables`` is undeclared."""
     variables = spec.get("variables") or []
-    seen, silent = declared(params=params), declared(params=params, authorizer=False)
+    seen, silent = (
+        declared_variables(params=params),
+        declared_variables(params=params, authorizer=False),
+    )
     found: list[FieldError] = []
     if not variables:
         return _Names(seen, silent), found

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
-from instar.kube.cel.go_text import shown
+from instar.kube.cel.go_text import show_key
 from instar.kube.cel.values import (
     MISSING,
     CelError,
@@ -218,7 +218,7 @@ def _position(key: Any) -> int:
     if type(key) is float:
         if key.is_integer():
             return int(key)
-        raise CelError(f"unsupported index value {shown(key)} in list")
+        raise CelError(f"unsupported index value {show_key(key)} in list")
     raise CelError(f"unsupported index type '{type_name(key)}' in list")
 
 
@@ -232,5 +232,5 @@ def index(container: Any, key: Any) -> Any:
 
 def not_there(container: Any, key: Any) -> CelError:
     if is_list(container):
-        return CelError(f"index out of bounds: {shown(key)}")
-    return CelError(f"no such key: {shown(key)}")
+        return CelError(f"index out of bounds: {show_key(key)}")
+    return CelError(f"no such key: {show_key(key)}")

@@ -146,7 +146,7 @@ class Library:
     def overloads(self, name: str) -> Sequence[Overload]:
         return self._overloads.get(name, ())
 
-    def extended(self, overloads: Iterable[Overload]) -> Library:
+    def with_functions(self, overloads: Iterable[Overload]) -> Library:
         """Return a library with additional functions."""
         held = chain.from_iterable(self._overloads.values())
         return Library([*held, *overloads], self.types.items())

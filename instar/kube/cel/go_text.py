@@ -24,7 +24,7 @@ def double_text(value: float) -> str:
     return go_number(value)
 
 
-def shown(value: Any) -> str:
+def show_key(value: Any) -> str:
     """Return a key or index as in ``no such key: …``."""
     match value:
         case bool():

@@ -118,7 +118,7 @@ def is_optional(candidate: Type) -> bool:
     return candidate.kind is CelKind.OPAQUE and candidate.name == "optional_type"
 
 
-def unwrapped(candidate: Type) -> Type:
+def unwrap_optional(candidate: Type) -> Type:
     """Return the content type of an optional; any other type is returned unchanged."""
     return candidate.params[0] if is_optional(candidate) else candidate
 

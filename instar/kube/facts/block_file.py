@@ -60,7 +60,7 @@ class BlockFile:
         return block
 
 
-def located(reference: str, home: str) -> tuple[str, str]:
+def split_reference(reference: str, home: str) -> tuple[str, str]:
     """Return (block, name) for ``block#Name`` or a bare name of the block ``home``."""
     block, _, name = reference.rpartition("#")
     return block or home, name

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from instar.kube.facts.block_file import BlockFile, located
+from instar.kube.facts.block_file import BlockFile, split_reference
 
 META = "meta.k8s.io/v1"
 _COMMON_KINDS = frozenset(
@@ -59,7 +59,7 @@ def message_of(api_version: str, kind: str) -> str | None:
 
 @cache
 def _kinds(api_version: str) -> Mapping[str, str]:
-    names = (located(name, api_version) for name in _SHELF.note(api_version) or ())
+    names = (split_reference(name, api_version) for name in _SHELF.note(api_version) or ())
     return {name: f"{block}#{name}" for block, name in names}
 
 
@@ -85,7 +85,7 @@ def _field(row: list[Any], home: str) -> MessageField:
     repeated, mapped = written.startswith("[]"), written.startswith("{}")
     type = written[2:] if repeated or mapped else written
     if type[0].isupper() or "#" in type:
-        block, short = located(type, home)
+        block, short = split_reference(type, home)
         type = f"{block}#{short}"
     return MessageField(
         number, name, type, repeated, mapped, bool(flags & _ALWAYS), bool(flags & _SHOWN)

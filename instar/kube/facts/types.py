@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from instar.base.json_values import copy_json
-from instar.kube.facts.block_file import BlockFile, located
+from instar.kube.facts.block_file import BlockFile, split_reference
 
 _SHELF = BlockFile("types.shelf")
 _ZERO_VALUES: tuple[Any, ...] = (0, False, {})
@@ -81,7 +81,7 @@ def _node(raw: Schema, home: str, above: tuple[str, ...]) -> Schema:
             out[key] = value
     if "$ref" not in raw:
         return out
-    block, name = located(raw["$ref"].removeprefix("&"), home)
+    block, name = split_reference(raw["$ref"].removeprefix("&"), home)
     target = _resolve(f"{block}#{name}", above)
     return {**target, **out} if out else target
 
@@ -116,7 +116,7 @@ def _with_full_names(raw: Any, home: str, todo: list[tuple[str, str]]) -> Any:
         elif key in ("items", "additionalProperties"):
             out[key] = _with_full_names(value, home, todo)
         elif key == "$ref":
-            block, name = target = located(value.removeprefix("&"), home)
+            block, name = target = split_reference(value.removeprefix("&"), home)
             todo.append(target)
             reference = {"$ref": f"#/components/schemas/{_SHELF.note(block)}.{name}"}
             out.update({"allOf": [reference]} if value.startswith("&") else reference)

@@ -49,7 +49,7 @@ def _row(before: ObjectState | None, state: ObjectState) -> Object:
     times = [str(each["time"]) for each in managers if each.get("time")]
     if not times and row["operation"] == "create":
         times = [str(metadata.get("creationTimestamp") or "")]
-    changes = list(changed(plain(old), plain(state.obj)))
+    changes = list(changed_paths(plain(old), plain(state.obj)))
     return {
         **row,
         "time": max(times, default="") or None,
@@ -109,16 +109,18 @@ def plain(obj: Object) -> Object:
     return {**obj, "metadata": kept} if obj else {}
 
 
-def changed(old: Any, new: Any, path: str = "") -> Iterator[str]:
+def changed_paths(old: Any, new: Any, path: str = "") -> Iterator[str]:
     """Yield the paths that differ; a list that changed length is named as a whole."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted({*old, *new}):
             if not same_json(old.get(name, _ABSENT), new.get(name, _ABSENT)):
-                yield from changed(old.get(name), new.get(name), f"{path}.{name}" if path else name)
+                yield from changed_paths(
+                    old.get(name), new.get(name), f"{path}.{name}" if path else name
+                )
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for number, (left, right) in enumerate(zip(old, new, strict=True)):
             if not same_json(left, right):
-                yield from changed(left, right, f"{path}[{number}]")
+                yield from changed_paths(left, right, f"{path}[{number}]")
     else:
         yield path
 

@@ -21,7 +21,7 @@ from instar.kube.models.shapes import (
     ShapeKind,
     ShapeMember,
 )
-from instar.kube.models.to_schema import implied, required_names
+from instar.kube.models.to_schema import implied_keywords, required_names
 
 _SCALARS = {
     "string": ShapeKind.STRING,
@@ -64,7 +64,7 @@ def shape_of(raw: Mapping[str, Any]) -> ModelShape:
         doc=_text(raw.get("description")),
     )
     held = set() if shape.item is None else {"items", "additionalProperties"}
-    return replace(shape, keywords=_additional_keywords(raw, implied(shape), held))
+    return replace(shape, keywords=_additional_keywords(raw, implied_keywords(shape), held))
 
 
 def _class(raw: Mapping[str, Any]) -> ModelShape:

@@ -40,7 +40,7 @@ _COMMON_DESCRIPTIONS = {
 
 def schema_of(shape: ModelShape) -> Object:
     """Return the JSONSchemaProps of a shape."""
-    node = implied(shape)
+    node = implied_keywords(shape)
     if shape.item is not None:
         node["items" if shape.kind is ShapeKind.LIST else "additionalProperties"] = schema_of(
             shape.item
@@ -71,7 +71,7 @@ def required_names(members: ClassShape) -> list[str]:
     return [item.name for item in members.members if item.required]
 
 
-def implied(shape: ModelShape) -> Object:
+def implied_keywords(shape: ModelShape) -> Object:
     """Return the keywords that the kind alone implies, without members and items."""
     match shape.kind:
         case ShapeKind.ANY:

@@ -42,7 +42,7 @@ def merge_scalars(old: list[Any], new: list[Any], *, deleting: bool) -> list[Any
     if deleting:
         gone = set(new)
         return [item for item in old if item not in gone]
-    return in_order(list(dict.fromkeys([*old, *new])), new, old, None)
+    return sort_by_patch_order(list(dict.fromkeys([*old, *new])), new, old, None)
 
 
 def split_directed(old: list[Any], new: list[Any], key: str) -> tuple[list[Any], list[Any]]:
@@ -73,7 +73,9 @@ def split_directed(old: list[Any], new: list[Any], key: str) -> tuple[list[Any],
     return [item for item in old if identity(item.get(key)) not in gone], additions
 
 
-def in_order(items: list[Any], order: list[Any], server: list[Any], key: str | None) -> list[Any]:
+def sort_by_patch_order(
+    items: list[Any], order: list[Any], server: list[Any], key: str | None
+) -> list[Any]:
     """Sort items that ``order`` names in its order, others as on the server.
 
     Where the two meet, an item only on the server goes first if it stood before the other there.

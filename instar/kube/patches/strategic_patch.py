@@ -19,8 +19,8 @@ from instar.kube.patches.strategic_lists import (
     check_order,
     element_kind,
     identity,
-    in_order,
     merge_scalars,
+    sort_by_patch_order,
     split_directed,
     unknown_directive,
     without_key,
@@ -123,7 +123,9 @@ def _reorder(merged: Object, patch: Object, schema: Schema) -> set[str]:
         else:
             result = old if new is None else _merge_list(old, new, place)
         kind = element_kind(old or [], new or [])
-        merged[name] = in_order(result, order, old or [], place.key if kind is dict else None)
+        merged[name] = sort_by_patch_order(
+            result, order, old or [], place.key if kind is dict else None
+        )
         done.add(name)
     return done
 
@@ -140,7 +142,7 @@ def _merge_list(
     if not place.key:
         raise Unclassified("cannot merge lists without merge key for struct")
     kept, additions = split_directed(old, new, place.key)
-    return in_order(_merge_items(kept, additions, place), additions, kept, place.key)
+    return sort_by_patch_order(_merge_items(kept, additions, place), additions, kept, place.key)
 
 
 def _merge_items(kept: list[Any], additions: list[Any], place: PatchMeta) -> list[Any]:

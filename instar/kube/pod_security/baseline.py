@@ -17,7 +17,7 @@ from instar.kube.pod_security.pod_view import (
     names_where,
     plural,
     profile_type,
-    quoted,
+    quote_names,
     setters,
 )
 
@@ -76,7 +76,7 @@ def app_armor_profile(pod: PodView) -> Violation | None:
     shown = [*sorted(values), *annotated]
     return Violation(
         plural(len(shown), "forbidden AppArmor profile"),
-        f"{' and '.join(found)} must not set AppArmor profile type to {quoted(shown)}",
+        f"{' and '.join(found)} must not set AppArmor profile type to {quote_names(shown)}",
     )
 
 
@@ -94,7 +94,7 @@ def capabilities(pod: PodView) -> Violation | None:
         return None
     return Violation(
         "non-default capabilities",
-        f"{containers_named(names)} must not include {quoted(sorted(added))} in "
+        f"{containers_named(names)} must not include {quote_names(sorted(added))} in "
         "securityContext.capabilities.add",
     )
 
@@ -111,7 +111,7 @@ def host_path_volumes(pod: PodView) -> Violation | None:
     names = [str(volume.get("name", "")) for volume in volumes if "hostPath" in volume]
     if not names:
         return None
-    return Violation("hostPath volumes", f"{plural(len(names), 'volume')} {quoted(names)}")
+    return Violation("hostPath volumes", f"{plural(len(names), 'volume')} {quote_names(names)}")
 
 
 def host_ports(pod: PodView) -> Violation | None:
@@ -157,7 +157,7 @@ def host_probes_and_lifecycle(pod: PodView) -> Violation | None:
     return Violation(
         "probe or lifecycle host",
         f"{containers_named(names)} {plural(len(names), 'uses', 'use')} "
-        f"{plural(len(hosts), 'probe or lifecycle host')} {quoted(sorted(hosts))}",
+        f"{plural(len(hosts), 'probe or lifecycle host')} {quote_names(sorted(hosts))}",
     )
 
 
@@ -186,7 +186,7 @@ def proc_mount(pod: PodView) -> Violation | None:
     return Violation(
         "procMount",
         f"{containers_named(names)} must not set securityContext.procMount to "
-        f"{quoted(sorted(types))}",
+        f"{quote_names(sorted(types))}",
     )
 
 
@@ -213,7 +213,7 @@ def selinux_options(allowed: frozenset[str]) -> PodCheck:
         names = names_where(pod, lambda item: is_bad(context_of(item)))
         if not (pod_is_bad or names):
             return None
-        data = [f"{plural(len(types), 'type')} {quoted(sorted(types))}"] if types else []
+        data = [f"{plural(len(types), 'type')} {quote_names(sorted(types))}"] if types else []
         data += sorted(told, reverse=True)
         return Violation(
             "seLinuxOptions",
@@ -264,7 +264,7 @@ def bad_seccomp_setters(pod: PodView) -> Violation | None:
     return Violation(
         "seccompProfile",
         f"{setters(pod_is_bad, names)} must not set securityContext.seccompProfile.type to "
-        f"{quoted(sorted(values))}",
+        f"{quote_names(sorted(values))}",
     )
 
 

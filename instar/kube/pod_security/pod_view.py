@@ -60,7 +60,7 @@ def names_where(pod: PodView, test: Callable[[Object], bool]) -> list[str]:
     return [str(item.get("name", "")) for item in pod.containers() if test(item)]
 
 
-def quoted(names: Iterable[str]) -> str:
+def quote_names(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
@@ -69,7 +69,7 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 
 def containers_named(names: list[str]) -> str:
-    return f"{plural(len(names), 'container')} {quoted(names)}"
+    return f"{plural(len(names), 'container')} {quote_names(names)}"
 
 
 def setters(pod_is_bad: bool, names: list[str]) -> str:
@@ -78,17 +78,17 @@ def setters(pod_is_bad: bool, names: list[str]) -> str:
     return " and ".join([*parts, containers_named(names)] if names else parts)
 
 
-def without(pod_is_exempt: Callable[[PodView], bool], check: PodCheck) -> PodCheck:
+def skip_exempt_pods(pod_is_exempt: Callable[[PodView], bool], check: PodCheck) -> PodCheck:
     """Return the check for all pods but those that are exempt."""
     return lambda pod: None if pod_is_exempt(pod) else check(pod)
 
 
 def for_user_namespaces(check: PodCheck) -> PodCheck:
-    return without(lambda pod: pod.has_user_namespace, check)
+    return skip_exempt_pods(lambda pod: pod.has_user_namespace, check)
 
 
 def for_linux(check: PodCheck) -> PodCheck:
-    return without(lambda pod: pod.is_windows, check)
+    return skip_exempt_pods(lambda pod: pod.is_windows, check)
 
 
 def profile_type(context: Object, field: str) -> Any:

@@ -14,7 +14,7 @@ from instar.kube.pod_security.pod_view import (
     context_of,
     names_where,
     plural,
-    quoted,
+    quote_names,
     setters,
 )
 
@@ -65,7 +65,7 @@ def dropped_capabilities(pod: PodView) -> Violation | None:
         )
     if adding:
         details.append(
-            f"{containers_named(adding)} must not include {quoted(sorted(added))} in "
+            f"{containers_named(adding)} must not include {quote_names(sorted(added))} in "
             "securityContext.capabilities.add"
         )
     return Violation("unrestricted capabilities", "; ".join(details)) if details else None
@@ -79,8 +79,8 @@ def volume_types(pod: PodView) -> Violation | None:
     types = {next((name for name in _OTHER_VOLUMES if name in volume), "unknown") for volume in bad}
     return Violation(
         "restricted volume types",
-        f"{plural(len(names), 'volume')} {quoted(names)} {plural(len(names), 'uses', 'use')} "
-        f"{plural(len(types), 'restricted volume type')} {quoted(sorted(types))}",
+        f"{plural(len(names), 'volume')} {quote_names(names)} {plural(len(names), 'uses', 'use')} "
+        f"{plural(len(types), 'restricted volume type')} {quote_names(sorted(types))}",
     )
 
 

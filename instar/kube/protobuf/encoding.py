@@ -17,7 +17,15 @@ from instar.kube.facts.messages import MessageField, fields_of
 from instar.kube.protobuf import special_types
 from instar.kube.protobuf.errors import ProtobufError
 from instar.kube.protobuf.json_forms import LIMIT, TOO_DEEP, MessageShape, shape_of
-from instar.kube.protobuf.wire import BYTES, FIXED64, VARINT, sized, tag, text_bytes, varint
+from instar.kube.protobuf.wire import (
+    BYTES,
+    FIXED64,
+    VARINT,
+    length_prefixed,
+    tag,
+    text_bytes,
+    varint,
+)
 
 Write = Callable[[Any, int], bytes]
 """(value, depth) → bytes: a message without its length, or a whole field with its tag."""
@@ -78,7 +86,7 @@ def _unset(field: MessageField) -> bytes:
     if field.type in _SCALARS:
         wire, _ = _SCALARS[field.type]
         return tag(field.number, wire) + (bytes(8) if wire == FIXED64 else b"\x00")
-    return tag(field.number, BYTES) + sized(_unset_message(field.type))
+    return tag(field.number, BYTES) + length_prefixed(_unset_message(field.type))
 
 
 def _unset_message(message: str) -> bytes:
@@ -184,7 +192,7 @@ def _schema_or_list(schema: MessageField, items: MessageField) -> Write:
 def _bytes(value: Any) -> bytes:
     """Decode base64; like Go, skip line ends."""
     text = value.replace("\n", "").replace("\r", "")
-    return sized(a2b_base64(text, strict_mode=True))
+    return length_prefixed(a2b_base64(text, strict_mode=True))
 
 
 def _double(value: Any) -> bytes:
@@ -196,7 +204,7 @@ def _bool(value: Any) -> bytes:
 
 
 _SCALARS: dict[str, tuple[int, Callable[[Any], bytes]]] = {
-    "string": (BYTES, lambda value: sized(text_bytes(value))),
+    "string": (BYTES, lambda value: length_prefixed(text_bytes(value))),
     "bytes": (BYTES, _bytes),
     "bool": (VARINT, _bool),
     "int32": (VARINT, varint),

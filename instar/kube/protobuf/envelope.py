@@ -16,7 +16,7 @@ from instar.kube.protobuf.decoding import ROOM, decoder
 from instar.kube.protobuf.encoding import encoder
 from instar.kube.protobuf.errors import EnvelopeError, MessageError, ProtobufError, UnknownKind
 from instar.kube.protobuf.special_types import parts
-from instar.kube.protobuf.wire import BYTES, END, GO_TEXT, VARINT, sized, tag, text_bytes
+from instar.kube.protobuf.wire import BYTES, END, GO_TEXT, VARINT, length_prefixed, tag, text_bytes
 
 MAGIC = b"k8s\x00"
 _TYPE_META, _RAW, _TAIL = b"\x0a", b"\x12", b"\x1a\x00\x22\x00"
@@ -44,7 +44,7 @@ def has_message(api_version: str, kind: str) -> bool:
 def encode_object(obj: Object) -> bytes:
     """Encode a whole object by its own type. Raises ``UnknownKind`` and ``MessageError``."""
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
-    return wrapped(api_version, kind, encode_message(api_version, kind, obj))
+    return wrap_message(api_version, kind, encode_message(api_version, kind, obj))
 
 
 def encode_message(api_version: str, kind: str, obj: Object) -> bytes:
@@ -62,16 +62,23 @@ def encode_message(api_version: str, kind: str, obj: Object) -> bytes:
 
 def encode_list(api_version: str, kind: str, metadata: Object, items: Iterable[bytes]) -> bytes:
     """Encode a list (``kind`` is the list's) of encoded messages."""
-    content = [_LIST_METADATA, sized(encoder(_LIST_META)(metadata, 0))]
+    content = [_LIST_METADATA, length_prefixed(encoder(_LIST_META)(metadata, 0))]
     for item in items:
-        content += (_ITEM, sized(item))
-    return wrapped(api_version, kind, b"".join(content))
+        content += (_ITEM, length_prefixed(item))
+    return wrap_message(api_version, kind, b"".join(content))
 
 
-def wrapped(api_version: str, kind: str, message: bytes) -> bytes:
+def wrap_message(api_version: str, kind: str, message: bytes) -> bytes:
     """Return a message in its envelope."""
-    names = _API_VERSION + sized(text_bytes(api_version)) + _KIND + sized(text_bytes(kind))
-    return b"".join((MAGIC, _TYPE_META, sized(names), _RAW, sized(message), _TAIL))
+    names = (
+        _API_VERSION
+        + length_prefixed(text_bytes(api_version))
+        + _KIND
+        + length_prefixed(text_bytes(kind))
+    )
+    return b"".join(
+        (MAGIC, _TYPE_META, length_prefixed(names), _RAW, length_prefixed(message), _TAIL)
+    )
 
 
 def decode_object(body: bytes, api_version: str = "", kind: str = "") -> Object:

@@ -22,9 +22,9 @@ from instar.kube.protobuf.wire import (
     VARINT,
     int32,
     int64,
+    length_prefixed,
     read_size,
     read_varint,
-    sized,
     skip,
     tag,
     text_bytes,
@@ -133,7 +133,7 @@ def _seconds_text(seconds: int) -> str:
 
 
 def write_quantity(value: Any) -> bytes:
-    return _TEXT_1 + sized(canonical_quantity(value).encode())
+    return _TEXT_1 + length_prefixed(canonical_quantity(value).encode())
 
 
 @_cached
@@ -147,7 +147,7 @@ def read_quantity(data: bytes) -> str:
 def write_int_or_string(value: Any) -> bytes:
     """Encode type, number and text; all three are always present."""
     if isinstance(value, str):
-        return b"\x08\x01\x10\x00" + _TEXT_3 + sized(text_bytes(value))
+        return b"\x08\x01\x10\x00" + _TEXT_3 + length_prefixed(text_bytes(value))
     return b"\x08\x00\x10" + varint(value) + b"\x1a\x00"
 
 
@@ -159,7 +159,7 @@ def read_int_or_string(data: bytes) -> int | str:
 
 def write_raw(value: Any) -> bytes:
     """Encode JSON within a message: RawExtension, FieldsV1, and the values of a CRD's schemas."""
-    return b"" if value is None else _TEXT_1 + sized(orjson.dumps(value))
+    return b"" if value is None else _TEXT_1 + length_prefixed(orjson.dumps(value))
 
 
 def read_raw(data: bytes, at: int, end: int, depth: int) -> Any:

@@ -11,7 +11,7 @@ from instar.base.json_values import Object
 from instar.kube.protobuf.envelope import decode_object
 from instar.kube.protobuf.errors import EnvelopeError, ProtobufError
 from instar.kube.protobuf.special_types import parts
-from instar.kube.protobuf.wire import BYTES, END, GO_TEXT, sized, tag, text_bytes
+from instar.kube.protobuf.wire import BYTES, END, GO_TEXT, length_prefixed, tag, text_bytes
 
 _LENGTH = 4
 _TYPE, _OBJECT, _RAW = tag(1, BYTES), tag(2, BYTES), tag(1, BYTES)
@@ -19,7 +19,12 @@ _TYPE, _OBJECT, _RAW = tag(1, BYTES), tag(2, BYTES), tag(1, BYTES)
 
 def watch_frame(event: str, obj: bytes) -> bytes:
     """Encode a frame; ``event`` is ``ADDED`` and so on, ``obj`` an object in its envelope."""
-    body = _TYPE + sized(text_bytes(event)) + _OBJECT + sized(_RAW + sized(obj))
+    body = (
+        _TYPE
+        + length_prefixed(text_bytes(event))
+        + _OBJECT
+        + length_prefixed(_RAW + length_prefixed(obj))
+    )
     return len(body).to_bytes(_LENGTH, "big") + body
 
 

@@ -49,7 +49,7 @@ def tag(number: int, wire: int) -> bytes:
     return varint(number << 3 | wire)
 
 
-def sized(body: bytes) -> bytes:
+def length_prefixed(body: bytes) -> bytes:
     return varint(len(body)) + body
 
 

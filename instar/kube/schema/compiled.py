@@ -22,7 +22,7 @@ from instar.kube.schema.metadata.embedded_resources import (
     compile_judge,
 )
 from instar.kube.schema.pruning import Pruner, compile_pruner, dropped_paths, keep
-from instar.kube.schema.structure.interning import shared
+from instar.kube.schema.structure.interning import intern_node
 from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.structure.prune_key import skeleton
 from instar.kube.schema.structure.structural import Structural
@@ -182,5 +182,5 @@ def compile_schema(
     raw: Mapping[str, Any] | None, *, preserve_unknown: bool = False
 ) -> CompiledSchema:
     """Compile a version's openAPIV3Schema; without one every field except metadata is unknown."""
-    root = shared(structural(raw)) if raw is not None else Structural()
+    root = intern_node(structural(raw)) if raw is not None else Structural()
     return CompiledSchema(root, declared=raw is not None, preserve_unknown=preserve_unknown)

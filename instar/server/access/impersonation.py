@@ -12,7 +12,7 @@ from instar.base.errors import ApiError, BadRequest
 from instar.base.field_errors import go_quote
 from instar.kube.access.attributes import Attributes, User
 from instar.kube.access.authorizers import Authorizer, AuthzDecision, AuthzVerdict, refused
-from instar.kube.access.impersonation import Check, Mode, modes, resulting
+from instar.kube.access.impersonation import Check, Mode, impersonated_user, modes
 from instar.server.http.messages import Request
 
 _PREFIX = b"impersonate-"
@@ -43,7 +43,7 @@ class Impersonation:
             failure = await self._failure(mode)
             if failure is None:
                 self._remember(asked.user.name, mode.name)
-                return resulting(wanted, mode), mode.constraint
+                return impersonated_user(wanted, mode), mode.constraint
             first = first or failure
         assert first is not None, "the legacy mode fits always"
         raise first

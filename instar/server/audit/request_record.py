@@ -76,7 +76,7 @@ class RequestRecord:
     def long_running(self) -> bool:
         return self.asked.long_running
 
-    def decoded(self, obj: Mapping[str, Any]) -> None:
+    def record_body(self, obj: Mapping[str, Any]) -> None:
         """Record the decoded body, before the handler changes it."""
         if self.level is AuditLevel.NONE:
             return

@@ -18,7 +18,7 @@ from instar.base.metrics import (
     Measured,
     MergeMode,
     Metric,
-    written,
+    prometheus_text,
 )
 from instar.server.http.messages import Response
 
@@ -76,5 +76,5 @@ class Metrics:
     async def respond(self) -> Response:
         families = await (self.counted() if self.of_all is None else self.of_all())
         size = _LINE_BYTES * sum(len(family.series) for family in families)
-        text = await offload.run(size, lambda: written(families))
+        text = await offload.run(size, lambda: prometheus_text(families))
         return Response(200, (text,), [(b"content-type", CONTENT_TYPE.encode())])

@@ -42,8 +42,8 @@ def read(token: str) -> Jwt | None:
     if len(parts) != 3 or len(token) > _LONGEST:
         return None
     try:
-        header, claims = (orjson.loads(decoded(part)) for part in parts[:2])
-        signature = decoded(parts[2])
+        header, claims = (orjson.loads(decode_base64url(part)) for part in parts[:2])
+        signature = decode_base64url(parts[2])
     except (ValueError, binascii.Error):
         return None
     if not isinstance(header, dict) or not isinstance(claims, dict):
@@ -55,19 +55,22 @@ def read(token: str) -> Jwt | None:
 
 def unsigned(header: dict[str, Any], claims: dict[str, Any]) -> bytes:
     """The bytes to sign."""
-    parts = (encoded(orjson.dumps(part, option=orjson.OPT_SORT_KEYS)) for part in (header, claims))
+    parts = (
+        encode_base64url(orjson.dumps(part, option=orjson.OPT_SORT_KEYS))
+        for part in (header, claims)
+    )
     return ".".join(parts).encode()
 
 
-def signed(content: bytes, signature: bytes) -> str:
-    return f"{content.decode()}.{encoded(signature)}"
+def append_signature(content: bytes, signature: bytes) -> str:
+    return f"{content.decode()}.{encode_base64url(signature)}"
 
 
-def encoded(data: bytes) -> str:
+def encode_base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def decoded(text: str) -> bytes:
+def decode_base64url(text: str) -> bytes:
     """Raises ``ValueError`` for anything but unpadded base64url."""
     if "=" in text:
         raise ValueError("padded")

@@ -26,7 +26,14 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from instar.kube.api.encoding.pem import blocks
-from instar.server.identity.jwt import Jwt, decoded, encoded, signed, text_of, unsigned
+from instar.server.identity.jwt import (
+    Jwt,
+    append_signature,
+    decode_base64url,
+    encode_base64url,
+    text_of,
+    unsigned,
+)
 
 Private = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 Public = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
@@ -76,8 +83,8 @@ class VerifyingKey(NamedTuple):
             "kid": self.id,
             "crv": _CURVES[key.curve.name][1],
             "alg": self.algorithm,
-            "x": encoded(point.x.to_bytes(size, "big")),
-            "y": encoded(point.y.to_bytes(size, "big")),
+            "x": encode_base64url(point.x.to_bytes(size, "big")),
+            "y": encode_base64url(point.y.to_bytes(size, "big")),
         }
 
 
@@ -89,7 +96,7 @@ class SigningKey:
     def token(self, claims: dict[str, Any]) -> str:
         algorithm = self.public.algorithm
         content = unsigned({"alg": algorithm, "kid": self.public.id}, claims)
-        return signed(content, _signature(self._key, algorithm, content))
+        return append_signature(content, _signature(self._key, algorithm, content))
 
 
 def signing_key(pem: bytes) -> SigningKey:
@@ -148,7 +155,7 @@ def _usable(key: object) -> Public:
 
 def _with_key_id(key: Public) -> VerifyingKey:
     der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return VerifyingKey(encoded(hashlib.sha256(der).digest()), key)
+    return VerifyingKey(encode_base64url(hashlib.sha256(der).digest()), key)
 
 
 def _algorithm(key: Public) -> str:
@@ -178,7 +185,7 @@ def _readable(listed: Iterable[Any]) -> Iterator[VerifyingKey]:
 
 def _of_jwk(item: dict[str, Any]) -> Public:
     def number(name: str) -> int:
-        return int.from_bytes(decoded(text_of(item.get(name))), "big")
+        return int.from_bytes(decode_base64url(text_of(item.get(name))), "big")
 
     if item.get("kty") == "RSA":
         return _usable(rsa.RSAPublicNumbers(number("e"), number("n")).public_key())
@@ -224,4 +231,4 @@ def _verifies(key: Public, algorithm: str, content: bytes, signature: bytes) -> 
 
 
 def _number(value: int) -> str:
-    return encoded(value.to_bytes((value.bit_length() + 7) // 8, "big"))
+    return encode_base64url(value.to_bytes((value.bit_length() + 7) // 8, "big"))

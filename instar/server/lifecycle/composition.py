@@ -133,7 +133,7 @@ class ServerComponents:
             review=self.settings.review,
             deny=self.settings.deny_breaking,
             converted_here=self.conversion.in_process,
-            after_write=lambda name: self.controllers.crds.at_rest(name),
+            after_write=lambda name: self.controllers.crds.wait_until_reconciled(name),
             store_new=lambda draft, crd: self.controllers.crds.store_new(draft, crd),
         )
         equals = store_sharing(self.backend.store) is StoreSharing.EQUALS

@@ -170,7 +170,7 @@ class Embedded:
         revision = await backend.store.commit(
             Write(resource.objects.prefix + suffix, value, expected)
         )
-        await backend.at_least(revision)
+        await backend.wait_for_revision(revision)
         return len(value)
 
     async def copied_store(self, wanted: Callable[[str], bool] = lambda key: True) -> MemoryStore:

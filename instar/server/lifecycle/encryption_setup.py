@@ -18,7 +18,11 @@ from instar.server.settings import EncryptionSettings
 from instar.wire.storage.encryption.config import EncryptionConfigError, read
 from instar.wire.storage.encryption.kms import AGAIN_SECONDS, EVERY_SECONDS
 from instar.wire.storage.encryption.providers import EncryptionProviders
-from instar.wire.storage.encryption.store import EncryptingLocalStore, EncryptingStore, sealed
+from instar.wire.storage.encryption.store import (
+    EncryptingLocalStore,
+    EncryptingStore,
+    encrypt_store,
+)
 from instar.wire.storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -50,7 +54,7 @@ class EncryptionAtRest:
         return cls(settings, vault, digest)
 
     def before(self, store: Store) -> EncryptingStore:
-        self._store = sealed(store, self._vault)
+        self._store = encrypt_store(store, self._vault)
         return self._store
 
     def trouble(self) -> str | None:

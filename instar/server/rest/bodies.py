@@ -29,10 +29,10 @@ from instar.server.rest.negotiate import PROTOBUF, YAML, body_media, unknown_for
 __all__ = [
     "Body",
     "MalformedObject",
-    "in_order_of_reading",
     "parse",
     "read_applied",
     "read_object",
+    "repeated_in_go_order",
     "typed_body",
 ]
 
@@ -89,7 +89,7 @@ def parse(body: bytes, media: str) -> Body:
     return _read_yaml(body) if media == YAML else read_json_object(body)
 
 
-def in_order_of_reading(
+def repeated_in_go_order(
     body: bytes, media: str, duplicates: list[Repeated], unknown: list[str]
 ) -> list[Repeated]:
     """Unknown and repeated fields of a built-in kind, in the order of Go's decoder."""

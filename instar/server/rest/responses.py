@@ -45,7 +45,7 @@ async def object_response(
     """One object, as itself, as a Table or as partial metadata."""
     if is_plain(form):
         return _written(status, (view,), form)
-    printer = await version.printer.detached()
+    printer = await version.printer.detach()
     return await offload.run(
         len(view), lambda: _formed_object(status, view, form, version, printer, include)
     )
@@ -84,7 +84,7 @@ async def list_response(
             "you requested PartialObjectMetadata, but the requested object is a list "
             "(*unstructured.UnstructuredList)"
         )
-    printer = await version.printer.detached()
+    printer = await version.printer.detach()
     return await offload.run(
         listing.views.size, lambda: _formed_list(listing, form, version, printer, include)
     )

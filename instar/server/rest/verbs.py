@@ -29,7 +29,7 @@ from instar.server.registry.verbs.subresources.admission import admit_posted_obj
 from instar.server.registry.verbs.watch import WatchOptions, open_watch
 from instar.server.registry.verbs.write import create, replace
 from instar.server.registry.verbs.write_request import WriteResult
-from instar.server.rest.bodies import Body, in_order_of_reading, read_applied, read_object
+from instar.server.rest.bodies import Body, read_applied, read_object, repeated_in_go_order
 from instar.server.rest.list_stream import streamed_list
 from instar.server.rest.negotiate import (
     PLAIN,
@@ -199,7 +199,7 @@ async def _body(request: Request, target: Target, media: str, options: WriteOpti
     )
     trail: RequestRecord | None = request.trail
     if trail is not None:
-        await offload.run(options.size, trail.decoded, obj)
+        await offload.run(options.size, trail.record_body, obj)
     return obj
 
 
@@ -245,7 +245,7 @@ def _report(
 ) -> None:
     problems = [*body.duplicates, *(Repeated(f'unknown field "{path}"') for path in unknown)]
     if target.serving.builtin:
-        problems = in_order_of_reading(request.content(), media, body.duplicates, unknown)
+        problems = repeated_in_go_order(request.content(), media, body.duplicates, unknown)
     if problems and options.field_validation == "Strict":
         version = target.version
         raise errors.BadRequest(

@@ -72,7 +72,7 @@ class Visitors:
         if not may_show_cookie(request):
             raise NotSignedIn("NotSignedIn")
         self.check(request)
-        sealed = cookies.joined(cookies.read_cookies(request.all_of(b"cookie")), self._cookie)
+        sealed = cookies.join_cookie(cookies.read_cookies(request.all_of(b"cookie")), self._cookie)
         if sealed:
             return self._opened(sealed)
         if peer is not None:

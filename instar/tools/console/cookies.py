@@ -25,7 +25,7 @@ def read_cookies(headers: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def joined(cookies: dict[str, str], name: str) -> str:
+def join_cookie(cookies: dict[str, str], name: str) -> str:
     """Return the joined value; empty if absent."""
     pieces = [cookies.get(_numbered(name, number), "") for number in range(MOST_PIECES)]
     return "".join(pieces[: pieces.index("")] if "" in pieces else pieces)

@@ -25,7 +25,7 @@ from instar.tools.console.local_migrations import LocalMigrations
 from instar.tools.console.origin_checks import check_host
 from instar.tools.console.pages import Console
 from instar.tools.console.routing import ConsoleRouter
-from instar.tools.console.security_headers import redirect, secured
+from instar.tools.console.security_headers import add_security_headers, redirect
 from instar.tools.console.sessions import Sealer, Sessions
 from instar.wire.client.client import Client
 from instar.wire.conversion.factory import ConversionServices
@@ -88,9 +88,9 @@ def local_hosts_only(door: Handler, allowed: frozenset[str]) -> Handler:
         try:
             check_host(request, allowed)
         except ApiError as error:
-            return secured(problem(error, request))
+            return add_security_headers(problem(error, request))
         if request.path == "/":
-            return secured(redirect(308, "/console/"))
+            return add_security_headers(redirect(308, "/console/"))
         return await door(request, peer)
 
     return handle
@@ -98,4 +98,4 @@ def local_hosts_only(door: Handler, allowed: frozenset[str]) -> Handler:
 
 async def _refuse_strangers(request: Request, peer: User | None) -> Response:
     """Wrap the handler to reject API requests that are not from the console's page."""
-    return secured(problem(NotSignedIn("NotSignedIn"), request))
+    return add_security_headers(problem(NotSignedIn("NotSignedIn"), request))

@@ -23,7 +23,7 @@ from instar.server.http.messages import Request
 from instar.server.identity import jwt
 from instar.server.identity.oidc.http_fetch import fetcher, poster
 from instar.server.identity.oidc.issuer import FetchFailed
-from instar.tools.console.cookies import joined, read_cookies, set_cookies
+from instar.tools.console.cookies import join_cookie, read_cookies, set_cookies
 from instar.tools.console.sessions import Ended, NoSession, Sealer, Session, session_of
 from instar.tools.console.settings import OidcSettings
 
@@ -107,7 +107,7 @@ class OidcSignIn:
         return self._cookie("", 0)
 
     def _kept(self, request: Request) -> dict[str, Any]:
-        sealed = joined(read_cookies(request.all_of(b"cookie")), _COOKIE)
+        sealed = join_cookie(read_cookies(request.all_of(b"cookie")), _COOKIE)
         try:
             return self._sealer.open(sealed, self._clock())
         except (NoSession, Ended):
@@ -196,7 +196,7 @@ def _endpoints(document: Any, issuer: str) -> Endpoints:
 
 
 def _challenge(verifier: str) -> str:
-    return jwt.encoded(hashlib.sha256(verifier.encode()).digest())
+    return jwt.encode_base64url(hashlib.sha256(verifier.encode()).digest())
 
 
 def _back(request: Request) -> str:

@@ -26,7 +26,7 @@ from instar.tools.console.json_body import body_of
 from instar.tools.console.lazy_future import LazyFuture
 from instar.tools.console.oidc import OidcSignIn, SignInFailed, check_nonce
 from instar.tools.console.origin_checks import is_of_our_page
-from instar.tools.console.security_headers import inert, json_answer, redirect, secured
+from instar.tools.console.security_headers import add_security_headers, inert, json_answer, redirect
 from instar.tools.console.views.own_identity import review_own_identity
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Console:
         """Answer a request under ``/console``."""
         response = await self._with_rendered_errors(request, self._routed(request, peer))
         await compress(request, response)
-        return secured(response)
+        return add_security_headers(response)
 
     async def pass_on(self, request: Request, peer: User | None) -> Response:
         """Forward a request of the page to the API, with the visitor's credentials."""

@@ -37,7 +37,7 @@ _ALWAYS: tuple[Header, ...] = (
 _NO_STORE: Header = (b"cache-control", b"no-store")
 
 
-def secured(response: Response, policy: str = POLICY) -> Response:
+def add_security_headers(response: Response, policy: str = POLICY) -> Response:
     """Return the response with security headers."""
     names = {name for name, _ in response.headers}
     added = [header for header in _ALWAYS if header[0] not in names]

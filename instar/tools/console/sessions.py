@@ -55,12 +55,12 @@ class Sealer:
     def seal(self, content: dict[str, Any]) -> str:
         nonce = os.urandom(_NONCE_BYTES)
         packed = zlib.compress(orjson.dumps(content))
-        return jwt.encoded(nonce + self._cipher.encrypt(nonce, packed, self._purpose))
+        return jwt.encode_base64url(nonce + self._cipher.encrypt(nonce, packed, self._purpose))
 
     def open(self, text: str, now: float) -> dict[str, Any]:
         """Decrypt the content, which must have ``expires``. Raises ``NoSession`` and ``Ended``."""
         try:
-            data = jwt.decoded(text)
+            data = jwt.decode_base64url(text)
             packed = self._cipher.decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], self._purpose)
         except (ValueError, InvalidTag) as error:
             raise NoSession from error

@@ -16,7 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.server.lifecycle.embedded import embedded
-from instar.tools.rehearsal.client_replay import Managed, Replayer, by_usage, managers_of
+from instar.tools.rehearsal.client_replay import Managed, Replayer, judge_by_usage, managers_of
 from instar.tools.rehearsal.clients import ObservedClient
 from instar.tools.rehearsal.converting import ConversionMode, Converting
 from instar.tools.rehearsal.defaulted_status import without_defaulted_status
@@ -41,7 +41,7 @@ from instar.tools.rehearsal.version_checks import StepChecker
 from instar.tools.rehearsal.version_findings import ReferenceReadings, VersionFindings
 from instar.tools.reviewer.report import Damage
 from instar.tools.snapshots.store_layout import is_name
-from instar.tools.upgrader.transition_crds import applied
+from instar.tools.upgrader.transition_crds import crd_to_apply
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ async def play(batch: RehearsalBatch) -> CrdRehearsal:
         origin.home = {key_of(obj): _version(obj) for obj in placed}
         await origin.learn()
         _read_back(origin, result, await _differing(placed, origin))
-        stage = await stack.enter_async_context(base.copied())
+        stage = await stack.enter_async_context(base.copy())
         managed = managers_of(placed, base.crd.group, batch.sample)
         play = _Play(
             batch, stage, origin, origin, StepChecker(stage, origin), managed, result=result
@@ -120,7 +120,7 @@ async def play(batch: RehearsalBatch) -> CrdRehearsal:
         for release, crd in batch.releases:
             if play.judge.rewritten or release != batch.releases[0][0]:
                 await _renew_reference(stack, play)
-            if not await _release(play, release, batch.converting.fitted(crd)):
+            if not await _release(play, release, batch.converting.with_rehearsal_webhook(crd)):
                 break
     return result
 
@@ -138,7 +138,7 @@ def _misstored(batch: RehearsalBatch) -> Counter[str]:
 async def create(release: str, crd: Object, converting: Converting) -> CrdRehearsal:
     """Check whether a server accepts a CRD that the cluster does not have yet."""
     name = str(crd["metadata"]["name"])
-    (step,) = steps(None, converting.fitted(crd), release)
+    (step,) = steps(None, converting.with_rehearsal_webhook(crd), release)
     told = StepOutcome(release, step.kind, step.title)
     async with embedded() as api:
         stage = Sandbox(api, name, (), ConversionMode.NONE, {})
@@ -148,7 +148,7 @@ async def create(release: str, crd: Object, converting: Converting) -> CrdRehear
 
 async def _install(stage: Sandbox, batch: RehearsalBatch) -> str:
     """Install the CRD that the cluster has now, with its storedVersions."""
-    crd = applied(batch.converting.fitted(batch.crd))
+    crd = crd_to_apply(batch.converting.with_rehearsal_webhook(batch.crd))
     refused = await stage.apply_crd(crd)
     stored = (batch.crd.get("status") or {}).get("storedVersions")
     named = {_version(obj) for obj in batch.objects if isinstance(obj, dict)}
@@ -251,14 +251,16 @@ def _read_back(origin: ReferenceReadings, result: CrdRehearsal, differing: list[
 async def _refusal_without_steps(stage: Sandbox, batch: RehearsalBatch) -> str:
     """Return the server's refusal if the last release is applied without the steps in between."""
     _, crd = batch.releases[-1]
-    return await stage.apply_crd(applied(batch.converting.fitted(crd)), dry_run=True)
+    return await stage.apply_crd(
+        crd_to_apply(batch.converting.with_rehearsal_webhook(crd)), dry_run=True
+    )
 
 
 async def _renew_reference(stack: AsyncExitStack, play: _Play) -> None:
     """Use the current state as the new reference, because each release is compared with the state
     before it.
     """
-    kept = await stack.enter_async_context(play.stage.copied())
+    kept = await stack.enter_async_context(play.stage.copy())
     reference = ReferenceReadings(kept)
     reference.home = play.reference.home
     await reference.learn()
@@ -297,7 +299,7 @@ async def _dry_run_release(play: _Play, release: str, crd: Object) -> bool:
     """Dry-run the release's CRD exactly as written: the steps apply an equivalent CRD, and a server
     may refuse the original.
     """
-    refused = await play.stage.apply_crd(applied(crd), dry_run=True)
+    refused = await play.stage.apply_crd(crd_to_apply(crd), dry_run=True)
     if refused:
         told = StepOutcome(release, StepKind.WRITTEN, "apply the CRD as it is written")
         told.refused = refused
@@ -334,7 +336,7 @@ async def _clients(play: _Play, found: dict[str, VersionFindings], told: StepOut
         for use in client.uses:
             if use.version not in found and use.version not in not_served:
                 not_served[use.version] = await _list_exchange(play.stage, use.version)
-        verdict = by_usage(client, play.stage.crd, found, play.origin, not_served)
+        verdict = judge_by_usage(client, play.stage.crd, found, play.origin, not_served)
         if not play.batch.first:
             verdict.requests = 0  # made once, for all batches
         verdict.absorb(await replayer.recorded(client, collections=play.batch.first))

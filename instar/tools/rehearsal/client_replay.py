@@ -53,7 +53,7 @@ _OTHERWISE = {Damage.UNREADABLE: ClientStanding.BROKEN}
 Judgements = Mapping[str, VersionFindings]
 
 
-def by_usage(
+def judge_by_usage(
     client: ObservedClient,
     crd: Crd,
     judgements: Judgements,

@@ -91,7 +91,7 @@ def clients_of(
     for use in usage:
         mine = found.get((use.group, use.resource))
         if mine is not None and not is_ours(use.agent):
-            client = _client(mine, named(use.agent, use.user))
+            client = _client(mine, short_name(use.agent, use.user))
             client.uses.append(ClientCall(use.version, use.verb, use.number))
     for event in events:
         about = event.get("objectRef")
@@ -100,11 +100,11 @@ def clients_of(
         mine = found.get((str(about.get("apiGroup") or ""), str(about.get("resource") or "")))
         agent = str(event.get("userAgent") or "")
         if mine is not None and not is_ours(agent):
-            _note(_client(mine, named(agent, _user(event))), event, about)
+            _note(_client(mine, short_name(agent, _user(event))), event, about)
     return found
 
 
-def named(agent: str, user: str) -> str:
+def short_name(agent: str, user: str) -> str:
     """Return a short name: the program of a user agent, or the last part of a service account."""
     program = agent.split(" ", 1)[0][:60] or "unnamed"
     account = user.removeprefix("system:serviceaccount:")
@@ -132,7 +132,7 @@ def _note(client: ObservedClient, event: Object, about: Mapping[str, Any]) -> No
     if not any((use.version, use.verb) == (version, verb) for use in client.uses):
         # counted even if it cannot be repeated because the body or the object is missing
         client.uses.append(ClientCall(version, verb, 1))
-    request = recorded(event, about)
+    request = repeatable_request(event, about)
     if request is None:
         return
     if request in client.recorded or len(client.recorded) >= MOST_RECORDED:
@@ -141,7 +141,7 @@ def _note(client: ObservedClient, event: Object, about: Mapping[str, Any]) -> No
         client.recorded.append(request)
 
 
-def recorded(event: Object, about: Mapping[str, Any]) -> Recorded | None:
+def repeatable_request(event: Object, about: Mapping[str, Any]) -> Recorded | None:
     """Return the request to repeat; None if the event does not contain enough."""
     verb = str(event.get("verb") or "")
     method = _METHODS.get(verb)

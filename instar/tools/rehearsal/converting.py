@@ -62,7 +62,7 @@ class Converting:
             return {name: load(self.modules[name]).convert_owned}
         return {} if self._url(name) else {name: _not_given}
 
-    def fitted(self, crd: Object) -> Object:
+    def with_rehearsal_webhook(self, crd: Object) -> Object:
         """Return the CRD with the rehearsal's webhook in place of its own."""
         if _strategy(crd) != "Webhook":
             return crd

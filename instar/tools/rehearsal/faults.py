@@ -37,7 +37,7 @@ async def webhook_down(stage: Sandbox, flip: Object, sample: Sequence[str]) -> F
         recovered = True if stage.conversion is ConversionMode.NONE else None
         return FaultOutcome(Fault.WEBHOOK_DOWN, why, recovered, 0)
     switch = _Switch(stage.functions)
-    async with stage.copied(switch.functions(), sample) as copy:
+    async with stage.copy(switch.functions(), sample) as copy:
         before = await _readings(copy, sample)
         switch.on = False
         refused = await copy.apply_crd(_dead(flip, stage.conversion))
@@ -99,7 +99,7 @@ async def _outage(stage: Sandbox, sample: Sequence[str]) -> tuple[int, int]:
 
 async def migrator_killed(stage: Sandbox, sample: Sequence[str]) -> FaultOutcome:
     """Kill a migration after half of its writes, read everything, start it again."""
-    async with stage.copied(keys=sample) as copy:
+    async with stage.copy(keys=sample) as copy:
         before = await _readings(copy, sample)
         await killed_migration(copy, max(1, len(sample) // 2))
         wrong = _wrong(before, await _readings(copy, sample))
@@ -129,7 +129,7 @@ async def both_controllers(
         text = "no two versions are served at once"
         return FaultOutcome(Fault.BOTH_CONTROLLERS, text, True, 0)
     wrong: list[str] = []
-    async with stage.copied(keys=sample) as copy:
+    async with stage.copy(keys=sample) as copy:
         before = await _readings(copy, sample)
         restless = 0
         for key in sample:

@@ -13,7 +13,7 @@ import orjson
 import yaml
 
 from instar.base.json_values import ABSENT, Object, differing
-from instar.tools.redacting import last_name, redacted
+from instar.tools.redacting import last_name, redact
 from instar.tools.reviewer.report import Damage
 
 _BOOKKEEPING = ("resourceVersion", "managedFields", "selfLink")
@@ -73,7 +73,7 @@ def summary(texts: list[str]) -> str:
 def diff(before: Object, after: Object) -> tuple[str, ...]:
     """Return the differing lines with context; secrets are redacted."""
     old, new = (
-        yaml.safe_dump(redacted(essence(obj)), sort_keys=True, allow_unicode=True, width=100)
+        yaml.safe_dump(redact(essence(obj)), sort_keys=True, allow_unicode=True, width=100)
         for obj in (before, after)
     )
     lines = unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)
@@ -85,5 +85,5 @@ def diff(before: Object, after: Object) -> tuple[str, ...]:
 
 def _short(path: str, value: Any) -> str:
     name = last_name(path)
-    text = orjson.dumps(redacted({name: value})[name]).decode()
+    text = orjson.dumps(redact({name: value})[name]).decode()
     return text if len(text) <= 60 else f"{text[:59]}…"

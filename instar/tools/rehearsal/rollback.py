@@ -29,7 +29,7 @@ async def try_rollback(stage: Sandbox, origin: ReferenceReadings, *, rewritten: 
     back = WayBack(new_fields=new_fields(old, stage.document), objects=len(stage.keys))
     if same_json(old["spec"], stage.document["spec"]) and not rewritten:
         return back
-    async with stage.copied() as copy:
+    async with stage.copy() as copy:
         refused = await copy.apply_crd(old)
         if refused:
             bridged = way_back(old, copy.document)

@@ -16,7 +16,7 @@ import orjson
 from instar.base.json_values import Object
 from instar.kube.api.crd import Crd, read_crd
 from instar.server.lifecycle.embedded import Embedded, EmbeddedReply, embedded
-from instar.tools.redacting import is_secret, last_name, redacted
+from instar.tools.redacting import is_secret, last_name, redact
 from instar.tools.rehearsal.converting import ConversionMode
 from instar.tools.rehearsal.model import Exchange
 from instar.tools.rehearsal.object_diff import key_of
@@ -139,7 +139,7 @@ class Sandbox:
         return size
 
     @asynccontextmanager
-    async def copied(
+    async def copy(
         self,
         functions: Mapping[str, ConvertFunction] | None = None,
         keys: Sequence[str] | None = None,
@@ -285,5 +285,5 @@ def body_text(body: Any) -> str:
     """Return a request's body as text."""
     if body is None:
         return ""
-    text = orjson.dumps(redacted(body)).decode()
+    text = orjson.dumps(redact(body)).decode()
     return text if len(text) <= _ANSWER else f"{text[:_ANSWER]}…"

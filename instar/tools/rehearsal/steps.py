@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from instar.base.json_values import Object, copy_json
 from instar.tools.rehearsal.model import RehearsalStep, StepKind
-from instar.tools.upgrader.transition_crds import applied
+from instar.tools.upgrader.transition_crds import crd_to_apply
 
 
 def steps(live: Object | None, goal: Object, release: str) -> list[RehearsalStep]:
@@ -19,8 +19,8 @@ def steps(live: Object | None, goal: Object, release: str) -> list[RehearsalStep
     if live is None:
         versions = tuple(_by_name(goal))
         title = f"create with {', '.join(versions)}"
-        return [RehearsalStep(release, StepKind.CREATE, title, applied(goal), versions)]
-    return list(_changes(live, applied(goal), release))
+        return [RehearsalStep(release, StepKind.CREATE, title, crd_to_apply(goal), versions)]
+    return list(_changes(live, crd_to_apply(goal), release))
 
 
 def _changes(live: Object, goal: Object, release: str) -> Iterator[RehearsalStep]:

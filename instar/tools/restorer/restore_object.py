@@ -38,7 +38,7 @@ class Restored:
     notes: list[str] = field(default_factory=list)
 
 
-def cleaned(obj: Object) -> Object:
+def without_server_fields(obj: Object) -> Object:
     """Return the past state without the fields that only a server may set."""
     metadata = {
         name: value
@@ -59,7 +59,7 @@ class Restorer:
 
         Raises ``RestoreError`` when another writer is in the way, ``ApiError`` otherwise.
         """
-        body, notes = await self._with_living_owners(named, cleaned(past))
+        body, notes = await self._with_living_owners(named, without_server_fields(past))
         try:
             current = await self._client.get(named.path)
         except NotFound:
@@ -70,7 +70,7 @@ class Restorer:
 
     async def create(self, named: NamedObject, past: Object) -> Restored:
         """Create the object. Raises ``AlreadyExists`` when it exists."""
-        body, notes = await self._with_living_owners(named, cleaned(past))
+        body, notes = await self._with_living_owners(named, without_server_fields(past))
         return await self._create(named, past, body, notes)
 
     async def _create(

@@ -16,7 +16,7 @@ from typing import Any
 
 from instar.base.fast_dataclass import dataclass
 from instar.tools.reviewer.engine import severity_map
-from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity, in_order
+from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity, sort_findings
 from instar.tools.reviewer.rules import BY_ID
 
 FILES = ("instar.toml", ".instar.yaml", ".instar.yml", "pyproject.toml")
@@ -153,7 +153,10 @@ def decide(report: Report, config: Config, baseline: Iterable[str], today: date)
     crds = tuple(_decided(crd, live, known, used) for crd in report.crds)
     extra = [*_expired(config, today), *(_unused(item) for item in live if item not in used)]
     if extra:
-        crds = (*crds, CrdReview(name=config.file or "configuration", findings=in_order(extra)))
+        crds = (
+            *crds,
+            CrdReview(name=config.file or "configuration", findings=sort_findings(extra)),
+        )
     return replace(report, crds=crds)
 
 

@@ -24,7 +24,7 @@ from instar.tools.reviewer.report import (
     NoWitness,
     Severity,
     Witness,
-    in_order,
+    sort_findings,
 )
 from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import FindingDraft, Probe
@@ -65,7 +65,7 @@ def find(
         finding = _finding(draft, new, options, evidence)
         if finding is not None:
             findings.setdefault(finding.fingerprint, finding)
-    return in_order(findings.values())
+    return sort_findings(findings.values())
 
 
 def _is_cel(draft: FindingDraft) -> bool:

@@ -279,7 +279,7 @@ def pointer_of(path: str) -> Pointer:
     return tuple(found)
 
 
-def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings in the order of reports."""
     return tuple(sorted(findings, key=Finding.order))
 

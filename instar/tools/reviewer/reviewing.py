@@ -20,7 +20,14 @@ from instar.tools.reviewer.documents import crd_name, line_of
 from instar.tools.reviewer.engine import ReviewOptions, find
 from instar.tools.reviewer.field_use import with_use
 from instar.tools.reviewer.plan import plan
-from instar.tools.reviewer.report import CrdReview, Finding, Problem, Report, Severity, in_order
+from instar.tools.reviewer.report import (
+    CrdReview,
+    Finding,
+    Problem,
+    Report,
+    Severity,
+    sort_findings,
+)
 from instar.tools.reviewer.reviewed_crd import ReviewedCrd, read_reviewed_crd
 from instar.tools.reviewer.stored import Convert, Trial, stored_finding
 from instar.tools.reviewer.witnesses.search import Search
@@ -63,7 +70,7 @@ def review_documents(
                 objects=() if objects is None else objects(past or present),
                 convert=convert,
             )
-            reviews.append(located(found, past, present))
+            reviews.append(with_locations(found, past, present))
         except CrdDecodeError as error:
             problems.append(_unusable(name, past, present, error))
     return Report(
@@ -102,7 +109,7 @@ def review_crd(
     findings = find(old, new, options, search)
     if convert is not None:
         crossing = converted_findings(new, convert, compile_rules, options.severities)
-        findings = in_order([*findings, *crossing])
+        findings = sort_findings([*findings, *crossing])
     trial = Trial(old, new, compile_rules, convert)
     mine = [item for item in objects if trial.belongs(item)]
     findings = with_use(findings, old, mine)
@@ -111,7 +118,7 @@ def review_crd(
     if broken is not None:
         severity = options.severities.get(broken.rule, broken.severity)
         extra = [] if severity is Severity.OFF else [replace(broken, severity=severity)]
-        findings = in_order([*findings, *extra])
+        findings = sort_findings([*findings, *extra])
     steps = plan(old, new, findings)
     return CrdReview(
         name=new.name,
@@ -123,7 +130,7 @@ def review_crd(
     )
 
 
-def located(crd: CrdReview, old: Document | None, new: Document) -> CrdReview:
+def with_locations(crd: CrdReview, old: Document | None, new: Document) -> CrdReview:
     """Return the review with the file and line of every finding."""
 
     def place(finding: Finding) -> Finding:

@@ -103,7 +103,7 @@ def show(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def listed(values: Iterable[Any]) -> str:
+def list_values(values: Iterable[Any]) -> str:
     return ", ".join(show(item) for item in values)
 
 

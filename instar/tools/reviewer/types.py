@@ -12,7 +12,7 @@ from typing import Any
 ANYTHING = frozenset({"string", "integer", "number", "boolean", "array", "object"})
 
 
-def admitted(node: Mapping[str, Any]) -> frozenset[str]:
+def admitted_types(node: Mapping[str, Any]) -> frozenset[str]:
     """Return the types that a value may have; ``number`` includes ``integer``."""
     if node.get("x-kubernetes-int-or-string"):
         return frozenset({"integer", "string"})
@@ -26,7 +26,7 @@ def compatible_types(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Return whether some values of the old types are still valid, so that the rest is compared
     too.
     """
-    return bool(admitted(old) & admitted(new))
+    return bool(admitted_types(old) & admitted_types(new))
 
 
 def type_name(node: Mapping[str, Any]) -> str:

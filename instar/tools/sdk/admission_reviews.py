@@ -44,7 +44,7 @@ class AdmissionReviewHandler:
             raise BadRequest(str(error)) from None
         handler = self._handlers[path]
         try:
-            return answered(handler, question)
+            return answer_review(handler, question)
         except Exception as error:
             raise Internal(f"{handler.name}: {type(error).__name__}: {error}") from error
 
@@ -59,14 +59,14 @@ def review_in_process(admission: Admission) -> Callable[[str, Object], Object]:
         assert handler is not None
         version = str(document["apiVersion"]).rpartition("/")[2]
         answer: Object = orjson.loads(
-            answered(handler, ParsedAdmissionRequest(version, document["request"]))
+            answer_review(handler, ParsedAdmissionRequest(version, document["request"]))
         )
         return answer
 
     return review
 
 
-def answered(handler: AdmissionHandler, question: ParsedAdmissionRequest) -> bytes:
+def answer_review(handler: AdmissionHandler, question: ParsedAdmissionRequest) -> bytes:
     """Return the AdmissionReview response of one handler."""
     request = question.request
     outcome = handler.run(request)

@@ -133,7 +133,7 @@ def join(
     template: str, path: str, *, unmatched: Literal["error", "keep"] = "error"
 ) -> ConversionRule:
     """``split`` the other way round: parts in the old version, one string in the new."""
-    return flipped(split(path, template, unmatched=unmatched))
+    return reverse_rule(split(path, template, unmatched=unmatched))
 
 
 def list_of_one(old: str, new: str) -> ConversionRule:
@@ -246,7 +246,7 @@ def _objects(items: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 def map_to_list(old: str, new: str, *, key: str) -> ConversionRule:
     """``list_to_map`` the other way round."""
-    return flipped(list_to_map(new, old, key=key))
+    return reverse_rule(list_to_map(new, old, key=key))
 
 
 def constant(path: str, value: Any, *, side: Which = "new") -> ConversionRule:
@@ -261,7 +261,7 @@ def constant(path: str, value: Any, *, side: Which = "new") -> ConversionRule:
         back=lambda _: [],
         anchored=True,
     )
-    return rule if side == "new" else flipped(rule)
+    return rule if side == "new" else reverse_rule(rule)
 
 
 def keep(path: str, *, side: Which = "new") -> ConversionRule:
@@ -272,7 +272,7 @@ def keep(path: str, *, side: Which = "new") -> ConversionRule:
         there=lambda _: [MISSING],
         back=lambda _: [],
     )
-    return rule if side == "new" else flipped(rule)
+    return rule if side == "new" else reverse_rule(rule)
 
 
 def lossy(path: str, reason: str, *, side: Which = "new") -> ConversionRule:
@@ -287,10 +287,10 @@ def lossy(path: str, reason: str, *, side: Which = "new") -> ConversionRule:
         remembers=False,
         reason=reason or "declared without a reason",
     )
-    return rule if side == "new" else flipped(rule)
+    return rule if side == "new" else reverse_rule(rule)
 
 
-def flipped(rule: ConversionRule) -> ConversionRule:
+def reverse_rule(rule: ConversionRule) -> ConversionRule:
     """The same rule with old and new exchanged."""
     return ConversionRule(
         name=rule.name,

@@ -24,7 +24,7 @@ from instar.tools.sdk.paths import (
     scopes,
     taker,
 )
-from instar.tools.sdk.rules import Change, ConversionRule, NoCounterpart, flipped
+from instar.tools.sdk.rules import Change, ConversionRule, NoCounterpart, reverse_rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class RuleSet:
     def __init__(self, old: str, new: str, rules: Sequence[ConversionRule]) -> None:
         self.old, self.new, self.rules = old, new, tuple(rules)
         self._forward = [_Direction(rule) for rule in self.rules]
-        self._backward = [_Direction(flipped(rule)) for rule in reversed(self.rules)]
+        self._backward = [_Direction(reverse_rule(rule)) for rule in reversed(self.rules)]
         self._kept = (PREFIX + old, PREFIX + new)
 
     def there(self, obj: dict[str, Any]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from typing import BinaryIO
 from instar.base.json_values import Object
 from instar.base.limits import MAX_LINE
 from instar.base.plurals import counted
-from instar.kube.api.encoding.manifests import UnreadableManifest, documents, listed
-from instar.tools.snapshots.parts import parsed
+from instar.kube.api.encoding.manifests import UnreadableManifest, documents, list_items
+from instar.tools.snapshots.parts import parse_line
 
 Say = Callable[[str], None]
 
@@ -39,7 +39,7 @@ def objects_in(stream: BinaryIO, file: str, say: Say) -> Iterator[Object]:
     else:
         pieces = _yaml_pieces(whole, file, say)
     for piece in pieces:
-        found = parsed(piece)
+        found = parse_line(piece)
         if found is not None:
             yield from members(found)
         else:
@@ -49,7 +49,7 @@ def objects_in(stream: BinaryIO, file: str, say: Say) -> Iterator[Object]:
 def _is_lines(head: bytes) -> bool:
     """Return whether each line is a separate document."""
     first, _, rest = head.lstrip().partition(b"\n")
-    return first[:1] == b"{" and bool(rest.strip()) and parsed(first) is not None
+    return first[:1] == b"{" and bool(rest.strip()) and parse_line(first) is not None
 
 
 def _small(data: bytes, file: str, say: Say) -> Iterator[Object]:
@@ -69,7 +69,7 @@ def members(value: Object) -> Iterator[Object]:
     """Yield the members of a list, with the apiVersion and kind that a typed list implies
     for them.
     """
-    items = listed(value)
+    items = list_items(value)
     if items is None:
         yield value
         return

@@ -29,8 +29,8 @@ from instar.tools.snapshots.store_layout import (
     PlacedObject,
     StoreCollection,
     builtin_places,
+    place_object,
     place_of_crd,
-    placed,
 )
 from instar.wire.storage.store import Local, Stale, Store, ValueTooLarge, Write, bare
 
@@ -79,7 +79,7 @@ async def load(
     return await _Loading(world, store, moment, trust_access).run()
 
 
-def filling(
+def store_filler(
     source: str, told: Callable[[CapturedCluster, Loaded], None], *, trust_access: bool
 ) -> Callable[[Store], Awaitable[None]]:
     """Return a function for ``Settings.fill`` that loads ``source`` at start. Raises
@@ -162,7 +162,7 @@ class _Loading:
                 "spec": {"finalizers": ["kubernetes"]},
                 "status": {"phase": "Active"},
             }
-            made = placed(obj, _NAMESPACES, self._now)
+            made = place_object(obj, _NAMESPACES, self._now)
             if await self._store.get(made.key) is None:
                 await self._store.commit(Write(made.key, made.value, 0))
                 self._loaded.namespaces += 1
@@ -188,7 +188,7 @@ class _Loading:
     ) -> Iterator[PlacedObject]:
         for obj in objects:
             try:
-                yield placed(obj, place, self._now)
+                yield place_object(obj, place, self._now)
             except Misplaced as error:
                 self._leave_out(name, 1, f"an object {error}")
 

@@ -37,7 +37,7 @@ def others_of(resource: str) -> str:
     return f"{OTHERS}{resource}{SUFFIX}"
 
 
-def unknown_of(resource: str) -> str:
+def unknown_part_name(resource: str) -> str:
     """Return the name of the part with objects of a kind that no CRD defines."""
     return f"{UNKNOWN}{resource}{SUFFIX}"
 

@@ -56,7 +56,7 @@ class SnapshotPart:
         try:
             with self.open() as stream:
                 for line in lines(stream):
-                    obj = parsed(line)
+                    obj = parse_line(line)
                     if obj is None:
                         self.bad += 1
                     else:
@@ -78,7 +78,7 @@ def lines(stream: BinaryIO) -> Iterator[bytes]:
             yield line
 
 
-def parsed(line: bytes) -> Object | None:
+def parse_line(line: bytes) -> Object | None:
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError:

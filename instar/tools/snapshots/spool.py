@@ -20,7 +20,7 @@ from instar.base.limits import MIB
 from instar.kube.api.crd import GROUP as CRD_GROUP
 from instar.kube.api.names import parse_group_version
 from instar.kube.facts.resources import resources
-from instar.tools.snapshots.manifest import AUDIT, CRDS, objects_of, others_of, unknown_of
+from instar.tools.snapshots.manifest import AUDIT, CRDS, objects_of, others_of, unknown_part_name
 from instar.tools.snapshots.parts import SnapshotPart, part_of_file
 
 _BUFFERED = 8 * MIB
@@ -81,7 +81,7 @@ class Spool:
         named |= {kind: objects_of(name) for kind, name in self._defined()}
         for kind, path in self._files.items():
             group, word = kind
-            name = named.get(kind) or unknown_of(f"{word}.{group}" if group else word)
+            name = named.get(kind) or unknown_part_name(f"{word}.{group}" if group else word)
             if self._counts[kind]:
                 yield part_of_file(name, path, self._counts[kind])
 

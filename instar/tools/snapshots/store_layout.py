@@ -59,7 +59,7 @@ def builtin_places() -> Mapping[tuple[str, str], ResourceFacts]:
     return {(facts.api_version, facts.kind): facts for facts in resources() if "get" in facts.verbs}
 
 
-def placed(obj: Object, place: StoreCollection, now: str) -> PlacedObject:
+def place_object(obj: Object, place: StoreCollection, now: str) -> PlacedObject:
     """Return key and bytes of an object. Raises ``Misplaced``."""
     group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
     if group != place.group or not version:

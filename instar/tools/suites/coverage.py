@@ -73,7 +73,7 @@ class Coverage:
         return 100.0 * done / len(self.items) if self.items else 100.0
 
 
-def covered(
+def compute_coverage(
     crd: Crd, steps: Sequence[CaseStep], conversions: Iterable[tuple[str, str]]
 ) -> Coverage:
     """Compute the coverage; ``conversions`` are the (from, to) pairs of the cases."""

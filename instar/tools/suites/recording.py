@@ -30,7 +30,7 @@ _WRONG_VALUES: Mapping[str, Any] = {
 }
 
 
-async def recorded(given: Object, samples: list[Object]) -> str:
+async def record_suite(given: Object, samples: list[Object]) -> str:
     """Return the text of a suite. Raises ``ValueError`` if a server rejects the CRD."""
     crd = read_definition(given).crd
     cases: list[Object] = []

@@ -12,7 +12,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.kube.crds.documents import read_definition
 from instar.server.lifecycle.embedded import embedded
-from instar.tools.suites.coverage import CaseStep, Coverage, covered
+from instar.tools.suites.coverage import CaseStep, Coverage, compute_coverage
 from instar.tools.suites.model import Act, Suite
 from instar.tools.suites.running import Result, SuiteRunner
 from instar.wire.conversion.in_process import ConvertFunction
@@ -94,4 +94,4 @@ def _measured(crd: Object, results: Sequence[Result]) -> Coverage:
         if result.case.act is Act.CONVERT and before is not None:
             source = str(before.get("apiVersion", "")).rpartition("/")[2]
             conversions.append((source, result.case.version))
-    return covered(read_definition(crd).crd, steps, conversions)
+    return compute_coverage(read_definition(crd).crd, steps, conversions)

@@ -183,13 +183,13 @@ def server(from_: str | Path | None = None, **settings: Any) -> Iterator[Server]
 
 def _captured(source: str) -> dict[str, Any]:
     # Imported here, because most test servers start empty.
-    from instar.tools.snapshots.loading import filling
+    from instar.tools.snapshots.loading import store_filler
 
     def told(world: CapturedCluster, _: Loaded) -> None:
         for problem in world.problems:
             log.warning("%s: %s", source, problem)
 
-    fill = filling(source, told, trust_access=True)
+    fill = store_filler(source, told, trust_access=True)
     return {"fill": fill, "collect_garbage": False, "furniture": False}
 
 

@@ -30,7 +30,7 @@ from instar.tools.sdk.checking.laws import (
 from instar.tools.sdk.checking.render import as_text, to_yaml
 from instar.tools.sdk.checking.report import CheckReport
 from instar.tools.sdk.checking.responders import InProcessResponder
-from instar.tools.sdk.checking.search import DEFAULT_EXAMPLES, admitted, check
+from instar.tools.sdk.checking.search import DEFAULT_EXAMPLES, admitted_objects, check
 from instar.tools.sdk.converter import BuiltConverter, Converter
 from instar.tools.sdk.loading import importable_name, load
 
@@ -113,7 +113,7 @@ def objects(crd: AnyCrd, version: str) -> Any:
     found = definition.version(version)
     if found is None:
         raise ValueError(f"{definition.name} has no version {version!r}")
-    return admitted(definition, schema_of(definition, found))
+    return admitted_objects(definition, schema_of(definition, found))
 
 
 def read_crd_file(path: str | Path) -> Crd:

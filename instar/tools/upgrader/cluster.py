@@ -17,7 +17,7 @@ from instar.tools.migrator.census.references import dependents, repoint
 from instar.tools.migrator.live_crd import read_live_crd
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
 from instar.tools.migrator.rewrite_checks.collection_check import why_unreadable
-from instar.tools.upgrader.transition_crds import applied, loses_webhook, way_back
+from instar.tools.upgrader.transition_crds import crd_to_apply, loses_webhook, way_back
 from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path
 
@@ -56,7 +56,7 @@ class CrdAccess:
         """Apply server-side, because the last-applied annotation of a client-side apply is too
         small for large CRDs.
         """
-        body = applied(crd)
+        body = crd_to_apply(crd)
         path = crd_path(crd["metadata"]["name"])
         mode = "All" if dry_run else None
         if live is not None and loses_webhook(crd, live):

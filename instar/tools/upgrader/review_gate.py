@@ -13,7 +13,14 @@ from instar.kube.api.crd_codec import CrdDecodeError
 from instar.tools.migrator.live_crd import read_live_crd
 from instar.tools.reviewer.config import Config
 from instar.tools.reviewer.engine import ReviewOptions
-from instar.tools.reviewer.report import CrdReview, Finding, Problem, Report, Severity, in_order
+from instar.tools.reviewer.report import (
+    CrdReview,
+    Finding,
+    Problem,
+    Report,
+    Severity,
+    sort_findings,
+)
 from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
 from instar.tools.reviewer.reviewing import review_crd
 from instar.tools.upgrader.transition_crds import bridge
@@ -69,4 +76,4 @@ def _with_objects(
         objects=objects,
     )
     broken = [item for item in tried.findings if item.rule == _STORED_OBJECTS_RULE]
-    return in_order([*found.findings, *broken])
+    return sort_findings([*found.findings, *broken])

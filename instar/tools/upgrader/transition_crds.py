@@ -17,7 +17,7 @@ from instar.base.json_values import Object, copy_json, same_json
 _SERVER_OWNED = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 
 
-def applied(crd: Object) -> Object:
+def crd_to_apply(crd: Object) -> Object:
     """Return the CRD as it is sent: no status, no server-owned metadata, an explicit conversion."""
     body: Object = copy_json({name: crd[name] for name in ("apiVersion", "kind", "spec")})
     metadata = {k: v for k, v in (crd.get("metadata") or {}).items() if k not in _SERVER_OWNED}
@@ -47,7 +47,7 @@ def way_back(old: Object, live: Object) -> Object:
 def _with_versions(
     crd: Object, live: Object, stored: Iterable[str], *, served: bool | None = None
 ) -> Object:
-    out = applied(crd)
+    out = crd_to_apply(crd)
     versions = out["spec"]["versions"]
     names = {version["name"] for version in versions}
     known = {version["name"]: version for version in live["spec"]["versions"]}
@@ -61,7 +61,7 @@ def _with_versions(
     return out
 
 
-def dropped(new: Object, live: Object) -> list[str]:
+def transitional_versions(new: Object, live: Object) -> list[str]:
     """Return the versions that only the transitional CRD has."""
     names = {version["name"] for version in new["spec"]["versions"]}
     known = [version["name"] for version in live["spec"]["versions"]]

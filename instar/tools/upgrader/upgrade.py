@@ -20,7 +20,7 @@ from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.migrator.undo.put_back import UndoReport
 from instar.tools.upgrader.cluster import CrdAccess, NotEstablished
 from instar.tools.upgrader.report import CrdUpgrade, StepState, UpgradeReport
-from instar.tools.upgrader.transition_crds import bridge, dropped, same_crd
+from instar.tools.upgrader.transition_crds import bridge, same_crd, transitional_versions
 from instar.wire.client.client import Client
 
 Migrate = Callable[[Object, Sequence[str]], Awaitable[MigrationReport | str | None]]
@@ -90,7 +90,7 @@ async def _review_and_dry_run(
     if live is None:
         entry.add("plan", StepState.PLANNED, "create")
         return
-    kept = dropped(crd, live)
+    kept = transitional_versions(crd, live)
     entry.unchanged = same_crd(tried, live)
     if kept:
         text = f"apply with {', '.join(kept)} kept, migrate, then apply without"
@@ -142,7 +142,7 @@ async def _applied(
 async def _migrated(
     access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object, migrate: Migrate
 ) -> Object:
-    leaving = dropped(crd, live)
+    leaving = transitional_versions(crd, live)
     if not read_live_crd(live).old_versions and not leaving:
         entry.add("migrate", StepState.NOTHING)
         return live

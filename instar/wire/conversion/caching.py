@@ -251,7 +251,7 @@ class SharedConverter:
                 del self._flights[key]
 
     def _count(self, asked: int, missing: int, shared: int) -> None:
-        self._metrics.looked_up(
+        self._metrics.count_lookups(
             self._crd, hits=asked - missing, misses=missing - shared, shared=shared
         )
 

@@ -39,7 +39,7 @@ class Measurement:
 class ConversionMetrics(Protocol):
     def converted(self, measurement: Measurement) -> None: ...
 
-    def looked_up(self, crd: str, *, hits: int, misses: int, shared: int) -> None:
+    def count_lookups(self, crd: str, *, hits: int, misses: int, shared: int) -> None:
         """Count cache hits, conversions, and objects shared with another caller's call."""
         ...
 
@@ -58,7 +58,7 @@ class NoMetrics:
     def converted(self, measurement: Measurement) -> None:
         pass
 
-    def looked_up(self, crd: str, *, hits: int, misses: int, shared: int) -> None:
+    def count_lookups(self, crd: str, *, hits: int, misses: int, shared: int) -> None:
         pass
 
     def request_waited(self, crd: str, seconds: float) -> None:

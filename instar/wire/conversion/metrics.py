@@ -99,7 +99,7 @@ class PrometheusConversionMetrics:
             (m.from_version, m.to_version),
         )
 
-    def looked_up(self, crd: str, *, hits: int, misses: int, shared: int) -> None:
+    def count_lookups(self, crd: str, *, hits: int, misses: int, shared: int) -> None:
         for outcome, count in (("hit", hits), ("miss", misses), ("shared", shared)):
             if count:
                 self.cache.add((crd, outcome), count)

@@ -16,7 +16,7 @@ from instar.base.taskless_wait import waiter
 from instar.wire.rpc.connection import Http2Connection
 from instar.wire.rpc.headers import literal
 from instar.wire.rpc.status import GrpcCode, RpcError
-from instar.wire.rpc.stream import Duplex, Unary, framed
+from instar.wire.rpc.stream import Duplex, Unary, frame_message
 
 Metadata = tuple[tuple[str, str], ...]
 
@@ -34,7 +34,7 @@ class Conversation:
         self._connection, self._stream = connection, stream
 
     def send(self, message: bytes) -> None:
-        self._connection.send(self._stream, framed(message))
+        self._connection.send(self._stream, frame_message(message))
 
     def cancel(self) -> None:
         self._connection.give_up(self._stream, RpcError(GrpcCode.CANCELLED, "given up"))
@@ -74,7 +74,7 @@ class GrpcChannel:
             patience = deadline - loop.time()
         head = self._head(method, metadata) + _timeout(max(1, int(patience * 1000)))
         stream = Unary(head, waiter(prompt), deadline)
-        connection.open(stream, framed(request), True)
+        connection.open(stream, frame_message(request), True)
         if prompt:
             connection.flush()
         try:
@@ -97,7 +97,7 @@ class GrpcChannel:
         if connection is None or not connection.takes_calls:
             connection = await self._connected(patience)
         stream = Duplex(self._head(method, metadata), on_message, on_end)
-        connection.open(stream, framed(first), False)
+        connection.open(stream, frame_message(first), False)
         return Conversation(connection, stream)
 
     async def close(self) -> None:

@@ -261,7 +261,7 @@ class Http2Connection(asyncio.Protocol):
         if kind == frames.DATA:
             self._take_data(flags, number, payload)
         elif kind == frames.HEADERS:
-            self._take_headers(flags, number, frames.unpadded(payload, flags))
+            self._take_headers(flags, number, frames.strip_padding(payload, flags))
         elif kind == frames.CONTINUATION:
             self._go_on(flags, number, payload)
         elif kind == frames.WINDOW:
@@ -296,7 +296,7 @@ class Http2Connection(asyncio.Protocol):
         last = stream.heard_all = bool(flags & frames.END_STREAM)
         if stream.received > _WINDOW // 2 and not last:
             stream.received = self._return_window(number, stream.received)
-        stream.take_data(frames.unpadded(payload, flags & frames.PADDED), last)
+        stream.take_data(frames.strip_padding(payload, flags & frames.PADDED), last)
         if stream.done:
             self._forget(stream)
 

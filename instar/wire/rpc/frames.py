@@ -74,7 +74,7 @@ def read_number(payload: bytes, at: int = 0) -> int:
     return value
 
 
-def unpadded(payload: bytes, flags: int) -> bytes:
+def strip_padding(payload: bytes, flags: int) -> bytes:
     """Return DATA (pass only the ``PADDED`` flag) or HEADERS without padding and priority."""
     if not flags & (PADDED | HAS_PRIORITY):
         return payload

@@ -19,7 +19,7 @@ OnMessage = Callable[[bytes], None]
 OnEnd = Callable[[RpcError | None], None]
 
 
-def framed(message: bytes) -> bytes:
+def frame_message(message: bytes) -> bytes:
     return b"\0" + len(message).to_bytes(4, "big") + message
 
 

@@ -14,7 +14,7 @@ from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.sqlite.store import SqliteStore
 from instar.wire.storage.store import Store, UnusableStore
 from instar.wire.storage.workers.worker_remote import RemoteConnection, WorkerRemoteStore
-from instar.wire.storage.workers.worker_store import PeerStore, borrowed
+from instar.wire.storage.workers.worker_store import PeerStore, borrow_store
 
 if TYPE_CHECKING:
     from instar.wire.storage.postgres.url import PostgresSettings
@@ -68,7 +68,7 @@ async def open_store(
     if scheme == "sqlite" and rest:
         return _open_sqlite(rest, must_exist)
     if scheme in _SHARED and rest.startswith("//"):
-        lender = None if beside is None else await borrowed(beside)
+        lender = None if beside is None else await borrow_store(beside)
         chosen = options or StorageOptions()
         cluster = (
             _open_etcd(url, rest[2:], chosen)

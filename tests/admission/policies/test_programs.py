@@ -21,7 +21,7 @@ from instar.kube.admission.evaluation import (
     OutOfBudget,
     TooLongForLoop,
 )
-from instar.kube.admission.expressions import declared, with_variables
+from instar.kube.admission.expressions import declared_variables, with_variables
 from instar.kube.admission.policies.enforcement import FAILURE_KEY, PolicyVerdict
 from instar.kube.admission.policies.mutating import MutatingProgram, MutationFailed
 from instar.kube.admission.policies.validating import (
@@ -29,7 +29,7 @@ from instar.kube.admission.policies.validating import (
     FailedValidation,
     PolicyResult,
     ValidatingProgram,
-    cut,
+    truncate_annotation,
 )
 from instar.kube.admission.policies.variables import compile_variables
 from instar.kube.apply.ownership_schema import TypedSchema, compile_schema
@@ -45,7 +45,7 @@ def inputs(obj: Any = None, **more: Any) -> ExpressionInputs:
 
 
 def phase(budget: int, *variables: tuple[str, str], obj: Any = None) -> tuple[CostPhase, Any]:
-    names = declared(params=False)
+    names = declared_variables(params=False)
     composed = compile_variables(
         [{"name": name, "expression": text} for name, text in variables], names
     )
@@ -145,9 +145,9 @@ def test_notes_are_trimmed_and_left_out_when_empty(expression: str, notes: list[
 
 
 def test_a_note_is_cut_at_ten_kilobytes_and_never_within_a_character() -> None:
-    assert cut("x" * 10_240) == "x" * 10_240
-    assert len(cut("x" * 10_241)) == 10_240
-    assert cut("ä" * 6_000) == "ä" * 5_120
+    assert truncate_annotation("x" * 10_240) == "x" * 10_240
+    assert len(truncate_annotation("x" * 10_241)) == 10_240
+    assert truncate_annotation("ä" * 6_000) == "ä" * 5_120
 
 
 def test_the_first_failure_is_noted_for_the_audit_log() -> None:

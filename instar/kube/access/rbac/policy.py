@@ -80,7 +80,7 @@ class RbacPolicy:
     def put_binding(self, place: Place, binding: Object) -> None:
         self.drop_binding(place)
         namespace, name = place
-        kind, role = referred(binding)
+        kind, role = role_reference(binding)
         found: dict[str, None] = {}  # a binding may name very many subjects
         for position, subject in enumerate(_objects(binding.get("subjects"))):
             key = _subject_key(subject, namespace)
@@ -150,7 +150,7 @@ class RbacPolicy:
         return list(dict.fromkeys(missing))
 
 
-def referred(binding: Object) -> tuple[str, str]:
+def role_reference(binding: Object) -> tuple[str, str]:
     """Return kind and name of the binding's role."""
     reference = binding.get("roleRef")
     if not isinstance(reference, dict):

@@ -99,7 +99,7 @@ def _url_covers(rule: str, path: str) -> bool:
     return rule.endswith(ALL) and path.startswith(rule.rstrip(ALL))
 
 
-def uncovered(owned: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
+def uncovered_rules(owned: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
     """Return the parts of ``wanted`` that no single rule of ``owned`` covers, joined by verb."""
     holdings = list(owned)
     missing = [
@@ -112,7 +112,7 @@ def uncovered(owned: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list
 
 
 def comparisons(owned: int, wanted: Iterable[PolicyRule]) -> int:
-    """Return the maximum number of steps of ``uncovered`` for ``owned`` rules."""
+    """Return the maximum number of steps of ``uncovered_rules`` for ``owned`` rules."""
     atoms = 0
     for rule in wanted:
         kinds = len(rule.groups) * len(rule.resources) * max(1, len(rule.names))

@@ -26,7 +26,7 @@ from instar.kube.admission.evaluation import (
     Meter,
     OutOfBudget,
 )
-from instar.kube.admission.expressions import VARIABLES, declared, with_variables
+from instar.kube.admission.expressions import VARIABLES, declared_variables, with_variables
 from instar.kube.admission.match_conditions import Matched, read_conditions
 from instar.kube.admission.policies.variables import compile_variables
 from instar.kube.api.names import GroupVersionKind, parse_group_version
@@ -34,7 +34,7 @@ from instar.kube.apply.merge import merge
 from instar.kube.apply.ownership_schema import Atom, TypedSchema
 from instar.kube.apply.validate import problems_text, type_problems
 from instar.kube.cel.cel_to_json import to_json
-from instar.kube.cel.library.patches import misplaced
+from instar.kube.cel.library.patches import misplaced_types
 from instar.kube.cel.values import CelError, StructValue
 from instar.kube.patches.json_patch import PatchFailed, TestFailed, json_patch
 
@@ -62,7 +62,7 @@ class MutatingProgram:
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         params = spec.get("paramKind") is not None
-        names = declared(params=params)
+        names = declared_variables(params=params)
         composed = compile_variables(spec.get("variables") or (), names)
         seen = with_variables(names, composed.types)
         self._conditions = read_conditions(spec.get("matchConditions"), params=params)
@@ -149,7 +149,7 @@ def apply_configuration(obj: Object, value: StructValue, schema: TypedSchema | N
 
 
 def _check_type_names(value: StructValue) -> None:
-    wrong = misplaced(value)
+    wrong = misplaced_types(value)
     if wrong:
         raise MutationFailed("type mismatch: " + "\n".join(wrong))
 

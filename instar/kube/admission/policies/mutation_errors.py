@@ -27,7 +27,7 @@ class MutationRejected(NamedTuple):
         return f"{bound} denied request: {self.message}"
 
 
-def misconfigured(policy: str, binding: str | None, why: str) -> MutationRejected:
+def misconfigured_policy_error(policy: str, binding: str | None, why: str) -> MutationRejected:
     what = "policy" if binding is None else "binding"
     return MutationRejected(
         policy, binding, f"failed to configure {what}: {why}", misconfigured=True
@@ -41,7 +41,7 @@ class _InvalidButForbidden(ApiError):
     reason = "Invalid"
 
 
-def refusal(refused: Sequence[MutationRejected], details: dict[str, Any]) -> ApiError:
+def refusal_error(refused: Sequence[MutationRejected], details: dict[str, Any]) -> ApiError:
     texts = [str(each) for each in refused]
     chosen = Forbidden if refused[0].misconfigured else _InvalidButForbidden
     return chosen(texts[0], details={**details, "causes": [{"message": text} for text in texts]})

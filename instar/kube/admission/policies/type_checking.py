@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from instar.base.field_errors import child, index
-from instar.kube.admission.expressions import declared, with_variables
+from instar.kube.admission.expressions import declared_variables, with_variables
 from instar.kube.admission.policies.variables import compile_variables
 from instar.kube.api.names import GroupVersionKind
 from instar.kube.cel.engine import BadExpression, analyse
@@ -83,7 +83,7 @@ class _Checker:
 
     def __init__(self, spec: Mapping[str, Any], typed: TypedKind, params: Type | None) -> None:
         self.kind = typed.kind
-        names = declared(
+        names = declared_variables(
             params=params is not None, object_type=typed.type, params_type=params or DYN
         )
         composed = compile_variables(spec.get("variables") or (), names)

@@ -25,7 +25,7 @@ from instar.kube.admission.evaluation import (
     Meter,
     OutOfBudget,
 )
-from instar.kube.admission.expressions import VARIABLES, declared, with_variables
+from instar.kube.admission.expressions import VARIABLES, declared_variables, with_variables
 from instar.kube.admission.match_conditions import read_conditions
 from instar.kube.admission.policies.variables import compile_variables
 
@@ -79,10 +79,10 @@ class ValidatingProgram:
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         params = spec.get("paramKind") is not None
-        names = declared(params=params)
+        names = declared_variables(params=params)
         composed = compile_variables(spec.get("variables") or (), names)
         seen = with_variables(names, composed.types)
-        silent = with_variables(declared(params=params, authorizer=False), composed.types)
+        silent = with_variables(declared_variables(params=params, authorizer=False), composed.types)
         self._ignores = spec.get("failurePolicy") == "Ignore"
         self._conditions = read_conditions(spec.get("matchConditions"), params=params)
         self._variables = composed.expressions
@@ -198,7 +198,7 @@ class ValidatingProgram:
                     if not self._ignores:
                         found.append(Annotation(key, failure=value.text))
                 elif isinstance(value, str) and value.strip():
-                    found.append(Annotation(key, cut(value.strip())))
+                    found.append(Annotation(key, truncate_annotation(value.strip())))
         finally:
             phase.close()
         return found
@@ -229,7 +229,7 @@ def _usable(text: Any) -> str:
     return "" if "\n" in text or len(text.encode()) > MAX_MESSAGE else text
 
 
-def cut(text: str) -> str:
+def truncate_annotation(text: str) -> str:
     """Truncate to the maximum bytes of an annotation, at a character boundary."""
     raw = text.encode()
     return text if len(raw) <= MAX_ANNOTATION else raw[:MAX_ANNOTATION].decode(errors="ignore")

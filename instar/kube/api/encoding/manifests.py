@@ -111,7 +111,7 @@ def documents(text: str, file: str) -> Iterator[Document]:
 
 def members(document: Document) -> Iterator[Document]:
     """Yield the members of a ``List``, or the document itself."""
-    items = listed(document.value)
+    items = list_items(document.value)
     if items is None:
         yield document
         return
@@ -121,7 +121,7 @@ def members(document: Document) -> Iterator[Document]:
         yield Document(item, document.file, document.lines, inside, repeated)
 
 
-def listed(value: Any) -> list[Any] | None:
+def list_items(value: Any) -> list[Any] | None:
     """Return the items of a ``List`` of any kind; ``None`` for anything else."""
     if isinstance(value, dict) and str(value.get("kind", "")).endswith("List"):
         items = value.get("items")

@@ -14,7 +14,7 @@ _NO_DIGITS = re.compile(r"[\x00-/:-\x7f]*")
 _LETTERS_LAST = {code: 0x1000 + code for code in range(128) if chr(code).isalpha()}
 
 
-def ordered(keys: Iterable[str]) -> list[str]:
+def sort_keys(keys: Iterable[str]) -> list[str]:
     """Return the keys in the order of Go's YAML library."""
     found = sorted(keys)
     if all(map(_WORD.fullmatch, found)):

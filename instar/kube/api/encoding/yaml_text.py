@@ -28,7 +28,7 @@ from instar.kube.api.encoding.go_yaml_scalars import (
     scalar,
 )
 from instar.kube.api.encoding.json_text import TooDeep, decode, duplicate_keys
-from instar.kube.api.encoding.yaml_key_order import ordered
+from instar.kube.api.encoding.yaml_key_order import sort_keys
 
 try:
     from yaml import CSafeDumper as _Dumper
@@ -335,7 +335,7 @@ def _emit_value(value: Any, emit: Callable[[Any], None]) -> None:
 
 
 def _members(value: dict[str, Any]) -> Any:
-    for key in ordered(value):
+    for key in sort_keys(value):
         yield key
         yield value[key]
 

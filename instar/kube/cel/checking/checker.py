@@ -28,7 +28,13 @@ from instar.kube.cel.syntax.ast import (
     StructLiteral,
     qualified_name,
 )
-from instar.kube.cel.syntax.issues import MOST_ISSUES, BadExpression, Issue, no_overload, undeclared
+from instar.kube.cel.syntax.issues import (
+    MOST_ISSUES,
+    BadExpression,
+    Issue,
+    no_overload_message,
+    undeclared_message,
+)
 from instar.kube.cel.types import (
     BOOL,
     DYN,
@@ -44,7 +50,7 @@ from instar.kube.cel.types import (
     more_general,
     optional_of,
     type_of,
-    unwrapped,
+    unwrap_optional,
 )
 
 _Todo: TypeAlias = list[tuple[Callable[[Any], None], Any]]
@@ -128,7 +134,7 @@ class _Checker:
 
     def _ident(self, node: Ident) -> None:
         if not self._resolved(node, node.name):
-            self._done(node, self._fail(node.pos, undeclared(node.name)))
+            self._done(node, self._fail(node.pos, undeclared_message(node.name)))
 
     def _resolved(self, node: Node, written: str) -> bool:
         name = written.removeprefix(".")
@@ -157,7 +163,7 @@ class _Checker:
 
     def _field(self, pos: int, name: str, operand: Type, *, optional: bool) -> Type:
         operand = self._types.apply(operand)
-        found = self._field_of(pos, name, unwrapped(operand))
+        found = self._field_of(pos, name, unwrap_optional(operand))
         return optional_of(found) if optional or is_optional(operand) else found
 
     def _field_of(self, pos: int, name: str, target: Type) -> Type:
@@ -219,7 +225,7 @@ class _Checker:
         overloads = self._library.overloads(name)
         actual = [self._of[id(each)] for each in operands]
         if not overloads:
-            self._done(node, self._fail(node.pos, undeclared(name)))
+            self._done(node, self._fail(node.pos, undeclared_message(name)))
         elif name in ("_&&_", "_||_"):
             self._done(node, self._logical(node, overloads[0], actual))
         elif (found := self._overloads(name, actual, member)) is not None:
@@ -227,7 +233,7 @@ class _Checker:
             self._done(node, result)
         else:
             shown = [self._types.apply(each, free_to_dyn=True) for each in actual]
-            self._done(node, self._fail(node.pos, no_overload(name, shown, member)))
+            self._done(node, self._fail(node.pos, no_overload_message(name, shown, member)))
 
     def _overloads(self, name: str, actual: list[Type], member: bool) -> Resolved | None:
         return resolve(self._types, self._library, name, actual, member=member)
@@ -273,7 +279,7 @@ class _Checker:
     def _element_type(self, node: Node, found: Type) -> Type:
         if not is_optional(found) and found.kind is not CelKind.DYN:
             self._mismatch(node.pos, optional_of(found), found)
-        return unwrapped(found)
+        return unwrap_optional(found)
 
     def _join(self, previous: Type | None, current: Type) -> Type:
         """Return the common type of a literal's elements; ``literal_validators`` checks that
@@ -290,7 +296,7 @@ class _Checker:
     def _leave_struct(self, node: StructLiteral) -> None:
         named = self._names.type(node.name.removeprefix("."))
         if named is None:
-            self._done(node, self._fail(node.pos, undeclared(node.name)))
+            self._done(node, self._fail(node.pos, undeclared_message(node.name)))
             return
         if named.kind is not CelKind.OBJECT:
             self._fail(node.pos, f"'{named}' is not a message type")

@@ -35,7 +35,7 @@ from instar.kube.cel.syntax.ast import (
     Select,
     StructLiteral,
 )
-from instar.kube.cel.types import CelKind, Type, unwrapped
+from instar.kube.cel.types import CelKind, Type, unwrap_optional
 
 _NO_ITEMS = Range(MOST, 0)
 """Size of a literal's elements before the first one is counted."""
@@ -313,7 +313,7 @@ def _literal_size(node: Node) -> Range | None:
 
 
 def _is_scalar(of: Type) -> bool:
-    return unwrapped(of).name in _SCALARS and not unwrapped(of).params
+    return unwrap_optional(of).name in _SCALARS and not unwrap_optional(of).params
 
 
 _COSTS: dict[type, Callable[[_Estimator, Any], Range]] = {

@@ -12,7 +12,7 @@ from instar.kube.cel.library.formatting import format_issues
 from instar.kube.cel.library.standard import pattern
 from instar.kube.cel.syntax.ast import CallNode, Const, ListLiteral, MapLiteral, Node, children
 from instar.kube.cel.syntax.issues import BadExpression, Issue
-from instar.kube.cel.types import Type, equivalent, unwrapped
+from instar.kube.cel.types import Type, equivalent, unwrap_optional
 from instar.kube.cel.values import CelError
 
 _EVALUATED_FUNCTIONS = ("duration", "timestamp")
@@ -71,7 +71,7 @@ def _list_issues(checked: Checked, node: ListLiteral) -> Iterator[Issue]:
     for position, item in enumerate(node.items):
         found = checked.types[id(item)]
         if position in node.optional:
-            found = unwrapped(found)
+            found = unwrap_optional(found)
         if element is None:
             element = found
         elif not equivalent(element, found):
@@ -84,7 +84,7 @@ def _map_issues(checked: Checked, node: MapLiteral) -> Iterator[Issue]:
     for entry in node.entries:
         key, value = checked.types[id(entry.key)], checked.types[id(entry.value)]
         if entry.optional:
-            value = unwrapped(value)
+            value = unwrap_optional(value)
         if pair is None:
             pair = key, value
             continue

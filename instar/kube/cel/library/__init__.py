@@ -54,5 +54,5 @@ KUBERNETES = Library(
     chain.from_iterable(family.type_names() for family in _TYPED),
 )
 
-MUTATION = KUBERNETES.extended(patches.overloads())
+MUTATION = KUBERNETES.with_functions(patches.overloads())
 """Adds what mutations need; ``patches.type_named`` finds the types they construct."""

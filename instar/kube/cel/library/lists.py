@@ -43,7 +43,7 @@ def estimated_traversal(site: CallSite) -> CostEstimate:
     return CostEstimate(site.receiver().times(each))
 
 
-def traversed(values: Sequence[Any], _result: Any) -> int:
+def traversal_cost(values: Sequence[Any], _result: Any) -> int:
     """Return the cost of traversing the first argument as a tree."""
     total, todo = 0, [values[0]]
     while todo:
@@ -94,7 +94,7 @@ def _last_index_of(values: Any, sought: Any) -> int:
 
 def _traversing_method(name: str, params: tuple[Type, ...], result: Type, impl: Any) -> Overload:
     return method(
-        name, params, result, impl, weigh=traversed, estimate=estimated_traversal, by_name=True
+        name, params, result, impl, weigh=traversal_cost, estimate=estimated_traversal, by_name=True
     )
 
 

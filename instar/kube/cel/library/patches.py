@@ -1,7 +1,7 @@
 """CEL types for mutating policies: ``Object{…}`` and ``JSONPatch{…}``, and ``jsonpatch.escapeKey``.
 
 Used by ``kube/admission``; rules of CRDs have none of this. Types are not checked against schemas:
-a type's name such as ``Object.spec`` only states the field path, which ``misplaced`` checks.
+a type's name such as ``Object.spec`` only states the field path, which ``misplaced_types`` checks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def type_named(name: str) -> Type | None:
     return open_record(name) if name == OBJECT or name.startswith(f"{OBJECT}.") else None
 
 
-def misplaced(value: StructValue) -> list[str]:
+def misplaced_types(value: StructValue) -> list[str]:
     """Return the objects with a type name that does not match their field path; objects inside
     those are not checked."""
     found: list[str] = []

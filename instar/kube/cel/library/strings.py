@@ -23,7 +23,7 @@ from instar.kube.cel.functions import (
     read_write_cost,
 )
 from instar.kube.cel.library.formatting import format_text
-from instar.kube.cel.library.lists import estimated_traversal, traversed
+from instar.kube.cel.library.lists import estimated_traversal, traversal_cost
 from instar.kube.cel.syntax.ast import Const
 from instar.kube.cel.types import DYN, INT, STRING, Type, list_of
 from instar.kube.cel.values import CelError, CostExceeded, as_list, size_of
@@ -218,7 +218,7 @@ def _index_method(name: str, impl: Callable[..., int], *more: Type) -> Overload:
         (STRING, STRING, *more),
         INT,
         impl,
-        weigh=traversed,
+        weigh=traversal_cost,
         estimate=estimated_traversal,
         by_name=True,
     )

@@ -107,7 +107,7 @@ def call(overload: Overload, arguments: Sequence[Step]) -> Step:
     raise AssertionError("longer calls stop early")
 
 
-def metered(overload: Overload, arguments: Sequence[Step]) -> Step:
+def metered_call(overload: Overload, arguments: Sequence[Step]) -> Step:
     """Return a call of one or two arguments with a cost that depends on them."""
     one, two = arguments[0], arguments[-1]
 
@@ -135,8 +135,8 @@ def metered(overload: Overload, arguments: Sequence[Step]) -> Step:
     return unary if len(arguments) == 1 else binary
 
 
-def metered_texts(overload: Overload, work: Work, one: Step, two: Step) -> Step:
-    """Return the common case of ``metered``: two strings, with their lengths as sizes."""
+def metered_text_call(overload: Overload, work: Work, one: Step, two: Step) -> Step:
+    """Return the common case of ``metered_call``: two strings, with their lengths as sizes."""
     impl = overload.impl
 
     def run(frame: Frame) -> Any:
@@ -161,8 +161,8 @@ def metered_texts(overload: Overload, work: Work, one: Step, two: Step) -> Step:
     return run
 
 
-def metered_with(overload: Overload, work: Work, one: Step, text: str | bytes) -> Step:
-    """Return ``metered_texts`` with a literal as second argument."""
+def metered_text_literal_call(overload: Overload, work: Work, one: Step, text: str | bytes) -> Step:
+    """Return ``metered_text_call`` with a literal as second argument."""
     impl, length = overload.impl, len(text)
 
     def run(frame: Frame) -> Any:
@@ -220,7 +220,9 @@ def early(overload: Overload, arguments: Sequence[Step], costs: Sequence[int]) -
     return run
 
 
-def dispatched(name: str, pick: Pick, arguments: Sequence[Step], only: Overload | None) -> Step:
+def dispatched_call(
+    name: str, pick: Pick, arguments: Sequence[Step], only: Overload | None
+) -> Step:
     """Return a call that selects its overload by the run-time arguments; ``only`` is the single
     candidate, if any."""
 
@@ -328,7 +330,7 @@ def in_constants(value: Step, members: frozenset[Any]) -> Step:
     return run
 
 
-def contained(value: Step, container: Step, *, per_element: bool) -> Step:
+def membership_test(value: Step, container: Step, *, per_element: bool) -> Step:
     """Return membership. ``per_element``: the container is a list; a map's one unit is already
     charged."""
 

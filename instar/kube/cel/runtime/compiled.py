@@ -132,7 +132,7 @@ def literal(made: Step, parts: Sequence[CompiledNode], cost: int) -> CompiledNod
     return CompiledNode(made, total, height=height_above(parts))
 
 
-def folded(
+def fold_constant_call(
     overload: Overload, compiled: CompiledNode, parts: Sequence[CompiledNode]
 ) -> CompiledNode:
     """Evaluate a constant call such as ``duration('1s')`` at compile time; its failure fails the
@@ -145,7 +145,7 @@ def folded(
         raise BadProgram(str(error)) from None
 
 
-def dispatched(candidates: Sequence[Overload], arguments: Sequence[Step]) -> Step:
+def compile_dispatch(candidates: Sequence[Overload], arguments: Sequence[Step]) -> Step:
     """Compile a call with several possible overloads; only functions with a cost by name have
     one."""
     name, only = candidates[0].function, candidates[0] if len(candidates) == 1 else None
@@ -153,16 +153,16 @@ def dispatched(candidates: Sequence[Overload], arguments: Sequence[Step]) -> Ste
         candidates = [
             each if each.by_name else replace(each, work=None, weigh=None) for each in candidates
         ]
-    return calls.dispatched(name, choose(candidates), arguments, only)
+    return calls.dispatched_call(name, choose(candidates), arguments, only)
 
 
-def metered_texts(overload: Overload, parts: Sequence[CompiledNode]) -> Step:
+def compile_text_call(overload: Overload, parts: Sequence[CompiledNode]) -> Step:
     """Compile a call with two texts and a cost that depends on their lengths."""
     one, two = parts
     assert overload.work is not None
     if two.form is NodeForm.CONSTANT:
-        return calls.metered_with(overload, overload.work, one.step, two.value)
-    return calls.metered_texts(overload, overload.work, one.step, two.step)
+        return calls.metered_text_literal_call(overload, overload.work, one.step, two.value)
+    return calls.metered_text_call(overload, overload.work, one.step, two.step)
 
 
 def compiles_pattern(overload: Overload, parts: Sequence[CompiledNode]) -> bool:

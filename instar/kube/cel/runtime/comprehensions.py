@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from instar.kube.cel.equality import lookup
 from instar.kube.cel.functions import LIST_COST
-from instar.kube.cel.go_text import shown
+from instar.kube.cel.go_text import show_key
 from instar.kube.cel.runtime.frame import NEXT_CHECK, SPENT, Frame, Step, checkpoint
 from instar.kube.cel.syntax.ast import Macro
 from instar.kube.cel.values import (
@@ -304,7 +304,7 @@ def _merged(passed: Iterator[None], frame: Frame, _slot: int, make: Step | None)
 
 def _put_new(out: dict[Any, Any], name: Any, value: Any) -> None:
     if lookup(out, name) is not MISSING:
-        raise CelError(f"insert failed: key {shown(name)} already exists")
+        raise CelError(f"insert failed: key {show_key(name)} already exists")
     out[name] = value
 
 

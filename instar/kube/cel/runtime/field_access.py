@@ -11,7 +11,7 @@ from typing import Any
 
 from instar.kube.cel.declared_types import DeclaredField
 from instar.kube.cel.equality import find, not_there
-from instar.kube.cel.go_text import go_name, shown
+from instar.kube.cel.go_text import go_name, show_key
 from instar.kube.cel.runtime.frame import SPENT, Frame, Step
 from instar.kube.cel.types import CelKind
 from instar.kube.cel.values import (
@@ -61,7 +61,7 @@ def bound(slot: int, value: Step, cost: int) -> Step:
     return run
 
 
-def opened(slot: int, body: Step) -> Step:
+def clear_slot_before(slot: int, body: Step) -> Step:
     """Clear a bound name before its body, because an enclosing loop may have set it."""
 
     def run(frame: Frame) -> Any:
@@ -71,8 +71,8 @@ def opened(slot: int, body: Step) -> Step:
     return run
 
 
-def remembered(slot: int, value: Step) -> Step:
-    """Evaluate a value that is read twice, and store it with its cost for ``again``."""
+def store_in_slot(slot: int, value: Step) -> Step:
+    """Evaluate a value that is read twice, and store it with its cost for ``load_from_slot``."""
 
     def run(frame: Frame) -> Any:
         before = frame[SPENT]
@@ -83,8 +83,8 @@ def remembered(slot: int, value: Step) -> Step:
     return run
 
 
-def again(slot: int) -> Step:
-    """Return the value that ``remembered`` stored, and charge its cost a second time."""
+def load_from_slot(slot: int) -> Step:
+    """Return the value that ``store_in_slot`` stored, and charge its cost a second time."""
 
     def run(frame: Frame) -> Any:
         found, cost = frame[slot]
@@ -192,7 +192,7 @@ def has(value: Any, name: str, frame: Frame) -> bool:
     return find(value, name) is not MISSING
 
 
-def selected(operand: Step, key: Any) -> Step:
+def select_dynamic(operand: Step, key: Any) -> Step:
     """Return a field or constant index of a value without declared fields."""
 
     def run(frame: Frame) -> Any:
@@ -218,7 +218,7 @@ def has_selected(operand: Step, name: str) -> Step:
     return run
 
 
-def sealed(operand: Step, name: str, *, test: bool) -> Step:
+def select_optional_member(operand: Step, name: str, *, test: bool) -> Step:
     """Return a field of an optional inside a map, which upstream does not unwrap."""
 
     def run(frame: Frame) -> bool:
@@ -234,7 +234,7 @@ def sealed(operand: Step, name: str, *, test: bool) -> Step:
     return run
 
 
-def indexed(container: Step, key: Step, key_cost: int) -> Step:
+def index_container(container: Step, key: Step, key_cost: int) -> Step:
     refund = key_cost + 1
 
     def run(frame: Frame) -> Any:
@@ -276,7 +276,7 @@ def make_list(items: Sequence[Step], costs: Sequence[int], optional: frozenset[i
                     out.append(value)
                 elif type(value) is not OptionalValue:
                     text = "cannot initialize optional list element from non-optional value"
-                    raise CelError(f"{text} {shown(value)}")
+                    raise CelError(f"{text} {show_key(value)}")
                 elif value.present:
                     out.append(value.content)
         except CelError:
@@ -323,8 +323,8 @@ def make_map(entries: Sequence[tuple[Step, Step, bool]], costs: Sequence[int], m
 def _put(out: dict[Any, Any], key: Any, value: Any, optional: bool, flags: bool = False) -> None:
     if optional:
         if type(value) is not OptionalValue:
-            text = f"cannot initialize optional entry '{shown(key)}' from non-optional value"
-            raise CelError(f"{text} {shown(value)}")
+            text = f"cannot initialize optional entry '{show_key(key)}' from non-optional value"
+            raise CelError(f"{text} {show_key(value)}")
         if not value.present:
             out.pop(key, None)
             return

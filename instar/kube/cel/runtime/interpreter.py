@@ -18,14 +18,14 @@ from instar.kube.cel.runtime.compiled import (
     NodeForm,
     Runnable,
     as_constant,
+    compile_dispatch,
+    compile_text_call,
     compiles_pattern,
-    dispatched,
-    folded,
+    fold_constant_call,
     height_above,
     literal,
     loop_part,
     membership,
-    metered_texts,
     refuse_bad_key,
 )
 from instar.kube.cel.runtime.dispatch import certain
@@ -88,7 +88,7 @@ class _Builder:
             if compiled.height > MAX_HEIGHT:
                 raise BadProgram(f"expression is nested more than {MAX_HEIGHT} levels deep")
             if id(node) in repeated and compiled.form is not NodeForm.CONSTANT:
-                step = field_access.remembered(repeated[id(node)], compiled.step)
+                step = field_access.store_in_slot(repeated[id(node)], compiled.step)
                 compiled = compiled._replace(step=step)
             done[id(node)] = compiled
         return done[id(self._checked.tree)]
@@ -127,7 +127,9 @@ class _Builder:
         first = self._part(node.node)
         if first.form is NodeForm.CONSTANT:
             return first
-        return first._replace(step=field_access.again(self._repeated[id(node.node)]), height=1)
+        return first._replace(
+            step=field_access.load_from_slot(self._repeated[id(node.node)]), height=1
+        )
 
     def _list(self, node: ListLiteral) -> CompiledNode:
         items = [self._part(item) for item in node.items]
@@ -167,7 +169,7 @@ class _Builder:
         form = NodeForm.CHOICE if operand.form is NodeForm.CHOICE else NodeForm.ATTRIBUTE
         height = operand.height + 1
         if is_optional(of) and self._is_stored_optional(node.operand):
-            step = field_access.sealed(operand.step, node.field, test=node.test)
+            step = field_access.select_optional_member(operand.step, node.field, test=node.test)
             return CompiledNode(step, operand.qualified() + (not node.test), form, height=height)
         declared = of.declared if of.kind is CelKind.OBJECT else None
         field = None if declared is None else declared.field_named(node.field)
@@ -181,7 +183,7 @@ class _Builder:
             step = field_access.optional_field(operand.step, node.field)
             return CompiledNode(step, operand.qualified(), form, height=height)
         if field is None:
-            step = field_access.selected(operand.step, node.field)
+            step = field_access.select_dynamic(operand.step, node.field)
         elif isinstance(node.operand, Ident) and not operand.height:
             slot = self._slot(self._checked.names[id(node.operand)])
             step = field_access.variable_field(slot, node.field, field)
@@ -208,9 +210,9 @@ class _Builder:
             step = field_access.optional_index(container.step, key.step, key.inner())
             return CompiledNode(step, container.qualified(), form, height=height)
         if key.form is NodeForm.CONSTANT:
-            step = field_access.selected(container.step, key.value)
+            step = field_access.select_dynamic(container.step, key.value)
         else:
-            step = field_access.indexed(container.step, key.step, key.inner())
+            step = field_access.index_container(container.step, key.step, key.inner())
         return CompiledNode(step, container.qualified() + key.inner() + 1, form, height=height)
 
     def _optional_select(self, node: CallNode) -> CompiledNode:
@@ -235,7 +237,7 @@ class _Builder:
         candidates = self._checked.calls[id(node)]
         overload = candidates[0]
         if len(candidates) > 1 or not certain(overload.params, tuple(map(self._type, operands))):
-            step = dispatched(candidates, arguments)
+            step = compile_dispatch(candidates, arguments)
         elif compiles_pattern(overload, parts) and len(parts) == 2:
             step = calls.with_pattern(overload, arguments[0], parts[1].value)
         elif len(parts) > 2 or overload.function == "format":
@@ -243,10 +245,10 @@ class _Builder:
         elif overload.work is None and overload.weigh is None:
             step, cost = calls.call(overload, arguments), cost + 1
         elif self._are_texts(overload, operands):
-            step = metered_texts(overload, parts)
+            step = compile_text_call(overload, parts)
         else:
-            step = calls.metered(overload, arguments)
-        return folded(overload, CompiledNode(step, cost, height=height), parts)
+            step = calls.metered_call(overload, arguments)
+        return fold_constant_call(overload, CompiledNode(step, cost, height=height), parts)
 
     def _are_texts(self, overload: Overload, operands: Sequence[Node]) -> bool:
         texts = all(self._type(each) in (STRING, BYTES) for each in operands)
@@ -296,7 +298,7 @@ class _Builder:
             found = membership(value.step, container.value)
             if found is not None:
                 return CompiledNode(found, value.cost, height=value.height + 1)
-        step = calls.contained(value.step, container.step, per_element=listed)
+        step = calls.membership_test(value.step, container.step, per_element=listed)
         cost = value.cost + container.cost + (0 if listed else 1)
         return CompiledNode(step, cost, height=1 + max(value.height, container.height))
 
@@ -327,7 +329,7 @@ class _Builder:
     def _bind(self, node: Fold) -> CompiledNode:
         body = self._part(node.result)
         variable = next(each for each in self._binds if each.fold is node)
-        step = field_access.opened(self._binds[variable][0], body.step)
+        step = field_access.clear_slot_before(self._binds[variable][0], body.step)
         return CompiledNode(step, body.cost, height=body.height + 1)
 
 

@@ -59,11 +59,11 @@ class _Lines:
         return f"{head}\n | {line}\n | {caret}{mark}"
 
 
-def undeclared(name: str) -> str:
+def undeclared_message(name: str) -> str:
     return f"undeclared reference to '{name}' (in container '')"
 
 
-def no_overload(name: str, actual: Sequence[object], member: bool) -> str:
+def no_overload_message(name: str, actual: Sequence[object], member: bool) -> str:
     shown = [str(each) for each in actual]
     signature = f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
     return f"found no matching overload for '{name}' applied to '{signature}'"

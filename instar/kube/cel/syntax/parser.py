@@ -32,8 +32,8 @@ from instar.kube.cel.syntax.parser_stack import (
     Prefix,
     Subscript,
     TooNested,
-    balanced,
-    bracketed,
+    balance_operators,
+    finish_bracket,
 )
 from instar.kube.cel.syntax.property_names import KEYWORDS, RESERVED
 
@@ -341,7 +341,7 @@ class _Parser:
             right = self._operands.pop()
             if isinstance(top, Logic):
                 terms = [*top.terms, right]
-                node = balanced(top.function, [term.node for term in terms], top.positions)
+                node = balance_operators(top.function, [term.node for term in terms], top.positions)
                 self._push(node, max(term.depth for term in terms))
             else:
                 self._nesting.operator(top.precedence, -1)
@@ -372,7 +372,7 @@ class _Parser:
         self._nesting.bracket(-1)
         if isinstance(construct, Arguments):
             return self._push(self._call(construct), construct.depth())
-        return self._push(bracketed(construct), construct.depth())
+        return self._push(finish_bracket(construct), construct.depth())
 
     def _call(self, construct: Arguments) -> Node:
         target = None if construct.target is None else construct.target.node

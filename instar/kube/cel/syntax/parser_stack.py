@@ -193,7 +193,7 @@ PRECEDENCE = {
 }  # fmt: skip
 
 
-def bracketed(construct: Construct) -> Node:
+def finish_bracket(construct: Construct) -> Node:
     """Return the finished construct as a node."""
     match construct:
         case Subscript(target=Operand(node=target)):
@@ -208,11 +208,11 @@ def bracketed(construct: Construct) -> Node:
     return construct.items[0].node
 
 
-def balanced(function: str, terms: list[Node], positions: list[int]) -> Node:
+def balance_operators(function: str, terms: list[Node], positions: list[int]) -> Node:
     """Return ``a && b && c`` as upstream builds it, with logarithmic depth."""
     if len(terms) == 1:
         return terms[0]
     middle = (len(terms) + 1) // 2
-    left = balanced(function, terms[:middle], positions[: middle - 1])
-    right = balanced(function, terms[middle:], positions[middle:])
+    left = balance_operators(function, terms[:middle], positions[: middle - 1])
+    right = balance_operators(function, terms[middle:], positions[middle:])
     return CallNode(positions[middle - 1], function, None, [left, right])

@@ -14,7 +14,12 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.field_errors import FieldError, child, forbidden, index, internal, invalid, key
 from instar.kube.cel.checking.cost_ranges import MOST
 from instar.kube.cel.declared_types import Declared
-from instar.kube.schema.cel_rules.compile import CompiledRule, compile_rule, declared_for, type_key
+from instar.kube.schema.cel_rules.compile import (
+    CompiledRule,
+    compile_rule,
+    declaration_of,
+    type_key,
+)
 from instar.kube.schema.cel_rules.declare import MAX_REQUEST
 from instar.kube.schema.cel_rules.defaults import default_rule_errors
 from instar.kube.schema.structure.structural import Structural, ValidationRule
@@ -148,18 +153,18 @@ def _walk(node: Structural, place: _Place, totals: _CostTotals) -> None:
 def _node(node: Structural, place: _Place, totals: _CostTotals) -> None:
     where = child(place.path, "x-kubernetes-validations")
     type_of_self = type_key(node, root=place.root)
-    declared = declared_for(type_of_self)
+    declared = declaration_of(type_of_self)
     if declared is None:
         totals.errors.append(internal(where, _UNDECLARED))
         return
-    times = most_often(declared) if place.cardinality is None else place.cardinality
+    times = most_occurrences(declared) if place.cardinality is None else place.cardinality
     for position, rule in enumerate(node.rules):
         if not rule.rule.strip():
             continue
         _rule(compile_rule(rule, type_of_self), index(where, position), times, place, totals)
 
 
-def most_often(declared: Declared) -> int:
+def most_occurrences(declared: Declared) -> int:
     """Return how often a value can occur in one request if no schema limits it."""
     return MAX_REQUEST // (declared.min_bytes + 1)
 

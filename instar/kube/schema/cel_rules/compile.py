@@ -120,7 +120,7 @@ def _build(rules_of: Structural, node: Structural, *, root: bool) -> RuleNode | 
     out.branches = tuple(branch for branch in branches if branch is not None)
     if rules_of.rules:
         key = type_key(node, root=root)
-        out.declared = declared_for(key)
+        out.declared = declaration_of(key)
         out.rules = tuple(compile_rule(rule, key) for rule in rules_of.rules if rule.rule.strip())
     return None if out.idle() else out
 
@@ -185,7 +185,7 @@ _COMPILED: WeightedLru[tuple[str, TypeKey, bool, bool], CompiledExpression] = We
 )
 
 
-def declared_for(key: TypeKey) -> Declared | None:
+def declaration_of(key: TypeKey) -> Declared | None:
     found = _DECLARED.get(key)
     if found is None:
         found = _Declaration(declare(key.node, root=key.root))
@@ -207,7 +207,7 @@ def _compile_uncached(
 ) -> CompiledExpression:
     """Compile an expression: a rule must be a bool, a message a string; their errors differ in
     wording."""
-    declared = declared_for(key)
+    declared = declaration_of(key)
     if declared is None:
         return CompiledExpression(problem="unable to convert structural schema to CEL declarations")
     subject, program = ("messageExpression ", "messageExpression") if message else ("", "program")

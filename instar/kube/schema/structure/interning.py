@@ -29,13 +29,13 @@ _NOT_MADE = object()
 _known: WeakValueDictionary[tuple[object, ...], Structural] = WeakValueDictionary()
 
 
-def shared(node: Structural) -> Structural:
+def intern_node(node: Structural) -> Structural:
     """Return an equal schema made of interned nodes."""
-    properties = {name: shared(item) for name, item in node.properties.items()}
-    items = None if node.items is None else shared(node.items)
+    properties = {name: intern_node(item) for name, item in node.properties.items()}
+    items = None if node.items is None else intern_node(node.items)
     additional = node.additional
     if isinstance(additional, Structural):
-        additional = shared(additional)
+        additional = intern_node(additional)
     raw = {name: value for name, value in node.raw.items() if name not in _CHILDREN | _PROSE}
     text = _text(raw)
     if _FIELD_PATH_KEY in text:

@@ -42,7 +42,7 @@ class PendingCrds:
             if not self._unnamed[group]:
                 del self._unnamed[group]
 
-    def unnamed(self, group: str) -> list[str]:
+    def waiting_for_name(self, group: str) -> list[str]:
         """Return the CRDs of the group that wait for a name held by another CRD."""
         return list(self._unnamed.get(group, ()))
 

@@ -57,7 +57,7 @@ deleted it looks for that, and once its objects are gone new ones may be created
 
 
 class CrdController:
-    """Reconciles CRDs; write requests wait on it through ``at_rest``."""
+    """Reconciles CRDs; write requests wait on it through ``wait_until_reconciled``."""
 
     def __init__(self, context: Context, catalog: Catalog, crds: Resource) -> None:
         self._context = context
@@ -119,7 +119,7 @@ class CrdController:
             finally:
                 self._arriving.discard(name)
 
-    async def at_rest(self, name: str) -> None:
+    async def wait_until_reconciled(self, name: str) -> None:
         """Wait until the CRD has been reconciled once, so that its writer can use it."""
         if self._restless.is_at_rest(name) and not self._arrivals.holds(name):
             return
@@ -144,7 +144,7 @@ class CrdController:
             self._arrivals.add(name)
 
     def _add_waiting(self, group: str) -> None:
-        for name in self._restless.unnamed(group):
+        for name in self._restless.waiting_for_name(group):
             self._arrivals.add(name)
 
     async def _reconcile(self, name: str) -> None:

@@ -24,7 +24,7 @@ from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
 from instar.server.registry.stored.backend import Objects
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
-from instar.server.registry.stored.make_entry import put_own
+from instar.server.registry.stored.make_entry import put_server_object
 from instar.server.registry.verbs.delete_many import purge
 from instar.server.registry.verbs.write import create
 from instar.wire.storage.watchcache.collection import Change
@@ -186,7 +186,7 @@ class NamespaceController:
         for failure in remains.failures:
             log.warning("cannot empty namespace %s, a deletion was refused: %s", name, failure)
         obj["status"] = new
-        await put_own(self._context.backend, self._namespaces, name, obj, entry.revision)
+        await put_server_object(self._context.backend, self._namespaces, name, obj, entry.revision)
 
     def _delete_attributes(self, target: Target) -> Attributes:
         """Return request attributes for admission; without admission plugins, the server's own."""
@@ -215,7 +215,9 @@ class NamespaceController:
             return True
         if finalizers != spec.get("finalizers"):
             spec["finalizers"] = finalizers
-            await put_own(self._context.backend, self._namespaces, name, obj, entry.revision)
+            await put_server_object(
+                self._context.backend, self._namespaces, name, obj, entry.revision
+            )
         return False
 
 

@@ -16,7 +16,7 @@ from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
-from instar.server.registry.stored.make_entry import put_own
+from instar.server.registry.stored.make_entry import put_server_object
 from instar.wire.storage.watchcache.collection import Change
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class PolicyController:
         found: Object = {"expressionWarnings": warnings} if warnings else {}
         policy["status"] = {**status, "observedGeneration": generation, "typeChecking": found}
         backend = self._context.backend
-        await put_own(backend, self._policies, name, policy, entry.revision)
+        await put_server_object(backend, self._policies, name, policy, entry.revision)
 
     async def _warnings(self, spec: Object) -> list[Object]:
         if self._types is None:

@@ -20,7 +20,7 @@ from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Resource
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
-from instar.server.registry.stored.make_entry import put_own
+from instar.server.registry.stored.make_entry import put_server_object
 from instar.wire.storage.watchcache.collection import Change
 
 _BACKOFF = Backoff(0.2, 30.0)
@@ -105,7 +105,7 @@ class QuotaController:
         if (quota.get("status") or {}) != status:
             quota["status"] = status
             backend = self._context.backend
-            await put_own(backend, self._quotas, entry.suffix, quota, entry.revision)
+            await put_server_object(backend, self._quotas, entry.suffix, quota, entry.revision)
 
     async def _used(self, quota: Object, namespace: str, hard: Object) -> Usage:
         found: Usage = {}

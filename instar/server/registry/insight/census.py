@@ -183,7 +183,7 @@ class StoredPrinter(TablePrinter):
             },
         ]
 
-    async def detached(self) -> TablePrinter:
+    async def detach(self) -> TablePrinter:
         if isinstance(self._census, ServerCensus):
             await self._census.prepare()
         return StoredPrinter(self._plain, self._census.counted())

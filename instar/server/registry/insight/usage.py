@@ -80,7 +80,7 @@ class UsageRecorder:
             return
         self._fresh[key] = [1, now, now]
         if len(self._fresh) > self._most:
-            self._fresh = _counters(shortened(_lines_of(self._fresh), self._most // 2))
+            self._fresh = _counters(shorten_lines(_lines_of(self._fresh), self._most // 2))
 
     def document(self) -> dict[str, Any]:
         """Return the body of ``/instar/usage``."""
@@ -127,7 +127,7 @@ class UsageRecorder:
             return
 
     def _merged(self, known: Lines) -> Lines:
-        return shortened(_sum(known, _lines_of(self._fresh)), self._most)
+        return shorten_lines(_sum(known, _lines_of(self._fresh)), self._most)
 
 
 class UsageKeeper:
@@ -175,7 +175,7 @@ class UsageKeeper:
             log.warning("usage counts could not be written: %s", error)
 
 
-def shortened(lines: Lines, most: int) -> Lines:
+def shorten_lines(lines: Lines, most: int) -> Lines:
     """Return at most about ``most`` lines: the oldest lose user and agent, not their counts."""
     if len(lines) <= most:
         return lines

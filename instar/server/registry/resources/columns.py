@@ -59,7 +59,7 @@ class TablePrinter:
             self._cells.append(cell)
             self.definitions.append(_definition(column))
 
-    async def detached(self) -> TablePrinter:
+    async def detach(self) -> TablePrinter:
         """Return a printer for use in a thread, which reads nothing that may change meanwhile."""
         return self
 

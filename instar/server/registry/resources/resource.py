@@ -116,7 +116,7 @@ class Target:
     def entry(self) -> CacheEntry | None:
         return self.resource.objects.entries.get(self.suffix)
 
-    def renewed(self) -> Target:
+    def under_latest_crd(self) -> Target:
         """Return the target under the latest CRD, which may have changed while the request
         waited."""
         resource = self.resource

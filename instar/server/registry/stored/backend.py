@@ -16,7 +16,7 @@ from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry, inges
 from instar.server.registry.stored.lazy_entry import LazyEntryFactory
 from instar.server.registry.stored.page_cache import PageCache
 from instar.server.registry.stored.shared_entry import BorrowedEntryFactory, OwnedEntryFactory
-from instar.server.registry.stored.storage_errors import as_api_error, guarded
+from instar.server.registry.stored.storage_errors import as_api_error, with_api_errors
 from instar.server.registry.stored.worker_feed import WorkerFeed
 from instar.wire.storage.keys import collection_prefix, in_built_in_group
 from instar.wire.storage.store import (
@@ -262,13 +262,13 @@ class Backend:
         current = objects.entries.get(entry.suffix)
         return current is not None and current.revision == entry.revision
 
-    async def at_least(self, revision: int) -> None:
+    async def wait_for_revision(self, revision: int) -> None:
         """Wait for a revision that a client named. Raises 504 if the store has not reached it."""
         if revision <= self.cache.revision:
             return
         # Another replica may have given the revision out: a request to the store makes our own
         # watch catch up.
-        await guarded(self.store.barrier)
+        await with_api_errors(self.store.barrier)
         if await self.cache.reached(revision):
             return
         raise too_new(revision, self.cache.revision)

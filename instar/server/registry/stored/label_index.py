@@ -14,7 +14,7 @@ from instar.base import offload
 from instar.kube.api.selectors import LabelSelector
 from instar.server.registry.stored.backend import Objects
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.stored.storage_errors import guarded
+from instar.server.registry.stored.storage_errors import with_api_errors
 from instar.wire.storage.watchcache.collection import Change
 
 _OBJECTS_PER_TURN = 20_000
@@ -57,7 +57,7 @@ class LabelIndex:
 
     async def _build(self) -> None:
         breaks, current = offload.Breaks(), self._objects.entries
-        for position, entry in enumerate(await guarded(self._objects.gather)):
+        for position, entry in enumerate(await with_api_errors(self._objects.gather)):
             if current.get(entry.suffix) is entry:  # later changes are indexed already
                 self._add(entry)
             if position % _OBJECTS_PER_CHECK == 0:

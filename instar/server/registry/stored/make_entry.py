@@ -1,7 +1,7 @@
 """Makes the cache entry of an object that is about to be stored; writes the server's own objects.
 
 ``verbs/commit.py`` and ``verbs/delete.py`` call ``new_entry`` as the last step before
-``Backend.put``; controllers call ``put_own``.
+``Backend.put``; controllers call ``put_server_object``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def new_entry(prepared: PreparedObject, suffix: str) -> InMemoryEntry:
     return InMemoryEntry(prepared.raw, 0, suffix, prepared.at)
 
 
-async def put_own(
+async def put_server_object(
     backend: Backend, resource: Resource, suffix: str, obj: Object, expected: int
 ) -> CacheEntry:
     """Store an object of the server itself without admission and validation, at the version that

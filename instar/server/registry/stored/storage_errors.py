@@ -19,7 +19,7 @@ from instar.wire.storage.value_reader import ValueGone
 T = TypeVar("T")
 
 
-async def guarded(call: Callable[[], Awaitable[T]]) -> T:
+async def with_api_errors(call: Callable[[], Awaitable[T]]) -> T:
     """Await ``call()`` and raise its ``StoreError`` as an API error."""
     try:
         return await call()

@@ -18,7 +18,7 @@ MODIFIED = (
 )
 
 
-def modified(target: Target) -> errors.Conflict:
+def modified_error(target: Target) -> errors.Conflict:
     """Return the 409 of a write that is based on an outdated object."""
     return errors.conflict(target.serving.group, target.serving.plural, target.name, MODIFIED)
 
@@ -60,7 +60,7 @@ def check_revision(target: Target, new: Object, entry: CacheEntry, rules: Update
     except ValueError as error:
         raise errors.Unclassified(str(error)) from error
     if revision != entry.revision:
-        raise modified(target)
+        raise modified_error(target)
 
 
 def check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> None:

@@ -22,7 +22,7 @@ from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import CacheEntry, ingest
 from instar.server.registry.stored.label_index import LabelIndex
 from instar.server.registry.stored.page_cache import CachedPage, PageKey
-from instar.server.registry.stored.storage_errors import as_api_error, guarded
+from instar.server.registry.stored.storage_errors import as_api_error, with_api_errors
 from instar.server.registry.stored.views import Views
 from instar.server.registry.verbs.continue_token import (
     FROM_START,
@@ -109,7 +109,7 @@ class _Query(NamedTuple):
 async def get(backend: Backend, target: Target, revision: int | None) -> bytes:
     """Return one object's JSON at the target's version."""
     await _settle_revision(backend, revision)
-    target = target.renewed()
+    target = target.under_latest_crd()
     entry = target.entry()
     if entry is None:
         raise not_found(target.serving.group, target.serving.plural, target.name)
@@ -127,7 +127,7 @@ async def list_objects(
     await _settle_revision(backend, start.revision if options.token else options.revision)
     labels = await _label_index(target, options)
     # From here until the strategy has its entries nothing is awaited: they are of one revision.
-    target = target.renewed()
+    target = target.under_latest_crd()
     revision, exact = _snapshot(backend, options, start)
     below = f"{target.namespace}/" if target.namespace else ""
     query = _Query(
@@ -186,7 +186,7 @@ async def _list_page(query: _Query) -> Listing:
 async def _list_very_many(query: _Query) -> Listing:
     """List all current objects of a large collection, streamed where views have to be made."""
     target, codec = query.target, query.target.codec
-    entries = await guarded(partial(target.resource.objects.gather, query.below))
+    entries = await with_api_errors(partial(target.resource.objects.gather, query.below))
     if not query.streams:
         return _listing(await codec.views(entries, target.version), query.revision, "", None)
     ready = await codec.uniform_views(entries, target.version)
@@ -228,7 +228,7 @@ async def _list_matching(query: _Query) -> Listing:
     async with aclosing(_candidates(query)) as slices:
         if selection.looks_inside:
             found = [each async for part in slices for each in part if selection.names(each[0])]
-            if not all(selection.by_entry(entry) for _, entry in found):
+            if not all(selection.matches_entry(entry) for _, entry in found):
                 return await _list_converted(query, found)
             entries = await _filter(_one_slice(found), selection, limit)
         else:
@@ -301,7 +301,7 @@ async def _settle_revision(backend: Backend, revision: int | None) -> None:
     if revision is None:
         await backend.consistent()
     elif revision > backend.revision:
-        await backend.at_least(revision)
+        await backend.wait_for_revision(revision)
 
 
 def _snapshot(backend: Backend, options: ListOptions, start: ContinueFrom) -> tuple[int, bool]:

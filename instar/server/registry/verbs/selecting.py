@@ -1,8 +1,8 @@
 """Label and field selectors of a list or watch, applied at the request's version.
 
 ``read.py`` and ``watch.py`` call it. Most cache entries show the requested version's fields without
-a conversion (``by_entry``) and are matched directly; others must be converted first, by the caller,
-and are matched with ``matches``. Name and namespace are matched by the key of an entry.
+a conversion (``matches_entry``) and are matched directly; the caller must convert others first, and
+matches them with ``matches``. Name and namespace are matched by the key of an entry.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Selection:
         self.looks_inside = _looks_inside(target, labels, fields)
         """Whether a selector reads fields that a conversion may change."""
 
-    def by_entry(self, entry: CacheEntry) -> bool:
+    def matches_entry(self, entry: CacheEntry) -> bool:
         """Return whether ``keeps`` can match the entry. Raises if the CRD has lost its stored
         version."""
         if not self.looks_inside:

@@ -114,7 +114,7 @@ async def open_watch(
     refusal = None
     if initial and select.revision is not None:
         refusal = await _refusal(backend, select.revision)
-    target = target.renewed()
+    target = target.under_latest_crd()
     resource, below = target.resource, f"{target.namespace}/" if target.namespace else ""
     frames = _Frames(target, select, below, render)
     # A watch from a future revision sends nothing until then: it shares a channel only with others
@@ -153,7 +153,7 @@ async def open_watch(
 async def _refusal(backend: Backend, revision: int) -> ApiError | None:
     """Return the error that the stream starts with where the revision cannot be reached."""
     try:
-        await backend.at_least(revision)
+        await backend.wait_for_revision(revision)
     except ApiError as error:
         return error
     return None
@@ -178,7 +178,7 @@ async def _open_with_state(
     views = await target.codec.views(entries, target.version)
     turn = offload.LoopBytes()
     for entry, view in zip(entries, views, strict=True):
-        if selection.by_entry(entry) or selection.matches(view):
+        if selection.matches_entry(entry) or selection.matches(view):
             stream.opening.append(render("ADDED", view))
         if turn.is_spent(len(view)):
             await asyncio.sleep(0)
@@ -268,14 +268,14 @@ class _Frames:
             entry
             for entry in found
             if selection.names(entry.suffix)
-            and (not selection.by_entry(entry) or selection.keeps(entry))
+            and (not selection.matches_entry(entry) or selection.keeps(entry))
         ]
 
     def __call__(self, change: Change[CacheEntry]) -> bytes | Coroutine[Any, Any, bytes]:
         if not self._concerns(change):
             return b""
         try:
-            if all(self.selection.by_entry(entry) for entry in _entries(change)):
+            if all(self.selection.matches_entry(entry) for entry in _entries(change)):
                 return self._framed(change)
         except ApiError as error:
             return error_event(as_internal(error))

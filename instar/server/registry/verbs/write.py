@@ -18,7 +18,7 @@ from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.commit import check_size, commit
-from instar.server.registry.verbs.conflicts import check_uid, exists, modified
+from instar.server.registry.verbs.conflicts import check_uid, exists, modified_error
 from instar.server.registry.verbs.metadata import (
     check_names,
     check_unrevised,
@@ -209,7 +209,7 @@ async def update(
             # The cache may be behind another replica's write: judge again by the latest state.
             if attempt or await context.backend.is_current(target.resource.objects, entry):
                 raise
-    raise modified(target)
+    raise modified_error(target)
 
 
 async def _current(context: Context, target: Target) -> CacheEntry:

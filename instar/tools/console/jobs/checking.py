@@ -37,7 +37,7 @@ class PipeResponder:
         raise ConversionError(answer["failed"])
 
 
-def checked(work: Object, line: JobLine) -> Any:
+def run_check(work: Object, line: JobLine) -> Any:
     """Run the laws and report each result. Raises ``Uncheckable``."""
     case = case_of(parse_crd(work["crd"]), PipeResponder(line), versions=work["versions"])
     wanted = set(work["laws"])

@@ -20,7 +20,7 @@ from instar.tools.reviewer.reviewing import review_documents
 from instar.tools.reviewer.sources import LoadedCrds, crds_in_text
 
 
-def reviewed(work: Object) -> Any:
+def run_review(work: Object) -> Any:
     """Return the report as JSON, or as text in another format."""
     old = None if work["old"] is None else _side(work["old"])
     new = _side(work["new"])

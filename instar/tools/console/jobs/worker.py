@@ -46,17 +46,17 @@ def _done(line: JobLine, work: Object) -> Object:
 def _result(line: JobLine, work: Object) -> Any:
     # Imported here: each job needs half of a tool.
     if work["job"] == "review":
-        from instar.tools.console.jobs.reviewing import reviewed
+        from instar.tools.console.jobs.reviewing import run_review
 
-        return reviewed(work)
+        return run_review(work)
     from instar.tools.sdk.checking.case import Uncheckable
 
     try:
-        from instar.tools.console.jobs.checking import checked
+        from instar.tools.console.jobs.checking import run_check
     except ModuleNotFoundError as error:
         raise JobRejected(f"this needs {error.name}: pip install 'instar[sdk]'") from error
     try:
-        return checked(work, line)
+        return run_check(work, line)
     except Uncheckable as error:
         raise JobRejected(str(error)) from error
 

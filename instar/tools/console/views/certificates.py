@@ -31,7 +31,7 @@ def in_bundle(bundle: str, now: datetime) -> list[Object]:
     ]
 
 
-def shown(subject: str, until: str | None, now: datetime) -> Object:
+def certificate_line(subject: str, until: str | None, now: datetime) -> Object:
     """Return the line of the certificate that a webhook presented last."""
     ends = None if until is None else datetime.fromisoformat(until)
     return _line("serving", subject, ends, now)

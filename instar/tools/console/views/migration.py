@@ -23,7 +23,7 @@ from instar.tools.console.views.migration_state import (
     phase_of,
     read_state,
 )
-from instar.tools.console.views.versions import refused
+from instar.tools.console.views.versions import refused_edit
 from instar.tools.migrator.crd_status import CrdStatus
 from instar.tools.migrator.live_crd import LiveCrd
 from instar.tools.migrator.plan import Plan
@@ -61,7 +61,7 @@ async def act(
     plan = await _plan(client, state.live) if plans else None
     reasons = blocks(state, action, plan)
     if reasons:
-        raise refused(f"{action} of {name} is not possible", reasons)
+        raise refused_edit(f"{action} of {name} is not possible", reasons)
     verified: Object = {}
     match action:
         case "start" | "pause" | "resume":
@@ -158,7 +158,7 @@ async def _trim(client: Client, state: MigrationState) -> None:
     status = CrdStatus(client, state.live, _BRIEF, "the console")
     why = await status.end(prune=True, message="")
     if why:
-        raise refused(f"storedVersions of {state.live.name} stays as it is", [why])
+        raise refused_edit(f"storedVersions of {state.live.name} stays as it is", [why])
 
 
 def _verified(reading: ReadCheckResult, stale: int | None) -> Object:

@@ -122,7 +122,7 @@ async def take_step(
         situation = await situation_of(client, raw, removing=removing)
         blocks = STEPS[step](situation, version)
         if blocks:
-            raise refused(f"{version} of {name}: {step} is not possible", blocks)
+            raise refused_edit(f"{version} of {name}: {step} is not possible", blocks)
         EDITS[step](raw, VersionEdit(version, warning=warning))
         try:
             await client.put(
@@ -134,7 +134,7 @@ async def take_step(
     raise Conflict(f"{name} keeps changing concurrently; try again later")
 
 
-def refused(text: str, reasons: list[str]) -> Conflict:
+def refused_edit(text: str, reasons: list[str]) -> Conflict:
     """Return the error for an edit with these blocking reasons."""
     causes = [{"reason": "Blocked", "message": reason} for reason in reasons]
     return Conflict(f"{text}: {'; '.join(reasons)}", details={"causes": causes})

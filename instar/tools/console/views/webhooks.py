@@ -48,7 +48,7 @@ async def webhooks(client: Client, summaries: Summaries, now: datetime) -> Objec
         if where in shown:
             showed = shown[where]
             line["certificates"].append(
-                certificates.shown(showed["subject"], showed["notAfter"], now)
+                certificates.certificate_line(showed["subject"], showed["notAfter"], now)
             )
         line["health"], line["why"] = health(line, now)
     return {

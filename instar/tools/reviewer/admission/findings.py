@@ -18,7 +18,7 @@ from instar.tools.reviewer.admission.configurations import (
 from instar.tools.reviewer.admission.reading import type_check_policy
 from instar.tools.reviewer.admission.refusing import refusals
 from instar.tools.reviewer.engine import ReviewOptions
-from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity, in_order
+from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity, sort_findings
 from instar.tools.reviewer.reviewed_crd import ReviewedCrd, read_reviewed_crd
 from instar.tools.reviewer.rules import BY_ID
 
@@ -57,7 +57,7 @@ def with_admission(
         ]
         if found:
             review = reviews.get(name) or CrdReview(name=name, findings=())
-            reviews[name] = replace(review, findings=in_order([*review.findings, *found]))
+            reviews[name] = replace(review, findings=sort_findings([*review.findings, *found]))
     return replace(report, crds=tuple(reviews[name] for name in sorted(reviews)))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from instar.base.field_errors import index
 from instar.base.json_values import Object
-from instar.kube.admission.expressions import declared, with_variables
+from instar.kube.admission.expressions import declared_variables, with_variables
 from instar.kube.admission.policies.kind_types import object_type
 from instar.kube.cel.declared_types import Declared
 from instar.kube.cel.engine import BadExpression, analyse, no_types
@@ -34,7 +34,7 @@ def type_check_policy(spec: Object, side: ReviewedCrd, version: str) -> list[Exp
     found = side.crd.version(version)
     schema = None if found is None or found.schema is None else structural(found.schema)
     kind = object_type(schema, side.crd.names.kind)
-    names = declared(params=spec.get("paramKind") is not None, object_type=kind)
+    names = declared_variables(params=spec.get("paramKind") is not None, object_type=kind)
     out: list[ExpressionReading] = []
     types: dict[str, Type] = {}
     for position, variable in enumerate(spec.get("variables") or ()):

@@ -17,8 +17,8 @@ from instar.tools.reviewer.render.shared import (
     counts,
     hits,
     is_unchanged,
-    joined,
     location,
+    merge_findings,
     place,
     witness_lines,
 )
@@ -85,7 +85,7 @@ def _table(
     rows, weights = [], []
     for crd in report.crds:
         found = [item for item in crd.findings if item.severity is severity]
-        for item, count in joined(found):
+        for item, count in merge_findings(found):
             rows.append((_row(crd, item),))
             weights.append(count)
     return Section(tuple(rows), _NOUN[severity], priority, opening, closing, tuple(weights))

@@ -46,7 +46,7 @@ def in_repository(report: Report, locate: Callable[[str], str]) -> Report:
     return replace(report, crds=tuple(crds), problems=problems)
 
 
-def from_top(file: str) -> str:
+def path_in_repository(file: str) -> str:
     """Return a path relative to the root of its repository; unchanged outside of a repository."""
     if not file or file.startswith(("git:", "kube:", "<")):
         return file

@@ -32,7 +32,7 @@ def location(finding: Finding) -> str:
     return f"{finding.file}:{finding.line}" if finding.line else finding.file
 
 
-def joined(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
+def merge_findings(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
     """Merge findings that several versions have in common; return each with the number of findings
     merged.
     """

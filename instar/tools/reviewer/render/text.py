@@ -14,8 +14,8 @@ from instar.tools.reviewer.render.shared import (
     as_yaml,
     counts,
     hits,
-    joined,
     location,
+    merge_findings,
     witness_lines,
 )
 from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity
@@ -71,7 +71,7 @@ def _crd(crd: CrdReview, paint: Paint, details: bool) -> Iterator[str]:
         return
     yield f"{paint(crd.name, 'bold')}{label}"
     if not details:
-        shown = [item for item, _ in joined(shown)]
+        shown = [item for item, _ in merge_findings(shown)]
     for severity in SHOWN:
         group = [item for item in shown if item.severity is severity]
         for item in group:

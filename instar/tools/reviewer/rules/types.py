@@ -24,7 +24,7 @@ from instar.tools.reviewer.rule_kit import (
     both,
     keywords,
 )
-from instar.tools.reviewer.types import admitted, type_name
+from instar.tools.reviewer.types import admitted_types, type_name
 
 RULES = (
     ReviewRule(
@@ -62,7 +62,7 @@ def type_changed(change: NodeChange) -> Iterator[FindingDraft]:
     if pair is None:
         return
     old, new = pair
-    before, after = admitted(old), admitted(new)
+    before, after = admitted_types(old), admitted_types(new)
     if before == after:
         return
     said = f"{type_name(old)} became {type_name(new)}"
@@ -74,7 +74,7 @@ def type_changed(change: NodeChange) -> Iterator[FindingDraft]:
 
 def format_changed(change: NodeChange) -> Iterator[FindingDraft]:
     pair = both(change)
-    if pair is None or not admitted(pair[0]) & admitted(pair[1]):
+    if pair is None or not admitted_types(pair[0]) & admitted_types(pair[1]):
         return
     old, new = (str(node.get("format") or "") for node in pair)
     if old == new:

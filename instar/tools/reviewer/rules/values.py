@@ -25,7 +25,7 @@ from instar.tools.reviewer.rule_kit import (
     ReviewRule,
     both,
     keywords,
-    listed,
+    list_values,
     show,
 )
 
@@ -69,13 +69,13 @@ def enum(change: NodeChange) -> Iterator[FindingDraft]:
         yield FindingDraft(
             rule="enum-added",
             effect=Effect.REFUSED,
-            message=f"only {listed(new.values())} may be written now",
+            message=f"only {list_values(new.values())} may be written now",
         )
     elif old and not new:
         yield FindingDraft(
             rule="enum-removed",
             effect=Effect.ACCEPTED,
-            message=f"no longer limited to {listed(old.values())}",
+            message=f"no longer limited to {list_values(old.values())}",
         )
     else:
         yield from _enum_values(old, new)
@@ -88,13 +88,13 @@ def _enum_values(old: dict[str, Any], new: dict[str, Any]) -> Iterator[FindingDr
         yield FindingDraft(
             rule="enum-value-removed",
             effect=Effect.REFUSED,
-            message=f"{listed(gone)} may no longer be written",
+            message=f"{list_values(gone)} may no longer be written",
         )
     if came:
         yield FindingDraft(
             rule="enum-value-added",
             effect=Effect.ACCEPTED,
-            message=f"{listed(came)} may appear",
+            message=f"{list_values(came)} may appear",
         )
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from instar.base.json_values import copy_json
 from instar.kube.schema.formats.named import canonical
 from instar.kube.schema.validation.pattern_automata import differing_texts, sample_texts
-from instar.tools.reviewer.types import admitted
-from instar.tools.reviewer.witnesses.samples import Samples, numbers, strings, without
+from instar.tools.reviewer.types import admitted_types
+from instar.tools.reviewer.witnesses.samples import Samples, numbers, strings, without_member
 from instar.tools.reviewer.witnesses.texts import FORMAT_TEXTS, LONGEST, matching, plain
 
 Node = Mapping[str, Any]
@@ -41,7 +41,7 @@ def candidates(
     """Yield candidate values. ``expression`` is the CEL rule of the finding, ``members`` are its
     fields.
     """
-    kinds = admitted(accepting)
+    kinds = admitted_types(accepting)
     yield samples.minimal(accepting)
     if accepting.get("nullable") or refusing.get("nullable"):
         yield None
@@ -180,7 +180,7 @@ def _objects(
     yield base
     for name in members:
         if name in base:
-            yield without(base, name)
+            yield without_member(base, name)
     yield {**base, UNKNOWN: "a"}
     yield {**base, UNKNOWN: {"a": "b"}}
     for size in sorted(_lengths(accepting, refusing, "Properties") | {1, 2}):

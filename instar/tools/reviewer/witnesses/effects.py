@@ -11,7 +11,7 @@ from instar.base.json_values import same_json
 from instar.tools.reviewer.report import Effect, ObjectVerdict
 
 
-def places(verdict: ObjectVerdict) -> list[str]:
+def error_paths(verdict: ObjectVerdict) -> list[str]:
     """Return the path of each error; empty for an error of the whole object."""
     return [
         error.path.removeprefix(".") if isinstance(error, FieldError) else ""
@@ -41,15 +41,15 @@ def effect_of(
 
 def is_about(verdict: ObjectVerdict, path: str) -> bool:
     """Return whether one of the errors is at this path, below it or above it."""
-    return not path or any(near(place, path) for place in places(verdict))
+    return not path or any(paths_overlap(place, path) for place in error_paths(verdict))
 
 
-def near(place: str, path: str) -> bool:
+def paths_overlap(place: str, path: str) -> bool:
     """Return whether two paths are equal or one contains the other."""
     return place.startswith(path) or path.startswith(place)
 
 
-def shows(wanted: Effect, seen: Effect | None) -> bool:
+def proves(wanted: Effect, seen: Effect | None) -> bool:
     """Return whether the two verdicts prove the effect."""
     if seen is None:
         return False

@@ -26,7 +26,7 @@ _TRIES = 60
 """After this number of failed changes in one round, the repair is given up."""
 
 
-def repaired(
+def repair(
     samples: Samples, obj: Any, schema: Node, point: list[str | int], wrong: Wrong
 ) -> Any | None:
     """Return an object without errors and with the same value at ``point``, or None."""

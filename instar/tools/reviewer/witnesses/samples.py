@@ -15,7 +15,7 @@ from instar.base.json_values import copy_json, same_json
 from instar.kube.schema.formats.named import canonical
 from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.validation.validate import Validator, compile_validator
-from instar.tools.reviewer.types import admitted
+from instar.tools.reviewer.types import admitted_types
 from instar.tools.reviewer.witnesses.texts import FORMAT_TEXTS, matching, plain
 
 Node = Mapping[str, Any]
@@ -65,7 +65,7 @@ class Samples:
             return
         if node.get("default") is not None:
             yield copy_json(node["default"])
-        kinds = admitted(node)
+        kinds = admitted_types(node)
         if "object" in kinds:
             yield self.small_object(node, depth)
         if "string" in kinds and len(kinds) > 2:
@@ -220,7 +220,7 @@ def strings(node: Node) -> Iterator[str]:
 def numbers(node: Node) -> Iterator[float]:
     step = node.get("multipleOf") or 1
     low, high = node.get("minimum"), node.get("maximum")
-    whole = "number" not in admitted(node)
+    whole = "number" not in admitted_types(node)
     first = 0 if low is None else math.ceil(low) if whole else low
     if low is not None and node.get("exclusiveMinimum"):
         first += step
@@ -231,5 +231,5 @@ def numbers(node: Node) -> Iterator[float]:
             yield int(value) if whole and float(value).is_integer() else value
 
 
-def without(obj: dict[str, Any], name: str) -> dict[str, Any]:
+def without_member(obj: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in obj.items() if key != name}

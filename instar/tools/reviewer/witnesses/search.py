@@ -28,9 +28,9 @@ from instar.tools.reviewer.rule_kit import Probe
 from instar.tools.reviewer.rules.validations import uses_old
 from instar.tools.reviewer.server_model import CrdSimulator
 from instar.tools.reviewer.witnesses.candidates import UNKNOWN, candidates
-from instar.tools.reviewer.witnesses.effects import effect_of, near, places, shows
+from instar.tools.reviewer.witnesses.effects import effect_of, error_paths, paths_overlap, proves
 from instar.tools.reviewer.witnesses.placing import concrete_path, node_at, tokens, whole_object
-from instar.tools.reviewer.witnesses.repair import repaired
+from instar.tools.reviewer.witnesses.repair import repair
 from instar.tools.reviewer.witnesses.samples import Samples
 from instar.tools.reviewer.witnesses.transitions import update_witness
 
@@ -187,9 +187,9 @@ class Search:
         point = tokens(concrete_path(steps))
 
         def wrong(candidate: Any) -> list[str]:
-            return places(base.create(candidate))
+            return error_paths(base.create(candidate))
 
-        found = repaired(self._samples, obj, schema, point, wrong)
+        found = repair(self._samples, obj, schema, point, wrong)
         if found is None:
             return
         yield found
@@ -197,11 +197,14 @@ class Search:
 
         def wrong_anywhere(candidate: Any) -> list[str]:
             """The other side's complaints too, but for those the witness is about."""
-            elsewhere = places(judges.other.create(candidate))
-            return [*wrong(candidate), *(place for place in elsewhere if not near(place, path))]
+            elsewhere = error_paths(judges.other.create(candidate))
+            return [
+                *wrong(candidate),
+                *(place for place in elsewhere if not paths_overlap(place, path)),
+            ]
 
         if path and wrong_anywhere(found):
-            again = repaired(self._samples, found, schema, point, wrong_anywhere)
+            again = repair(self._samples, found, schema, point, wrong_anywhere)
             if again is not None:
                 yield again
 
@@ -349,7 +352,7 @@ def _confirmed(probe: Probe, judges: _Judges, obj: Object) -> Witness | None:
         sent = {**base.result, "apiVersion": f"{judges.other.side.crd.group}/{probe.target}"}
     other = judges.other.create(sent)
     effect = effect_of(probe.effect, base, other, concrete_path(probe.steps))
-    if not shows(probe.effect, effect):
+    if not proves(probe.effect, effect):
         return None
     found = Witness(
         Effect.ACCEPTED if judges.swapped else effect or probe.effect,

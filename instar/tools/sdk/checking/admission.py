@@ -33,7 +33,7 @@ from instar.tools.sdk.checking.differences import object_differences
 from instar.tools.sdk.checking.directed_inputs import DirectedInputs
 from instar.tools.sdk.checking.laws import Inapplicable, Law, LawBroken, VersionPair
 from instar.tools.sdk.checking.report import CheckReport
-from instar.tools.sdk.checking.search import Progress, directed_most, hunt
+from instar.tools.sdk.checking.search import Progress, check_laws, most_directed_objects
 
 _IDENTITY = ("name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -65,7 +65,7 @@ class HandlerRunner:
         if not any(found is not None for found in meant):
             raise Uncheckable(f"no handler is for {crd.name}")
 
-    def mutated(
+    def mutate(
         self, case: CheckCase, version: VersionSchema, obj: Object, operation: str
     ) -> Object:
         """Return the object after all mutators. Raises ``Inapplicable`` if a mutator refuses it."""
@@ -147,8 +147,8 @@ def _converted(case: CheckCase, obj: Object, to: VersionSchema) -> Object:
 
 def _idempotent(judge: HandlerRunner) -> Callable[[VersionPair, Sequence[Object]], None]:
     def check(pair: VersionPair, inputs: Sequence[Object]) -> None:
-        once = judge.mutated(pair.case, pair.source, inputs[0], "CREATE")
-        twice = judge.mutated(pair.case, pair.source, once, "CREATE")
+        once = judge.mutate(pair.case, pair.source, inputs[0], "CREATE")
+        twice = judge.mutate(pair.case, pair.source, once, "CREATE")
         found = object_differences(once, twice)
         if found:
             steps = [("object", inputs[0]), ("mutated", once), ("mutated again", twice)]
@@ -159,7 +159,7 @@ def _idempotent(judge: HandlerRunner) -> Callable[[VersionPair, Sequence[Object]
 
 def _identity(judge: HandlerRunner) -> Callable[[VersionPair, Sequence[Object]], None]:
     def check(pair: VersionPair, inputs: Sequence[Object]) -> None:
-        made = judge.mutated(pair.case, pair.source, inputs[0], "UPDATE")
+        made = judge.mutate(pair.case, pair.source, inputs[0], "UPDATE")
         before, after = inputs[0], made
         steps = [("object", before), ("mutated", after)]
         for name in ("apiVersion", "kind"):
@@ -181,7 +181,7 @@ def _identity(judge: HandlerRunner) -> Callable[[VersionPair, Sequence[Object]],
 
 def _valid(judge: HandlerRunner) -> Callable[[VersionPair, Sequence[Object]], None]:
     def check(pair: VersionPair, inputs: Sequence[Object]) -> None:
-        made = judge.mutated(pair.case, pair.source, inputs[0], "CREATE")
+        made = judge.mutate(pair.case, pair.source, inputs[0], "CREATE")
         problems = pair.source.problems(copy_json(made))
         if problems:
             steps = [("object", inputs[0]), ("mutated", made)]
@@ -249,7 +249,7 @@ def check_admission(
     chosen = seed if seed is not None else random.SystemRandom().randrange(2**32)
     report = CheckReport(crd.name, name, chosen)
     handlers = [each.function for each in admission.handlers]
-    directed = DirectedInputs(case, most=directed_most(examples), code=handlers)
+    directed = DirectedInputs(case, most=most_directed_objects(examples), code=handlers)
     for version in served:
         here = case.versions[version.name]
         pairs = [(VersionPair(case, here, here), single)]
@@ -259,7 +259,7 @@ def check_admission(
             if other is not version
         ]
         for pair, group in pairs:
-            found = hunt(pair, group, examples=examples, seed=chosen, directed=directed)
+            found = check_laws(pair, group, examples=examples, seed=chosen, directed=directed)
             for outcome in found:
                 report.outcomes.append(outcome)
                 progress(outcome)

@@ -63,7 +63,7 @@ def differences(before: Any, after: Any, path: PathSteps = ()) -> Iterator[Diffe
         yield Difference(path, before, after)
 
 
-def excess(part: Any, whole: Any, path: PathSteps = ()) -> Iterator[Difference]:
+def extra_content(part: Any, whole: Any, path: PathSteps = ()) -> Iterator[Difference]:
     """Yield what ``part`` has and ``whole`` lacks or has with another value. List items match by
     content.
     """
@@ -72,7 +72,7 @@ def excess(part: Any, whole: Any, path: PathSteps = ()) -> Iterator[Difference]:
             if name not in whole:
                 yield Difference((*path, name), MISSING, value)
             else:
-                yield from excess(value, whole[name], (*path, name))
+                yield from extra_content(value, whole[name], (*path, name))
     elif isinstance(part, list) and isinstance(whole, list):
         for index, item in enumerate(part):
             if not any(_fits(item, other) for other in whole):
@@ -82,7 +82,7 @@ def excess(part: Any, whole: Any, path: PathSteps = ()) -> Iterator[Difference]:
 
 
 def _fits(part: Any, whole: Any) -> bool:
-    return next(excess(part, whole), None) is None
+    return next(extra_content(part, whole), None) is None
 
 
 def content(obj: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def object_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
     return found
 
 
-def undeclared(found: Iterable[Difference], losses: Sequence[Loss]) -> list[Difference]:
+def undeclared_differences(found: Iterable[Difference], losses: Sequence[Loss]) -> list[Difference]:
     """Return the differences that no ``lossy`` declaration of this version covers."""
     patterns = []
     for loss in losses:

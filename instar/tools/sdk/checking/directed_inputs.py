@@ -15,7 +15,7 @@ from instar.tools.sdk.checking.case import CheckCase, VersionSchema
 from instar.tools.sdk.checking.directed_objects import DirectedObjects
 from instar.tools.sdk.checking.laws import Input, VersionPair
 from instar.tools.sdk.checking.mined_values import MinedValues, mine_code, mine_objects
-from instar.tools.sdk.checking.parts import removable, without
+from instar.tools.sdk.checking.parts import removable, without_paths
 
 _MAX_SINGLE_FIELD_PARTS = 40
 """After this number of partial objects that lack one field, parts lack several fields."""
@@ -98,10 +98,10 @@ def _parts(sources: list[Object], schema: Structural) -> Iterator[list[Object]]:
         if given < _MAX_SINGLE_FIELD_PARTS:
             for field in fields[:_MAX_SINGLE_FIELD_PARTS]:
                 given += 1
-                yield [source, without(source, [field])]
+                yield [source, without_paths(source, [field])]
         else:
             given += 1
-            yield [source, without(source, fields[place % 3 :: 3])]
+            yield [source, without_paths(source, fields[place % 3 :: 3])]
         if given > _MAX_PARTS:
             return
 

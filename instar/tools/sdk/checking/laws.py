@@ -22,9 +22,9 @@ from instar.tools.sdk.checking.differences import (
     Difference,
     content,
     differences,
-    excess,
+    extra_content,
     object_differences,
-    undeclared,
+    undeclared_differences,
 )
 
 DETERMINISTIC = "deterministic"
@@ -169,7 +169,7 @@ def round_trip(pair: VersionPair, inputs: Sequence[Object]) -> None:
         ) from None
     except ContractBroken as error:
         raise Inapplicable from error
-    found = undeclared(object_differences(inputs[0], back), pair.source.losses)
+    found = undeclared_differences(object_differences(inputs[0], back), pair.source.losses)
     if found:
         raise LawBroken(
             f"{pair.source.name} → {pair.target.name} → {pair.source.name} is not the same object",
@@ -210,7 +210,7 @@ def edits_win(pair: VersionPair, inputs: Sequence[Object]) -> None:
 
 def _survives_alone(pair: VersionPair, obj: Object, at: VersionSchema, via: VersionSchema) -> None:
     back = _view(pair, _view(pair, obj, via), at)
-    if undeclared(differences(content(obj), content(back)), at.losses):
+    if undeclared_differences(differences(content(obj), content(back)), at.losses):
         raise Inapplicable
 
 
@@ -223,7 +223,7 @@ def _expect(
 ) -> None:
     result = _view(pair, converted, version)
     found = differences(content(edited), content(result))
-    remaining = undeclared(found, version.losses)
+    remaining = undeclared_differences(found, version.losses)
     if remaining:
         raise LawBroken(
             f"an edit made in {version.name} does not survive",
@@ -277,7 +277,7 @@ def parts_stay_parts(pair: VersionPair, inputs: Sequence[Object]) -> None:
         raise Inapplicable from error
     seen: Object = copy_json(result)
     pair.target.prune(seen)
-    found = list(excess(content(seen), content(full)))
+    found = list(extra_content(content(seen), content(full)))
     if found:
         raise LawBroken(
             "a part of an object gains what the object does not have",

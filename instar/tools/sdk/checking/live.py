@@ -14,7 +14,7 @@ from instar.kube.api.crd import Crd
 from instar.tools.sdk.checking.case import CheckCase, ContractBroken, ConversionRejected
 from instar.tools.sdk.checking.laws import LAWS, Inapplicable, Law, LawBroken, VersionPair
 from instar.tools.sdk.checking.minimise import minimise
-from instar.tools.sdk.checking.parts import removable, without
+from instar.tools.sdk.checking.parts import removable, without_paths
 from instar.tools.sdk.checking.report import CheckReport, Counterexample, LawResult
 from instar.tools.sdk.checking.search import Progress
 from instar.tools.sdk.ruleset import Loss
@@ -84,7 +84,7 @@ def _inputs(pair: VersionPair, law: Law, objects: Sequence[Object]) -> Iterator[
         if "part" in law.inputs:
             fields = removable(obj, pair.source.compiled.structural)
             for field in fields[:MOST_PARTS]:
-                yield [obj, without(obj, [field])]
+                yield [obj, without_paths(obj, [field])]
         elif "target" in law.inputs:
             try:
                 edit = pair.case.view(other, pair.target)

@@ -14,7 +14,7 @@ from typing import Any
 from instar.base.json_values import Object, copy_json, same_json
 from instar.tools.sdk.checking.differences import PathSteps
 from instar.tools.sdk.checking.laws import Inapplicable, Law, LawBroken, VersionPair
-from instar.tools.sdk.checking.parts import removable, without
+from instar.tools.sdk.checking.parts import removable, without_paths
 
 MOST_TRIES = 1500
 _FEW_ITEMS = 12
@@ -134,7 +134,7 @@ def _with_value(obj: Object, path: PathSteps, old: Any, new: Any) -> Object:
 def _lacking(law: Law, inputs: list[Object], index: int, field: PathSteps) -> list[Object]:
     """Yield the inputs without one field; a partial and its whole object lose it together."""
     return [
-        without(obj, [field]) if at == index or law.inputs[at] == "part" else obj
+        without_paths(obj, [field]) if at == index or law.inputs[at] == "part" else obj
         for at, obj in enumerate(inputs)
     ]
 

@@ -47,7 +47,7 @@ def _below(value: Any, schema: Structural | None, path: PathSteps) -> Iterator[P
                     yield inside
 
 
-def without(obj: Object, paths: Iterable[PathSteps]) -> Object:
+def without_paths(obj: Object, paths: Iterable[PathSteps]) -> Object:
     """Return a copy without the fields at ``paths``."""
     part: Object = copy_json(obj)
     for path in paths:

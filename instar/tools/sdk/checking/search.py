@@ -2,7 +2,7 @@
 trip: directed inputs (built around values at which converters break) first, then random ones.
 
 ``instar check``, ``instar.testing`` and the console call ``check``; ``admission.py`` calls
-``hunt``. ``minimise.py`` minimises counterexamples; ``report.py`` holds the results.
+``check_laws``. ``minimise.py`` minimises counterexamples; ``report.py`` holds the results.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from instar.tools.sdk.checking.laws import (
     VersionPair,
 )
 from instar.tools.sdk.checking.minimise import minimise
-from instar.tools.sdk.checking.parts import removable, without
+from instar.tools.sdk.checking.parts import removable, without_paths
 from instar.tools.sdk.checking.report import CheckReport, Counterexample, LawResult
 from instar.tools.sdk.ruleset import Loss
 
@@ -61,7 +61,7 @@ def check(
     chosen = seed if seed is not None else random.SystemRandom().randrange(2**32)
     report = CheckReport(case.crd.name, converter, chosen, losses=losses)
     code = getattr(case.responder, "code", None)
-    directed = DirectedInputs(case, most=directed_most(examples), code=code, real=real)
+    directed = DirectedInputs(case, most=most_directed_objects(examples), code=code, real=real)
     for outcome in _outcomes(case, laws, examples, chosen, directed):
         report.outcomes.append(outcome)
         progress(outcome)
@@ -69,7 +69,7 @@ def check(
     return report
 
 
-def directed_most(examples: int) -> int:
+def most_directed_objects(examples: int) -> int:
     """Return the number of directed objects per version: more than random ones, as they
     find more.
     """
@@ -99,7 +99,7 @@ def _outcomes(
             yield known
         left = [law for law in laws if known is None or law.name != known.law]
         for group in _groups(left):
-            yield from hunt(pair, group, examples=examples, seed=seed, directed=directed)
+            yield from check_laws(pair, group, examples=examples, seed=seed, directed=directed)
 
 
 def _judge_determinism(
@@ -133,7 +133,7 @@ def _groups(laws: Sequence[Law]) -> list[list[Law]]:
     return list(groups.values())
 
 
-def hunt(
+def check_laws(
     pair: VersionPair,
     laws: Sequence[Law],
     *,
@@ -272,8 +272,8 @@ def _counterexample(pair: VersionPair, hunter: _Hunter) -> Counterexample | None
 
 
 def _inputs(pair: VersionPair, law: Law) -> Any:
-    sources = admitted(pair.case.crd, pair.source)
-    targets = admitted(pair.case.crd, pair.target)
+    sources = admitted_objects(pair.case.crd, pair.source)
+    targets = admitted_objects(pair.case.crd, pair.target)
     schema = pair.source.compiled.structural
 
     @st.composite
@@ -294,10 +294,10 @@ def _part(draw: Callable[[Any], Any], whole: Object, schema: Any) -> Object:
     if not fields:
         return whole
     chosen = draw(st.lists(st.sampled_from(fields), min_size=1, unique=True))
-    return without(whole, chosen)
+    return without_paths(whole, chosen)
 
 
-def admitted(crd: Crd, version: VersionSchema) -> Any:
+def admitted_objects(crd: Crd, version: VersionSchema) -> Any:
     """Return a strategy of valid objects of ``version``, as a server would store them."""
     made = objects(
         version.compiled.structural,

@@ -15,10 +15,10 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from instar.base.fast_dataclass import dataclass
-from instar.kube.api.encoding.manifests import Chunk, UnreadableManifest, chunks, listed, read
+from instar.kube.api.encoding.manifests import Chunk, UnreadableManifest, chunks, list_items, read
 from instar.tools.sdk.errors import ConversionError
 from instar.tools.sdk.kept_values import canonical
-from instar.tools.sdk.manifests.splice import splice, unshared
+from instar.tools.sdk.manifests.splice import expand_anchors, splice
 
 Convert = Callable[[dict[str, Any]], dict[str, Any] | None]
 """Return the object at the wanted version, or ``None`` if it is of another kind or already
@@ -67,7 +67,7 @@ def _converted(data: Any, convert: Convert) -> tuple[Any, int]:
     """Return the converted document, and the number of objects in it; a ``List`` has several."""
     if not isinstance(data, dict):
         return data, 0
-    items = listed(data)
+    items = list_items(data)
     if items is not None:
         pairs = [_converted(item, convert) for item in items]
         return {**data, "items": [item for item, _ in pairs]}, sum(count for _, count in pairs)
@@ -93,7 +93,7 @@ def _dump(chunk: str, old: Any, new: Any) -> str:
     text = chunk.replace("\r\n", "\n")
     editor = editor_for(text)
     editor.explicit_start = text.startswith("---")
-    tree = unshared(editor.load(text))
+    tree = expand_anchors(editor.load(text))
     if not _same_keys(tree, old):
         raise ConversionError("keys that are no plain text cannot be kept, left alone")
     out = io.StringIO()

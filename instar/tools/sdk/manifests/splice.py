@@ -15,17 +15,17 @@ from ruamel.yaml.comments import Comment, CommentedMap, CommentedSeq
 from instar.tools.sdk.kept_values import canonical
 
 
-def unshared(tree: Any) -> Any:
+def expand_anchors(tree: Any) -> Any:
     """Return the tree with anchors, aliases and merge keys expanded, because a shared value cannot
     be changed in one place only. Comments stay at their fields.
     """
     if isinstance(tree, CommentedMap):
         fields = CommentedMap()
         for name in tree:
-            fields[name] = unshared(tree[name])
+            fields[name] = expand_anchors(tree[name])
         return _with_style(fields, tree)
     if isinstance(tree, CommentedSeq):
-        items = CommentedSeq(unshared(item) for item in tree)
+        items = CommentedSeq(expand_anchors(item) for item in tree)
         return _with_style(items, tree)
     return tree
 

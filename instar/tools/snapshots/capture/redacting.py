@@ -56,7 +56,7 @@ class Redaction:
         """Return the description of the redaction for the manifest."""
         return {"fields": [each.text for each in self.fields], "secretData": self.secrets}
 
-    def applied(self, obj: Object, resource: str) -> Object:
+    def redact(self, obj: Object, resource: str) -> Object:
         """Return the object, or a copy with replaced values."""
         if self.secrets and obj.get("kind") == "Secret" and resource == "secrets":
             obj = _emptied(obj)

@@ -272,7 +272,7 @@ class Capture:
     # --- bookkeeping ----------------------------------------------------------------------------
 
     def _redacted(self, objects: list[Object], resource: CapturedResource) -> Iterable[Object]:
-        return (self._redaction.applied(obj, resource.name) for obj in objects)
+        return (self._redaction.redact(obj, resource.name) for obj in objects)
 
     def _shown(self, resource: CapturedResource, part: GrowingPart, batch: CaptureBatch) -> None:
         if batch.remaining is not None and part.count == len(batch.objects):

@@ -284,7 +284,7 @@ class EncryptingSharedStore(EncryptingStore):
         return self._near.current()
 
 
-def sealed(store: Store, vault: EncryptionProviders) -> EncryptingStore:
+def encrypt_store(store: Store, vault: EncryptionProviders) -> EncryptingStore:
     """Wrap the store for encryption, preserving its optional abilities."""
     if isinstance(store, Local):
         return EncryptingLocalStore(cast(_LocalStore, store), vault)

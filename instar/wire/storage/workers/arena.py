@@ -192,7 +192,7 @@ class Arena(ArenaView):
         segment.live += size
         self.live += size
 
-    def to_leave(self, others: Collection[Segment]) -> Segment | None:
+    def segment_to_evacuate(self, others: Collection[Segment]) -> Segment | None:
         """Return the sparsest segment to evacuate, if too much is unused; none of ``others``."""
         full = [item for item in self._known if item.filled and item is not self._filling]
         left = [item for item in full if item not in others]

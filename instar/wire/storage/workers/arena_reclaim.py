@@ -127,7 +127,7 @@ class Reclaimer:
     def leave(self, books: LocationMap) -> tuple[list[Move], bool]:
         """Do one step: return the moves, and whether more remains. May add a fence."""
         if self._leaving is None:
-            self._segment = self.arena.to_leave({*self._fenced, *self._needed})
+            self._segment = self.arena.segment_to_evacuate({*self._fenced, *self._needed})
             if self._segment is None:
                 return [], False
             self._leaving = self.arena.records(self._segment)

@@ -237,7 +237,7 @@ class BorrowedStore(PeerStore):
         self._frames.send(frame([0, "passed", *rest]))
 
 
-async def borrowed(folder: Path) -> BorrowedStore | None:
+async def borrow_store(folder: Path) -> BorrowedStore | None:
     """Connect to the store with shared memory in ``folder``; None if it has none."""
     if not (folder / ARENA).exists():
         return None

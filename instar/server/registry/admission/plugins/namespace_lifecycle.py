@@ -16,7 +16,7 @@ from instar.server.registry.resources.admission import Operation, PluginPhases, 
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
-from instar.server.registry.stored.storage_errors import guarded
+from instar.server.registry.stored.storage_errors import with_api_errors
 from instar.wire.storage.keys import collection_prefix
 
 PROTECTED = ("default", "kube-system", "kube-public")
@@ -64,7 +64,7 @@ class NamespaceLifecycle:
         """Return whether a namespace that a kube-apiserver keeps in the same store is terminating;
         None if absent. Reads the store, because its binary values are not in our cache."""
         key = f"namespaces/{namespace}"
-        record = await guarded(lambda: self._backend.store.get(key))
+        record = await with_api_errors(lambda: self._backend.store.get(key))
         if record is None or not record.value.startswith(MAGIC):
             return None
         try:

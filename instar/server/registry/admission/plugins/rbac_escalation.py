@@ -14,8 +14,8 @@ from instar.base.field_errors import go_quote
 from instar.base.json_values import Object
 from instar.kube.access.attributes import ADMIN_GROUP, Attributes, User
 from instar.kube.access.authorizers import Authorizer
-from instar.kube.access.rbac.policy import GROUP, RbacPolicy, referred
-from instar.kube.access.rbac.rules import PolicyRule, comparisons, rules_of, uncovered
+from instar.kube.access.rbac.policy import GROUP, RbacPolicy, role_reference
+from instar.kube.access.rbac.rules import PolicyRule, comparisons, rules_of, uncovered_rules
 from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 
@@ -61,13 +61,13 @@ class EscalationCheck:
         gathers = _is_aggregated(role) or (
             operation.old is not None and _is_aggregated(operation.old)
         )
-        if gathers and uncovered(self._rules_of_user(operation), _EVERYTHING):
+        if gathers and uncovered_rules(self._rules_of_user(operation), _EVERYTHING):
             raise _forbidden(
                 operation, "must have cluster-admin privileges to use the aggregationRule"
             )
 
     async def _binding(self, operation: Operation, binding: Object) -> None:
-        kind, name = referred(binding)
+        kind, name = role_reference(binding)
         namespace = operation.target.namespace
         resource = _RESOURCES.get(kind)
         if resource is None:
@@ -96,7 +96,7 @@ class EscalationCheck:
                 "use several smaller roles",
             )
         missing = await offload.run(
-            steps * _BYTES_A_STEP, lambda: [str(rule) for rule in uncovered(held, wanted)]
+            steps * _BYTES_A_STEP, lambda: [str(rule) for rule in uncovered_rules(held, wanted)]
         )
         if not missing:
             return

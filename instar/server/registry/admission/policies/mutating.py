@@ -23,7 +23,11 @@ from instar.kube.admission.policies.mutating import (
     Mutation,
     MutationFailed,
 )
-from instar.kube.admission.policies.mutation_errors import MutationRejected, misconfigured, refusal
+from instar.kube.admission.policies.mutation_errors import (
+    MutationRejected,
+    misconfigured_policy_error,
+    refusal_error,
+)
 from instar.kube.admission.policies.params import ParamError
 from instar.kube.api.names import GroupVersionKind
 from instar.kube.apply.ownership_schema import TypedSchema, compile_schema
@@ -128,7 +132,9 @@ class MutatingPolicies:
         if policy.param_kind is not None:
             kind = self._params.kind(policy.param_kind)
             if kind is None:
-                self._refuse(run, policy, misconfigured(policy.name, None, unknown_kind(policy)))
+                self._refuse(
+                    run, policy, misconfigured_policy_error(policy.name, None, unknown_kind(policy))
+                )
                 return []
         found: list[_Invocation] = []
         for binding in hook.bindings:
@@ -138,7 +144,9 @@ class MutatingPolicies:
             try:
                 params = await self._collect(kind, binding, run.subject)
             except ParamError as error:
-                self._refuse(run, policy, misconfigured(policy.name, binding.name, str(error)))
+                self._refuse(
+                    run, policy, misconfigured_policy_error(policy.name, binding.name, str(error))
+                )
                 continue
             found += [_Invocation(policy, binding, endpoint, each) for each in params]
         return found
@@ -161,7 +169,7 @@ class MutatingPolicies:
         try:
             inputs = await inputs_for(run.subject, endpoint, program.reads)
         except ParamError as error:
-            self._refuse(run, policy, misconfigured(policy.name, None, str(error)))
+            self._refuse(run, policy, misconfigured_policy_error(policy.name, None, str(error)))
             return
         present = run.copies.get(endpoint.api_version, inputs.obj)
         inputs = inputs._replace(obj=present, params=params)
@@ -272,4 +280,4 @@ def _default_patched(
 def _denied(operation: Operation, refused: list[MutationRejected]) -> errors.ApiError:
     serving, name = operation.target.serving, refused_name(operation)
     generic = errors.forbidden(serving.group, serving.plural, name, "")
-    return refusal(refused, generic.details or {})
+    return refusal_error(refused, generic.details or {})

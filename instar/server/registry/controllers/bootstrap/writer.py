@@ -11,7 +11,7 @@ from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Resource, Target
 from instar.server.registry.stored.entry import CacheEntry
-from instar.server.registry.stored.make_entry import put_own
+from instar.server.registry.stored.make_entry import put_server_object
 from instar.server.registry.verbs.write import create
 
 _OPTIONS = WriteOptions(manager="kube-apiserver")
@@ -54,7 +54,7 @@ class BootstrapWriter:
             await self.rewrite(resource, entry, {**entry.decode(), "status": status})
 
     async def rewrite(self, resource: Resource, entry: CacheEntry, obj: Object) -> None:
-        await put_own(self._context.backend, resource, entry.suffix, obj, entry.revision)
+        await put_server_object(self._context.backend, resource, entry.suffix, obj, entry.revision)
 
     async def remove(self, resource: Resource, entry: CacheEntry) -> None:
         await self._context.backend.remove(resource.objects, entry.suffix, entry.revision)

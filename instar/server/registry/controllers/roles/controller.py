@@ -20,11 +20,11 @@ from instar.server.registry.controllers.manager_lease import Duty
 from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.controllers.roles.defaults import (
     AUTOUPDATE,
-    brought_up_to_date,
     component_bindings,
     component_roles,
     default_bindings,
     default_roles,
+    update_to_default,
 )
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context, WriteOptions
@@ -122,7 +122,7 @@ class RoleController:
             obj = None
         if obj is None:
             await self._make(target, copy_json(piece))
-        elif brought_up_to_date(obj, piece) is not None:
+        elif update_to_default(obj, piece) is not None:
             await self._mend(target, piece)
 
     async def _make(self, target: Target, piece: Object) -> None:
@@ -134,7 +134,7 @@ class RoleController:
 
     async def _mend(self, target: Target, piece: Object) -> None:
         async def propose(old: Object, entry: CacheEntry) -> Proposal:
-            return Proposal(brought_up_to_date(old, piece) or old)
+            return Proposal(update_to_default(old, piece) or old)
 
         await update(self._context, target, propose, _OPTIONS, _RULES)
 

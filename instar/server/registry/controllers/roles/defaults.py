@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from instar.base.json_values import Object, copy_json
 from instar.kube.access.rbac.policy import GROUP
-from instar.kube.access.rbac.rules import rules_of, uncovered
+from instar.kube.access.rbac.rules import rules_of, uncovered_rules
 from instar.server.registry.controllers.roles.component_rules import (
     COMPONENT_BINDINGS,
     COMPONENT_ROLES,
@@ -75,7 +75,7 @@ def component_bindings() -> Iterator[Object]:
         yield _binding("RoleBinding", name, ("Role", name), subjects, namespace)
 
 
-def brought_up_to_date(obj: Object, wanted: Object) -> Object | None:
+def update_to_default(obj: Object, wanted: Object) -> Object | None:
     """Return the updated object, or None if it is current. Existing labels win; missing rules and
     subjects are added."""
     metadata = obj["metadata"]
@@ -91,7 +91,7 @@ def brought_up_to_date(obj: Object, wanted: Object) -> Object | None:
     elif "aggregationRule" in wanted:
         _add(new.setdefault("aggregationRule", {}), wanted["aggregationRule"], _SELECTORS)
     else:
-        missing = uncovered(rules_of(obj), rules_of(wanted))
+        missing = uncovered_rules(rules_of(obj), rules_of(wanted))
         if missing:
             new["rules"] = [*(obj.get("rules") or ()), *(rule.to_object() for rule in missing)]
     return new if new != obj else None

@@ -18,8 +18,8 @@ from instar.kube.apply.applying import Application, apply_patch
 from instar.kube.apply.managed_fields import decode
 from instar.kube.apply.managers import Writer, track_update
 from instar.kube.apply.ownership_schema import SCALE as SCALE_SCHEMA
+from instar.kube.apply.scale import entries_after_scale as entries_of_parent
 from instar.kube.apply.scale import replicas_path
-from instar.kube.apply.scale import to_parent as entries_of_parent
 from instar.kube.apply.scale import to_scale as entries_of_scale
 from instar.kube.patches.documents import Patch
 from instar.kube.schema.metadata.object_meta import MetaError

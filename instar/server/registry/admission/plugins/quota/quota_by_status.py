@@ -21,7 +21,7 @@ from instar.server.registry.admission.policies.plugin import KindOf
 from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
-from instar.server.registry.stored.make_entry import put_own
+from instar.server.registry.stored.make_entry import put_server_object
 from instar.wire.storage.store import Stale
 
 _TRIES = 4
@@ -74,7 +74,7 @@ class StatusQuotaAdmission:
                 return
             quota["status"]["used"] = {**quota["status"]["used"], **used}
             try:
-                await put_own(self._backend, quotas, suffix, quota, entry.revision)
+                await put_server_object(self._backend, quotas, suffix, quota, entry.revision)
                 return
             except Stale:
                 await self._backend.consistent()
