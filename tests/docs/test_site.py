@@ -21,6 +21,7 @@ from instar.cli.main import COMMANDS, parser_of
 from instar.tools.sdk.metrics import ConversionWebhookMetrics
 from instar.wire.storage.postgres.metrics import PostgresMetrics
 from tests.support.pages import DOCS, ROOT
+from tests.support.sources import parsed
 
 METRICS = ("Counter", "Gauge", "Histogram", "Measured")
 
@@ -115,7 +116,7 @@ def _made() -> set[str]:
     return {
         node.args[0].value
         for file in (ROOT / "instar").rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(parsed(file))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in METRICS
@@ -129,7 +130,7 @@ def test_the_reference_tells_every_path_of_our_own() -> None:
     served = {
         node.value
         for file in (ROOT / "instar" / "server").rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(parsed(file))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and node.value.startswith("/instar/")

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+from tests.support.sources import parsed
 
 JSON_TYPES = frozenset(
     (
@@ -128,10 +131,15 @@ def _is_json_type(annotation: ast.expr | None) -> bool:
     return annotation is not None and ast.unparse(annotation) in JSON_TYPES
 
 
-def json_comparisons(root: Path) -> Iterator[tuple[str, int, str]]:
-    """Yield (module, line, expression)."""
+@cache
+def json_comparisons(root: Path) -> tuple[tuple[str, int, str], ...]:
+    """Return (module, line, expression) of each comparison; two tests need them."""
+    return tuple(_comparisons(root))
+
+
+def _comparisons(root: Path) -> Iterator[tuple[str, int, str]]:
     for path in sorted(root.rglob("*.py")):
         visitor = JsonComparisons()
-        visitor.visit(ast.parse(path.read_text()))
+        visitor.visit(parsed(path))
         for line, text in visitor.found:
             yield path.relative_to(root).as_posix(), line, text

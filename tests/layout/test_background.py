@@ -11,6 +11,8 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+from tests.support.sources import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 MAKERS = {
     "create_task",
@@ -106,7 +108,7 @@ LISTED = {
 def test_every_task_and_thread_is_supervised_or_listed() -> None:
     found = Counter[str]()
     for file in ROOT.glob("instar/**/*.py"):
-        number = sum(map(_makes_one, ast.walk(ast.parse(file.read_text()))))
+        number = sum(map(_makes_one, ast.walk(parsed(file))))
         if number:
             found[str(file.relative_to(ROOT))] = number
 

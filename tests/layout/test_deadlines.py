@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from tests.support.sources import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 NEED_A_TASK = {"timeout", "timeout_at", "wait_for", "TaskGroup"}
 
@@ -41,7 +43,7 @@ def test_deadlines_that_need_a_task_are_listed() -> None:
 
 
 def _uses(file: Path) -> bool:
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(parsed(file)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if node.value.id == "asyncio" and node.attr in NEED_A_TASK:
                 return True

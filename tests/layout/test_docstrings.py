@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.sources import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "instar"
 NAMED = re.compile(
@@ -27,7 +29,7 @@ def test_every_file_that_a_module_docstring_names_exists() -> None:
 
 
 def _named(file: Path) -> Iterator[str]:
-    text = ast.get_docstring(ast.parse(file.read_text())) or ""
+    text = ast.get_docstring(parsed(file)) or ""
     for match in NAMED.finditer(text):
         yield match[1]
 

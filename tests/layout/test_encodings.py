@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.sources import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 _PATH_METHODS = {"read_text", "write_text"}
 _OPENERS = {"open", "fdopen", "NamedTemporaryFile", "TemporaryFile"}
@@ -55,7 +57,7 @@ def test_no_text_is_read_or_written_in_the_encoding_of_the_locale() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / "instar").rglob("*.py"))
-        for line in _unnamed(ast.parse(path.read_text(encoding="utf-8")))
+        for line in _unnamed(parsed(path))
     ]
 
     assert found == []

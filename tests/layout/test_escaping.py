@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.sources import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "instar").rglob("*.py"))
 COMMAND = re.compile(
@@ -29,7 +31,7 @@ SQL_PARTS = re.compile(r"^_?[A-Z_]+$|^marks$|^placeholders$")
 
 
 def _formatted(path: Path) -> Iterator[ast.JoinedStr]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.JoinedStr):
             yield node
 

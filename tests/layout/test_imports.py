@@ -13,6 +13,8 @@ from pathlib import Path
 
 import grimp
 
+from tests.support.sources import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 
 LATE = {
@@ -254,7 +256,7 @@ def test_no_module_imports_itself_through_others() -> None:
 
 def _late_imports() -> Iterator[tuple[str, str]]:
     for file in sorted((ROOT / "instar").rglob("*.py")):
-        for function in ast.walk(ast.parse(file.read_text())):
+        for function in ast.walk(parsed(file)):
             if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             for node in ast.walk(function):

@@ -57,12 +57,12 @@ def test_values_come_by_place_by_name_and_by_default() -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"x": 1, "z": 2}])
-def test_what_is_missing_or_unknown_is_a_type_error(given: dict[str, int]) -> None:
+def test_missing_or_unknown_arguments_are_a_type_error(given: dict[str, int]) -> None:
     with pytest.raises(TypeError):
         Point(**given)  # type: ignore[arg-type]
 
 
-def test_frozen_ones_stay_as_they_are() -> None:
+def test_frozen_records_cannot_be_changed() -> None:
     point = Point(1)
 
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -111,7 +111,7 @@ def test_equality_and_hashes_are_those_of_the_fields(make: Maker) -> None:
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_what_a_class_writes_itself_stands(make: Maker) -> None:
+def test_methods_that_a_class_defines_are_kept(make: Maker) -> None:
     class Own:
         __annotations__ = {"x": "int"}
 

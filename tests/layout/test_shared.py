@@ -8,7 +8,7 @@ TESTS = Path(__file__).resolve().parents[1]
 DECIDES = TESTS / "support" / "shared.py"
 
 
-def test_only_one_module_knows_where_the_shared_folder_is() -> None:
+def test_only_one_module_has_the_path_of_the_shared_folder() -> None:
     named = [
         str(path.relative_to(TESTS))
         for path in TESTS.rglob("*.py")

@@ -6,6 +6,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from tests.support.sources import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 LISTED = {
     "instar/kube/cel/time_text.py": "writes the year itself",
@@ -24,5 +26,5 @@ def test_times_are_written_in_one_place() -> None:
 def _formats(file: Path) -> bool:
     return any(
         isinstance(node, ast.Attribute) and node.attr == "strftime"
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(parsed(file))
     )

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.sources import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "instar"
 GROUPS = {"base", "kube", "wire", "server", "tools", "cli"}
@@ -21,7 +23,7 @@ PEOPLE = re.compile(
 
 def _modules() -> Iterator[tuple[Path, ast.Module]]:
     for file in sorted(PACKAGE.rglob("*.py")):
-        yield file, ast.parse(file.read_text())
+        yield file, parsed(file)
 
 
 def test_the_top_shows_the_groups_and_the_public_packages() -> None:

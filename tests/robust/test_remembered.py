@@ -21,6 +21,7 @@ from instar.kube.cel.library import standard
 from instar.kube.schema.cel_rules import compile as compiling
 from instar.kube.schema.structure.parse import structural
 from instar.server.registry.stored import object_bytes
+from tests.support.sources import parsed
 
 BY_NUMBER = {
     # name: why its entries are small, or few
@@ -57,7 +58,7 @@ BY_NUMBER = {
 of our own facts and files."""
 
 
-def test_whatever_is_kept_by_number_is_known_to_be_small() -> None:
+def test_caches_bounded_by_number_hold_only_small_values() -> None:
     found = {f"{module}.{name}" for module, name in kept_by_number()}
     assert found == set(BY_NUMBER)
 
@@ -67,7 +68,7 @@ def kept_by_number() -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for path in root.rglob("*.py"):
         module = ".".join(path.relative_to(root.parent).with_suffix("").parts)
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and any(map(_is_lru, node.decorator_list)):
                 found.append((module, node.name))
@@ -80,7 +81,7 @@ def _is_lru(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func).endswith("lru_cache")
 
 
-def test_what_weighs_too_much_together_goes_oldest_first() -> None:
+def test_over_the_weight_limit_the_oldest_entries_are_evicted() -> None:
     memory: WeightedLru[str, int] = WeightedLru(10)
     memory.put("a", 1, 4)
     memory.put("b", 2, 4)

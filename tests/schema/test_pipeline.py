@@ -22,6 +22,7 @@ from instar.kube.schema.pipeline import (
 )
 from instar.kube.schema.rule_engine import Program, RuleResult
 from instar.kube.schema.structure.structural import Structural
+from tests.support.sources import parsed
 
 TEXT = {"type": "string"}
 EMBEDDED = {
@@ -101,7 +102,7 @@ def test_only_the_pipeline_puts_the_steps_in_order() -> None:
     callers = {
         str(path.relative_to(root))
         for path in root.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Attribute) and node.attr in steps
     }
 
@@ -143,7 +144,7 @@ def test_of_another_kind_only_the_metadata_is_decoded(other: dict[str, str]) -> 
     assert sent["spec"] == {"must": "be", "zz": 1}
 
 
-def test_what_an_apply_merged_keeps_its_nulls() -> None:
+def test_an_applied_object_keeps_its_nulls() -> None:
     merged = obj({"form": None, "zz": 1})
 
     take_in_applied(compile_schema(SCHEMA), merged)
@@ -192,7 +193,7 @@ def test_reading_needs_no_rules() -> None:
 # --- checks ------------------------------------------------------------------------------------
 
 
-def test_every_check_speaks_in_upstreams_order() -> None:
+def test_errors_are_in_upstreams_order() -> None:
     sent = obj(
         {
             "form": "y",
@@ -229,7 +230,7 @@ def test_each_kind_that_stops_the_rules_is_tried() -> None:
 
 
 @pytest.mark.parametrize("kind", STOPPING)
-def test_rules_are_not_asked_after_an_error_they_could_stumble_over(kind: FieldErrorType) -> None:
+def test_rules_do_not_run_after_an_error_that_could_make_them_fail(kind: FieldErrorType) -> None:
     rules = Recorder()
     sent = obj({name: item for name, item in STOPPING[kind].items() if item is not None})
     if STOPPING[kind].get("must", "") is None:
@@ -255,13 +256,13 @@ def test_a_missing_name_stops_the_rules_too() -> None:
         ({"loose": {"replicas": -1}}, ".spec.loose.replicas"),
     ],
 )
-def test_rules_are_asked_after_any_other_error(spec: dict[str, Any], field: str) -> None:
+def test_rules_run_after_any_other_error(spec: dict[str, Any], field: str) -> None:
     found = pipeline(Recorder(), scale=SCALE).check_create(obj(spec))
 
     assert fields(found) == [field, "spec"]
 
 
-def test_without_rules_nothing_is_said_to_be_left_out() -> None:
+def test_without_rules_nothing_is_reported_as_skipped() -> None:
     assert fields(pipeline().check_create(obj({"one": "c"}))) == ["spec.one"]
 
 
@@ -291,7 +292,7 @@ def test_an_update_is_forgiven_what_it_did_not_touch() -> None:
     assert fields(pipeline().check_update(new, old)) == ["spec.short"]
 
 
-def test_changed_metadata_is_told_twice_as_upstream_does() -> None:
+def test_changed_metadata_is_reported_twice_as_upstream_does() -> None:
     new = obj(metadata={"name": "a", "resourceVersion": "1", "labels": {"-": "x"}})
     old = obj(metadata={"name": "a", "resourceVersion": "1"})
 

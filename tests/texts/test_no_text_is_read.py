@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import instar
+from tests.support.sources import parsed
 
 _ROOT = Path(instar.__file__).parent
 _TEXTS = {"detail", "message"}
@@ -20,7 +21,7 @@ def test_no_text_of_an_error_is_compared_or_taken_apart() -> None:
     found = {
         f"{path.relative_to(_ROOT)}: {text}"
         for path in sorted(_ROOT.rglob("*.py"))
-        for text in _read_texts(ast.parse(path.read_text()))
+        for text in _read_texts(parsed(path))
     }
 
     assert found == set()

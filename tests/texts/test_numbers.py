@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from instar.base.plurals import counted
+from tests.support.sources import parsed
 
 ROOT = Path(__file__).resolve().parents[2] / "instar"
 NOUNS = [
@@ -48,7 +49,7 @@ ELSEWHERE = {
     ("number", "told"),
     [(0, "0 objects"), (1, "1 object"), (2, "2 objects"), ("~1", "~1 objects"), ("1", "1 object")],
 )
-def test_one_is_no_plural(number: int | str, told: str) -> None:
+def test_one_object_is_not_plural(number: int | str, told: str) -> None:
     assert counted(number, "object") == told
 
 
@@ -57,7 +58,7 @@ def test_no_sentence_puts_a_plural_behind_a_number_by_itself() -> None:
         f"{file.relative_to(ROOT)}:{line}"
         for file in sorted(ROOT.rglob("*.py"))
         if str(file.relative_to(ROOT)) not in ELSEWHERE
-        for line in _plurals(ast.parse(file.read_text()))
+        for line in _plurals(parsed(file))
     ]
 
     assert found == [], "count with instar.base.plurals.counted"
