@@ -39,7 +39,7 @@ uses = st.lists(
 
 
 @given(uses)
-def test_rules_cover_what_was_done_and_nothing_else(done: list[RequestUse]) -> None:
+def test_rules_cover_the_recorded_requests_and_nothing_else(done: list[RequestUse]) -> None:
     rules = rules_for(done)
     for use in done:
         assert any(matches(rule, use.attributes()) for rule in rules)
@@ -89,7 +89,7 @@ def test_a_namespace_is_a_matter_of_the_cluster() -> None:
     assert rules_of(role) == (PolicyRule(("get",), ("",), ("namespaces",)),)
 
 
-def test_writing_roles_is_told() -> None:
+def test_writing_roles_is_reported() -> None:
     group = "rbac.authorization.k8s.io"
     assert grants([RequestUse("create", group, "roles")])
     assert not grants([RequestUse("get", group, "roles"), RequestUse("create", "", "pods")])
@@ -114,14 +114,14 @@ CAROL = User("carol", ("system:authenticated",))
 FOOS = Attributes(CAROL, "list", "ex.io", "", "foos", "", "a")
 
 
-def test_what_allows_is_named_to_the_rule() -> None:
+def test_an_explanation_names_the_rule_that_allows() -> None:
     found = explain(policy(), FOOS)
     assert found.allowed
     [reason] = found.reasons
     assert (reason.grant.bound, reason.position) == ('ClusterRoleBinding "b"', 1)
 
 
-def test_what_falls_short_by_one_thing_is_named_with_it() -> None:
+def test_a_rule_that_lacks_one_condition_is_named_with_that_condition() -> None:
     def unfit(**other: Any) -> tuple[str, ...]:
         found = explain(policy(), FOOS._replace(**other))
         assert not found.allowed

@@ -244,7 +244,7 @@ def test_a_binding_that_names_the_user_twice_counts_once_by_its_first_subject() 
     assert grant.subject_kind == "Group"
 
 
-def test_what_is_not_held_is_told_rule_by_rule() -> None:
+def test_rules_that_the_user_lacks_are_reported_one_by_one() -> None:
     owned = [PolicyRule(("get",), ("",), ("configmaps",)), PolicyRule(("get",), urls=("/ok/*",))]
     wanted = [
         PolicyRule(("get", "list", "watch"), ("",), ("configmaps",)),
@@ -264,12 +264,14 @@ rules = st.builds(PolicyRule, tuples, tuples, tuples, st.just(()) | tuples)
 
 
 @given(st.lists(rules, max_size=3))
-def test_what_one_holds_one_may_grant(owned: list[PolicyRule]) -> None:
+def test_a_user_may_grant_the_rules_of_its_own_roles(owned: list[PolicyRule]) -> None:
     assert uncovered_rules(owned, owned) == []
 
 
 @given(st.lists(rules, max_size=3), rules)
-def test_what_is_covered_allows_nothing_new(owned: list[PolicyRule], wanted: PolicyRule) -> None:
+def test_rules_that_cover_others_allow_nothing_new(
+    owned: list[PolicyRule], wanted: PolicyRule
+) -> None:
     if uncovered_rules(owned, [wanted]):
         return
     for verb in ("get", "list", "other"):

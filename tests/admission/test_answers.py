@@ -41,7 +41,7 @@ def _nothing_is_left(place: LiveServer, widgets: Collection) -> Iterator[None]:
         ({"message": 'é "q"\nline'}, 400, ': é "q"\nline', None),
     ],
 )
-def test_a_denial_speaks_with_the_webhooks_words_and_code(
+def test_a_denial_has_the_webhooks_message_and_code(
     place: LiveServer,
     widgets: Collection,
     hook: AdmissionHook,
@@ -109,7 +109,7 @@ def test_every_verb_can_be_denied_and_then_nothing_happens(
 # Warnings -----------------------------------------------------------------------------------------
 
 
-def test_warnings_are_told_with_success_and_with_denial(
+def test_warnings_are_reported_with_success_and_with_denial(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     warnings = ["mind the gap", "mind the gap", "", "bad\nline", 'say "hi"']
@@ -219,7 +219,7 @@ def test_an_answer_that_cannot_be_used_fails_the_request_or_is_passed_over(
 
 
 @pytest.mark.parametrize("case", BODIES)
-def test_a_body_that_is_no_answer_fails_the_request_or_is_passed_over(
+def test_a_body_that_is_not_a_review_fails_the_request_or_is_ignored(
     place: LiveServer, widgets: Collection, hook: AdmissionHook, case: str
 ) -> None:
     body, text = BODIES[case]
@@ -243,7 +243,7 @@ def test_another_uid_is_not_an_answer(
     assert text == f'{INVALID}expected response.uid="{hook.asked()[0]["uid"]}", got "other"'
 
 
-def test_v1beta1_is_not_asked_for_uid_and_kind(
+def test_v1beta1_responses_need_no_uid_and_kind(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     hook.wraps = lambda review: {"response": {"allowed": True}}

@@ -72,7 +72,7 @@ def test_a_refused_connection_has_gos_message_and_advice(
         ),
     ],
 )
-def test_a_name_without_an_address_is_told(
+def test_a_name_without_an_address_is_reported(
     place: LiveServer, widgets: Collection, hook: AdmissionHook, config: Any, why: str
 ) -> None:
     with asked(place, hook, "Validating", **at(hook, **config)):

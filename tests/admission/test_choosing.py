@@ -154,7 +154,7 @@ def test_conditions_that_fail_refuse_or_skip_by_the_failure_policy(
     assert hook.calls == []
 
 
-def test_several_failing_conditions_are_told_in_a_list(
+def test_several_failing_conditions_are_reported_in_a_list(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     failing = conditions("object.spec.x == 1", "object.spec.y == 1")
@@ -170,7 +170,7 @@ def test_several_failing_conditions_are_told_in_a_list(
 # At the same time ---------------------------------------------------------------------------------
 
 
-def test_validating_webhooks_are_asked_at_the_same_time_and_all_are_waited_for(
+def test_validating_webhooks_are_called_in_parallel_and_all_are_awaited(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     together = threading.Barrier(3)
@@ -193,7 +193,7 @@ def test_validating_webhooks_are_asked_at_the_same_time_and_all_are_waited_for(
     assert sorted(answer.warnings) == [f'299 - "from {at}"' for at in range(3)]
 
 
-def test_the_refusal_that_came_first_is_told(
+def test_the_first_denial_is_reported(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     first = threading.Event()

@@ -40,11 +40,11 @@ def test_one_that_is_false_outweighs_one_that_fails(expressions: tuple[str, ...]
     assert matched(*expressions) == Matched(False)
 
 
-def test_failures_are_told_where_none_is_false() -> None:
+def test_failures_are_reported_where_none_is_false() -> None:
     assert matched("object.spec.nope == 1", "object.spec.size == 3") == Matched(False, (MISSING,))
 
 
-def test_what_is_absent_is_null() -> None:
+def test_absent_variables_are_null() -> None:
     assert matched("oldObject == null && namespaceObject == null") == Matched(True)
     found = matched("namespaceObject.metadata.name == 'x'")
     assert "no such key: metadata" in found.errors[0]

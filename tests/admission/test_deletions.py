@@ -78,7 +78,9 @@ def test_admission_may_refuse_the_garbage_collector(kept: LiveServer, hook: Admi
     eventually(lambda: widgets.request("GET", "/dependent").status == 404, 30)
 
 
-def test_a_crds_objects_go_without_being_asked_about(kept: LiveServer, hook: AdmissionHook) -> None:
+def test_a_crds_objects_are_deleted_without_webhook_calls(
+    kept: LiveServer, hook: AdmissionHook
+) -> None:
     widgets = Collection(kept, "ref.io", "widgets", "Widget")
     widgets.create("doomed")
     hook.says["/v"] = lambda request: denying("keep it")

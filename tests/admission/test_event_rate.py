@@ -67,7 +67,7 @@ def test_events_beyond_the_limit_of_a_namespace_are_refused(tmp_path: Path) -> N
     assert (elsewhere.status, other.status) == (201, 201)
 
 
-def test_tokens_come_back_and_the_longest_unseen_are_forgotten() -> None:
+def test_tokens_are_refilled_and_the_least_recently_used_buckets_are_dropped() -> None:
     now = [0.0]
     buckets = _Buckets(EventLimit("User", qps=2, burst=2, remembered=2), lambda: now[0])
 

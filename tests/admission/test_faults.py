@@ -144,7 +144,7 @@ def test_a_patch_that_breaks_the_object_is_never_stored(
     assert widgets.request("GET", "/new").status == 404
 
 
-def test_others_are_served_while_a_webhook_hangs(
+def test_other_requests_are_served_while_a_webhook_hangs(
     place: LiveServer, widgets: Collection, hook: AdmissionHook, old: Object
 ) -> None:
     answers: list[Answer] = []

@@ -164,7 +164,7 @@ def test_an_answer_of_another_kind_refuses_and_one_without_a_kind_counts(
     assert run(server, "kindless").status == 201
 
 
-def test_answers_are_remembered_and_ephemeral_containers_are_asked_about_alone(
+def test_responses_are_cached_and_ephemeral_containers_are_sent_alone(
     server: LiveServer, judge: Judge
 ) -> None:
     run(server, "good")
@@ -206,7 +206,7 @@ def test_a_webhook_that_fails_decides_by_default_allow(tmp_path: Path) -> None:
     assert found[False].json["message"].startswith('pods "p-good" is forbidden: ')
 
 
-def test_an_approval_is_believed_as_long_as_configured() -> None:
+def test_an_approval_is_cached_as_long_as_configured() -> None:
     now, asked = [0.0], []
 
     async def post(review: Object) -> Object:
@@ -257,12 +257,12 @@ def _operation(notes: dict[str, str]) -> Any:
         ({"kubeConfigFile": "k", "defaultAllow": 1}, "defaultAllow: expected true or false"),
     ],
 )
-def test_each_mistake_in_the_configuration_is_told(policy: Any, told: str) -> None:
+def test_each_mistake_in_the_configuration_is_reported(policy: Any, told: str) -> None:
     with pytest.raises(BadImagePolicy, match=told):
         read_image_policy({"imagePolicy": policy})
 
 
-def test_zero_is_the_default_and_minus_one_is_none() -> None:
+def test_zero_means_the_default_and_minus_one_means_none() -> None:
     numbers = {"allowTTL": -1, "denyTTL": 0, "retryBackoff": 250}
 
     found = read_image_policy({"imagePolicy": {"kubeConfigFile": "k", **numbers}})

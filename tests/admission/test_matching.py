@@ -57,7 +57,7 @@ def webhook(*rules: dict[str, Any], **fields: Any) -> Criteria:
         (["gadgets", "widgets/scale"], "scale", True),
     ],
 )
-def test_a_resource_is_meant_with_or_without_what_is_below_it(
+def test_a_rule_matches_a_resource_with_or_without_its_subresources(
     resources: list[str], subresource: str, matches: bool
 ) -> None:
     found = webhook(rule(resources=resources)).endpoint(asked(subresource=subresource))

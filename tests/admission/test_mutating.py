@@ -63,7 +63,7 @@ def test_an_unknown_field_reaches_validating_webhooks_and_is_not_stored(
     assert "zz" not in widgets.get("unknown")["spec"]
 
 
-def test_a_default_that_is_taken_away_comes_back(
+def test_a_default_that_a_mutation_removes_is_set_again(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     answer = patched_create(place, widgets, hook, "back", {"op": "remove", "path": "/spec/d"})
@@ -84,7 +84,7 @@ def test_a_default_that_is_taken_away_comes_back(
         (adding("/kind", "Other"), 'kind: Invalid value: "Other": must be Widget'),
     ],
 )
-def test_what_a_patch_breaks_is_refused_by_the_same_checks(
+def test_an_object_that_a_patch_breaks_is_refused_by_the_same_checks(
     place: LiveServer, widgets: Collection, hook: AdmissionHook, patch: Object, text: str
 ) -> None:
     answer = patched_create(place, widgets, hook, "broken", patch)
@@ -131,7 +131,7 @@ def test_a_name_may_be_given_at_creation(
 
 
 @pytest.mark.parametrize("member", ["name", "uid"])
-def test_what_an_object_is_may_not_change(
+def test_a_mutation_may_not_change_the_identity_of_an_object(
     place: LiveServer, widgets: Collection, hook: AdmissionHook, member: str
 ) -> None:
     answer = patched_update(
@@ -165,7 +165,7 @@ def test_a_revision_is_refused_at_creation_and_a_conflict_at_an_update(
     assert updated.status == 409
 
 
-def test_one_label_that_is_no_text_loses_them_all(
+def test_one_label_that_is_not_text_drops_all_labels(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     labels = adding("/metadata/labels", {"a": "1", "b": 2})
@@ -175,7 +175,9 @@ def test_one_label_that_is_no_text_loses_them_all(
     assert "labels" not in answer.json["metadata"]
 
 
-def test_owners_are_told_once(place: LiveServer, widgets: Collection, hook: AdmissionHook) -> None:
+def test_repeated_owner_references_are_merged_with_a_warning(
+    place: LiveServer, widgets: Collection, hook: AdmissionHook
+) -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "1"}
     answer = patched_create(
         place, widgets, hook, "owned", adding("/metadata/ownerReferences", [owner, owner])
@@ -237,7 +239,7 @@ def test_an_applied_field_that_is_overridden_stays_the_appliers(
 # Order and rounds ---------------------------------------------------------------------------------
 
 
-def test_webhooks_are_asked_by_configuration_then_as_listed_and_see_each_others_changes(
+def test_webhooks_are_called_by_configuration_then_as_listed_and_see_each_others_changes(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     hook.says["/a1"] = lambda request: patching(adding("/spec/n", 1))
@@ -297,7 +299,7 @@ def test_changes_of_the_second_round_reach_later_webhooks_of_that_round(
 
 
 @pytest.mark.parametrize("value", [0, 1])
-def test_ones_own_change_or_none_is_no_reason_to_be_asked_again(
+def test_a_webhook_is_not_called_again_for_its_own_change_or_for_none(
     place: LiveServer, widgets: Collection, hook: AdmissionHook, value: int
 ) -> None:
     hook.says["/c"] = lambda request: patching(adding("/spec/n", value))
@@ -358,7 +360,7 @@ def test_the_object_travels_from_version_to_version_with_each_ones_defaults(
     assert created["spec"] == {"a": "by v1", "d": "one"}, "v1 is stored, and knows no more"
 
 
-def test_exact_is_not_asked_about_other_versions(
+def test_match_policy_exact_is_not_called_for_other_versions(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     webhook = hook.webhook("one.ref.io", "/one", **at("v1", matchPolicy="Exact"))

@@ -60,7 +60,7 @@ def test_only_some_may_be_wanted() -> None:
         ),
     ],
 )
-def test_what_cannot_be_had_is_refused(words: list[str], text: str) -> None:
+def test_plugins_that_cannot_be_enabled_are_refused(words: list[str], text: str) -> None:
     with pytest.raises(CliFailure, match=text) as caught:
         read(*words)
 
@@ -96,7 +96,7 @@ def test_always_deny_refuses_every_change() -> None:
     )
 
 
-def test_a_pod_gets_an_account_and_its_token_when_that_is_asked_for() -> None:
+def test_a_pod_gets_a_service_account_and_its_token_when_configured() -> None:
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     with live_server(admission_plugins=HERE | {"ServiceAccount"}) as server:
         account: Object = {"metadata": {"name": "default"}, "imagePullSecrets": [{"name": "s"}]}

@@ -238,7 +238,7 @@ def test_pod_security_has_defaults_and_exemptions_of_its_configuration(server: L
         ("PodNodeSelector", {"podNodeSelectorPluginConfig": []}),
     ],
 )
-def test_a_configuration_that_cannot_be_read_is_told_in_a_line(
+def test_a_configuration_that_cannot_be_read_is_reported_in_a_line(
     tmp_path: Path, name: str, document: Object
 ) -> None:
     path = write(tmp_path, **{name: document})

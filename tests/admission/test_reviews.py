@@ -145,7 +145,7 @@ def test_an_apply_creates_or_updates_and_does_not_show_force(
     assert updated["options"] == {"kind": "UpdateOptions", **options}
 
 
-def test_a_delete_shows_what_is_deleted_and_how(
+def test_a_delete_review_shows_the_object_and_the_options(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     old = widgets.create("d1", spec={"a": "x"})
@@ -238,7 +238,7 @@ def test_a_scale_is_shown_as_a_scale_and_may_be_changed(
     assert widgets.get("sc1")["spec"]["replicas"] == 7
 
 
-def test_a_dry_run_is_told_as_one(
+def test_the_review_of_a_dry_run_is_marked_as_one(
     place: LiveServer, widgets: Collection, hook: AdmissionHook
 ) -> None:
     with watched(place, hook):

@@ -43,7 +43,7 @@ def test_a_pod_is_shown_with_its_defaults(place: LiveServer, hook: AdmissionHook
     assert seen["object"]["spec"]["restartPolicy"] == "Always"
 
 
-def test_an_eviction_is_a_creation_and_the_deletion_it_leads_to_is_not_asked_about(
+def test_an_eviction_is_reviewed_as_a_creation_and_its_deletion_is_not_reviewed(
     place: LiveServer, hook: AdmissionHook
 ) -> None:
     pod(place, "evicted")
@@ -70,7 +70,7 @@ def test_an_eviction_is_a_creation_and_the_deletion_it_leads_to_is_not_asked_abo
     ("below", "api_version", "kind"),
     [("foreign/eviction", "policy/v1", "Eviction"), ("foreign/binding", "v1", "Binding")],
 )
-def test_what_is_posted_to_a_pod_is_of_the_pods_namespace(
+def test_subresource_writes_of_a_pod_have_the_pods_namespace(
     place: LiveServer, below: str, api_version: str, kind: str
 ) -> None:
     metadata = {"name": "foreign", "namespace": "kube-system"}
@@ -155,7 +155,7 @@ def test_questions_are_creations(
     assert seen.get("subResource") == subresource
 
 
-def test_a_crd_is_an_object_like_any_other(place: LiveServer, hook: AdmissionHook) -> None:
+def test_webhooks_are_called_for_crds(place: LiveServer, hook: AdmissionHook) -> None:
     hook.says["/v"] = lambda request: denying("no CRDs on Mondays")
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.ref.io"
     with watched(place, hook):

@@ -86,7 +86,7 @@ def test_a_scalar_means_what_go_reads(text: str) -> None:
         ("\x01", "yaml: control characters are not allowed"),
     ],
 )  # fmt: skip
-def test_what_go_refuses(text: str, sentence: str) -> None:
+def test_documents_that_go_refuses_are_refused(text: str, sentence: str) -> None:
     with pytest.raises(YamlError) as refusal:
         read_yaml(text.encode())
     assert str(refusal.value) == sentence
@@ -102,7 +102,7 @@ def test_keys_become_text() -> None:
     assert document == {"true": 1, "16": 2, "1.5": 3, "2001-01-01": 4, "1e+20": 5}
 
 
-def test_repeated_keys_are_told_by_the_line_of_their_value() -> None:
+def test_repeated_keys_are_reported_with_the_line_of_their_value() -> None:
     document, duplicates = read_yaml(b"a: 1\nb: 2\na:\n  c: 3\n1: x\n1: z\n")
     assert document == {"a": {"c": 3}, "b": 2, "1": "z"}
     assert duplicates == [
@@ -122,7 +122,7 @@ def test_merged_maps_are_in_the_order_of_the_text() -> None:
     assert read_yaml(b'{"<<": 1}')[0] == {"<<": 1}, "a quoted key is a key"
 
 
-def test_what_is_repeated_is_a_copy() -> None:
+def test_an_alias_is_a_copy() -> None:
     document, _ = read_yaml(b"a: &a {l: [1]}\nb: *a\n")
     document["a"]["l"].append(2)
     assert document["b"] == {"l": [1]}
@@ -164,7 +164,7 @@ def test_json_is_read_as_yaml() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": "x",}', "{a: x}", '{"a": x}'])
-def test_what_only_looks_like_json(text: str) -> None:
+def test_yaml_that_looks_like_json_is_read_as_yaml(text: str) -> None:
     assert read_yaml(text.encode()) == ({"a": "x"}, [])
 
 
@@ -221,7 +221,7 @@ def test_what_is_written_is_read_again(value: Any) -> None:
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
-def test_whatever_is_sent_is_read_or_refused(body: bytes) -> None:
+def test_any_input_is_read_or_refused(body: bytes) -> None:
     try:
         value, _ = read_yaml(body)
     except (YamlError, TooDeep):

@@ -86,7 +86,7 @@ def test_numbers_of_either_type_are_equal_to_apply(left: Any, right: Any) -> Non
 
 
 @given(VALUES)
-def test_what_was_stored_and_read_is_the_same_but_for_whole_floats(value: Any) -> None:
+def test_stored_values_are_read_back_equal_except_whole_floats(value: Any) -> None:
     read = decode(encode_sorted({"a": value}))
 
     assert same_json_numbers(read, {"a": value})

@@ -20,12 +20,12 @@ documents = st.recursive(
 
 
 @given(documents)
-def test_what_is_written_is_what_is_read(value: Any) -> None:
+def test_written_json_is_read_back_unchanged(value: Any) -> None:
     assert decode(encode_sorted(value)) == value
 
 
 @given(st.dictionaries(st.text(), scalars))
-def test_keys_are_sorted_and_no_html_survives(value: dict[str, Any]) -> None:
+def test_keys_are_sorted_and_html_is_escaped(value: dict[str, Any]) -> None:
     text = encode_sorted(value)
     assert list(json.loads(text)) == sorted(value, key=lambda key: key.encode())
     assert not set(b"<>&") & set(text)
@@ -102,7 +102,7 @@ def test_a_repeated_key_is_found_in_a_body_of_any_length(length: int) -> None:
 
 
 @pytest.mark.parametrize("many", [b":", b"[", b"{"])
-def test_what_a_text_is_full_of_does_not_decide_how_long_it_is_looked_at(many: bytes) -> None:
+def test_the_scan_cost_does_not_depend_on_the_content_of_a_text(many: bytes) -> None:
     def seconds(character: bytes) -> float:
         text, took = b'{"a":"%b"}' % (character * 1_000_000), []
         for _ in range(5):

@@ -36,7 +36,7 @@ def test_a_file_that_is_named_counts_whatever_it_is_called(folder: Path) -> None
 
 
 @pytest.mark.parametrize("pattern", ["a.yml", "*.yml", "all/a.*"])
-def test_what_is_excluded_is_not_even_opened(folder: Path, pattern: str) -> None:
+def test_excluded_files_are_not_opened(folder: Path, pattern: str) -> None:
     (folder / "a.yml").write_bytes(b"\xff\xfe")
 
     found = [Path(file).name for file, _ in texts_of(folder, exclude=[pattern])]
@@ -54,7 +54,7 @@ def test_a_folder_without_manifests_holds_no_texts(tmp_path: Path) -> None:
     assert list(texts_of(tmp_path)) == []
 
 
-def test_the_file_of_a_folder_that_is_no_text_is_named(folder: Path) -> None:
+def test_the_file_of_a_folder_that_is_not_text_is_named(folder: Path) -> None:
     (folder / "b.yaml").write_bytes(b"\xff\xfe")
 
     with pytest.raises(Unopenable, match=r"all/b\.yaml: not a text file$"):

@@ -82,7 +82,7 @@ def test_keys_are_text_unless_the_reader_wants_their_types() -> None:
     assert only_document(text, "x", typed_keys=True) == {1: "b", "x": "c"} | {True: "b"}
 
 
-def test_what_cannot_be_read_names_file_and_line_of_the_whole_text() -> None:
+def test_a_parse_error_names_file_and_line_of_the_whole_text() -> None:
     found = documents("a: 1\n---\nb: 2\n---\nc: [1,\n  2\nd: }\n", "some/file.yaml")
 
     assert next(found).value == {"a": 1}

@@ -9,7 +9,7 @@ BODY = b"""{"spec": {"strange": {"a": 1, "a": 2}, "strange": 3, "paused": true, 
 UNKNOWN = ["metadata.other", "spec.strange", "spec.list[0].odd"]
 
 
-def test_json_is_told_as_it_is_read() -> None:
+def test_json_fields_are_reported_in_reading_order() -> None:
     assert as_json_is_read(BODY, UNKNOWN) == [
         'unknown field "spec.strange"',
         'duplicate field "spec.paused"',
@@ -19,7 +19,7 @@ def test_json_is_told_as_it_is_read() -> None:
     ]
 
 
-def test_yaml_is_told_in_the_order_of_sorted_keys() -> None:
+def test_yaml_fields_are_reported_in_the_order_of_sorted_keys() -> None:
     value = {"spec": {"strange": 3, "list": [{"odd": 1}]}, "metadata": {"other": 1}}
 
     assert as_yaml_is_read(value, UNKNOWN) == [
@@ -29,7 +29,7 @@ def test_yaml_is_told_in_the_order_of_sorted_keys() -> None:
     ]
 
 
-def test_what_cannot_be_found_again_is_told_last_and_all_is_bounded() -> None:
+def test_fields_without_a_position_are_reported_last_and_the_list_is_bounded() -> None:
     many = [f"field{number}" for number in range(200)]
 
     assert as_json_is_read(b'{"a": 1}', ["elsewhere"]) == ['unknown field "elsewhere"']

@@ -181,7 +181,7 @@ def test_force_takes_the_field_from_all_others() -> None:
     }
 
 
-def test_what_is_no_longer_applied_goes_away() -> None:
+def test_a_field_that_is_no_longer_applied_is_removed() -> None:
     live = apply(None, thing({"image": "x", "replicas": 1, "labels": {"a": "1", "b": "2"}}))
 
     after = apply(live, thing({"image": "x", "labels": {"a": "1"}}), now=T1)
@@ -190,7 +190,7 @@ def test_what_is_no_longer_applied_goes_away() -> None:
     assert after["metadata"]["managedFields"][0]["time"] == T1
 
 
-def test_a_struct_goes_with_its_last_field_and_metadata_stays() -> None:
+def test_a_struct_is_removed_with_its_last_field_and_metadata_is_kept() -> None:
     live = apply(None, thing({"image": "x", "labels": {"a": "1"}}, labels={"l": "1"}, uid="u"))
 
     after = apply(live, thing(), now=T1)

@@ -118,7 +118,7 @@ def test_only_manager_kubectl_is_excused_and_only_at_its_version() -> None:
     assert ".spec.image" in refusal(other, thing({"image": "y"}), "kubectl").message
 
 
-def test_what_others_changed_since_is_still_a_conflict_for_kubectl() -> None:
+def test_fields_changed_by_other_managers_still_conflict_for_kubectl() -> None:
     live = client_side({"image": "x", "replicas": 1})
     live = update(live, {**live, "spec": {"image": "x", "replicas": 5}}, "scaler")
 

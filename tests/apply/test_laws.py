@@ -315,7 +315,7 @@ def test_force_wins_and_takes_ownership(data: st.DataObject, structural: Structu
 
 @LAWS
 @given(st.data(), SPECS)
-def test_without_force_others_keep_their_values(
+def test_without_force_other_managers_keep_their_values(
     data: st.DataObject, structural: Structural
 ) -> None:
     world = World(structural)

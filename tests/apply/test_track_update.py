@@ -167,7 +167,7 @@ def test_empty_lists_of_entries_reset_tracking() -> None:
         assert "managedFields" not in after["metadata"]
 
 
-def test_missing_or_unreadable_entries_of_a_request_mean_the_live_ones() -> None:
+def test_missing_or_unreadable_managed_fields_of_a_request_mean_the_live_ones() -> None:
     live = created(thing({"image": "x"}))
     for sent in (None, [{"manager": "m", "operation": "Steal"}], [{"operation": "Apply"}]):
         new = with_entries(edited(live, replicas=1), sent)

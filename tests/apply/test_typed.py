@@ -87,7 +87,7 @@ def test_only_the_objects_own_identity_has_no_owner() -> None:
     assert text(found.modified) == '{"f:s":{"f:metadata":{"f:uid":{}}}}'
 
 
-def test_an_item_without_any_key_cannot_be_told_apart() -> None:
+def test_an_item_without_any_key_cannot_be_identified() -> None:
     items = Structural(type="object", properties={"k": STRING})
     node = Structural(type="array", list_type="map", list_map_keys=("k",), items=items)
 

@@ -162,7 +162,7 @@ def test_an_applier_that_changes_version_keeps_one_entry() -> None:
     assert entries(after) == [("one", V2, '{"f:spec":{"f:img":{},"f:scale":{"f:count":{}}}}')]
 
 
-def test_what_was_applied_in_the_old_version_is_removed_through_the_new_one() -> None:
+def test_fields_applied_at_the_old_version_are_removed_through_the_new_one() -> None:
     live = apply(None, obj_at(V1, replicas=1, image="x"))
 
     after = apply(live, obj_at(V2, img="x"))
@@ -200,7 +200,7 @@ def test_entries_whose_conversion_fails_are_dropped_alone() -> None:
     assert [who for who, _, _ in entries(after)] == ["new", "one"]
 
 
-def test_nothing_is_removed_when_its_owners_cannot_all_be_heard() -> None:
+def test_nothing_is_removed_when_an_owners_version_cannot_be_read() -> None:
     live = apply(None, obj_at(V1, replicas=1, image="x"))
     live = apply(live, obj_at(V2, scale={"count": 1}), "two")
 
@@ -221,7 +221,7 @@ def test_a_plain_apply_asks_for_all_conversions_in_one_batch() -> None:
     assert batches.sizes == [2]
 
 
-def test_an_apply_that_changes_nothing_asks_for_none() -> None:
+def test_an_apply_that_changes_nothing_requests_no_conversion() -> None:
     live = apply(None, obj_at(V1, replicas=1, image="x"), "owner")
     live = apply(live, obj_at(V2, scale={"count": 1}))
     batches = Batches()

@@ -93,7 +93,7 @@ def test_the_older_line_reads_as_upstream_wrote_it() -> None:
     )
 
 
-def test_levels_say_how_much_is_told() -> None:
+def test_the_audit_level_decides_how_much_is_recorded() -> None:
     asked = Attributes(BOB, "update", "ex.io", "v1", "foos", "", "d", "f")
     body = {"metadata": {"name": "f", "uid": "u", "resourceVersion": "7"}, "spec": {"a": "<&>"}}
     sent = RecordedBody("application/json", (b'{"spec":', b'{"a":"<&>"}}\n'))
@@ -123,7 +123,9 @@ def test_levels_say_how_much_is_told() -> None:
     [(AuditLevel.METADATA, False), (AuditLevel.REQUEST, True)],
     ids=["metadata", "request"],
 )
-def test_what_webhooks_changed_is_told_only_where_content_is(level: AuditLevel, told: bool) -> None:
+def test_changes_by_webhooks_are_recorded_only_at_levels_with_content(
+    level: AuditLevel, told: bool
+) -> None:
     patch = "patch.webhook.admission.k8s.io/round_0_index_0"
     mutation = "mutation.webhook.admission.k8s.io/round_0_index_0"
     said = {mutation: "{}", patch: '{"patch":[{"op":"add","path":"/data/token","value":"s"}]}'}
@@ -136,7 +138,7 @@ def test_what_webhooks_changed_is_told_only_where_content_is(level: AuditLevel, 
     assert (patch in event.annotations) is told
 
 
-def test_the_first_event_knows_nothing_of_the_body_however_late_it_is_written() -> None:
+def test_the_first_event_has_no_body_however_late_it_is_written() -> None:
     found = trail(AuditLevel.REQUEST, Attributes(BOB, "create", "", "v1", "secrets", "", "d"))
     early = found.at(AuditStage.RECEIVED, RECEIVED, {})
     found.record_body({"metadata": {"name": "late"}})
@@ -161,7 +163,7 @@ def test_managed_fields_are_left_out_of_objects_and_items() -> None:
     assert told["responseObject"] == {**bare, "items": [bare]}
 
 
-def test_patches_are_told_as_they_were_and_applied_yaml_as_json() -> None:
+def test_patches_are_recorded_unchanged_and_applied_yaml_as_json() -> None:
     asked = Attributes(BOB, "patch", "", "v1", "pods", "", "d", "p")
     patch, applied = trail(AuditLevel.REQUEST, asked), trail(AuditLevel.REQUEST, asked)
     patch.came("application/json-patch+json", b'[{"op":"remove","path":"/a"}]')
@@ -250,7 +252,7 @@ def test_durations_and_agents_are_written_as_go_does() -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from(["json", "yaml", "vnd.kubernetes.protobuf", "x"]))
-def test_whatever_a_body_is_the_line_is_one_line_of_json(body: bytes, media: str) -> None:
+def test_any_body_makes_one_line_of_json(body: bytes, media: str) -> None:
     asked = Attributes(BOB, "patch", "", "v1", "pods", "", "d", "p")
     found = trail(AuditLevel.REQUEST_RESPONSE, asked)
     found.came(f"application/{media}", body)
@@ -294,7 +296,7 @@ HOSTILE = st.one_of(
 
 
 @given(MEDIA, HOSTILE, MEDIA, HOSTILE, st.booleans(), st.sampled_from(["create", "delete"]))
-def test_whatever_was_sent_and_answered_an_event_is_written(
+def test_any_request_and_response_make_an_event(
     asked_media: str, asked: bytes, told_media: str, told: bytes, bare: bool, verb: str
 ) -> None:
     found = trail(AuditLevel.REQUEST_RESPONSE, Attributes(BOB, verb), bare=bare)

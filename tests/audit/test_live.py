@@ -155,7 +155,7 @@ def test_a_deprecated_version_is_marked(tmp_path: Path) -> None:
     assert annotations["k8s.io/deprecated"] == "true"
 
 
-def test_what_the_policy_leaves_out_is_left_out(tmp_path: Path) -> None:
+def test_requests_that_the_policy_excludes_are_not_recorded(tmp_path: Path) -> None:
     quiet = {"level": "None", "nonResourceURLs": ["/readyz*"]}
     brief = {"level": "Metadata", "omitStages": ["RequestReceived"]}
     with audited(tmp_path, quiet, brief) as (server, log):
@@ -202,7 +202,9 @@ def test_an_unwritable_log_delays_no_request_and_is_counted(tmp_path: Path) -> N
     assert answers == [200] * 5
 
 
-def test_where_it_must_be_recorded_a_request_that_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_in_blocking_strict_mode_a_request_that_cannot_be_recorded_is_refused(
+    tmp_path: Path,
+) -> None:
     with audited(tmp_path, {"level": "Metadata"}, log={"mode": "blocking-strict"}) as (server, log):
         well = server.request("GET", "/version")
         full = tmp_path / "full"
@@ -327,7 +329,7 @@ def test_events_for_a_webhook_that_is_away_are_dropped_and_counted(tmp_path: Pat
         ("fine", ("--audit-webhook-config-file", "/nowhere"), "initializing audit webhook"),
     ],
 )
-def test_what_cannot_be_used_is_one_line_at_start(
+def test_unusable_audit_settings_are_one_line_at_start(
     policy: str | None, more: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "policy.yaml"
@@ -378,7 +380,7 @@ def told(hook: Hook) -> set[str]:
     return {item["auditID"] for each in hook.lists for item in each["items"]}
 
 
-def test_a_webhook_is_told_all_events_where_one_cannot_be_shown_whole(
+def test_a_webhook_receives_all_events_although_one_must_be_truncated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(event: AuditEvent, **more: Any) -> bytes | None:

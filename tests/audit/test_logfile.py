@@ -43,7 +43,7 @@ def test_a_file_that_is_full_is_moved_aside_with_the_time_in_its_name(tmp_path: 
     assert stat.S_IMODE((tmp_path / "audit.log").stat().st_mode) == 0o600
 
 
-def test_no_size_is_no_rotation(tmp_path: Path) -> None:
+def test_without_a_maximum_size_files_are_not_rotated(tmp_path: Path) -> None:
     log = LogFile(tmp_path / "audit.log", Rotation(megabytes=0), Clock())
 
     log.write([LINE] * 10)
@@ -81,7 +81,7 @@ def test_old_files_go_by_number_and_by_age(tmp_path: Path) -> None:
     assert len(names(tmp_path)) == 3
 
 
-def test_files_moved_aside_are_packed_where_that_is_asked(tmp_path: Path) -> None:
+def test_rotated_files_are_compressed_when_configured(tmp_path: Path) -> None:
     log = LogFile(tmp_path / "audit.log", Rotation(megabytes=1, compress=True), Clock())
 
     log.write([LINE] * 4)
@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_no_half_line_and_says_how_much_was_lost(
     assert path.read_bytes() == b"one\nfour\n"
 
 
-def test_a_real_full_device_is_told() -> None:
+def test_a_real_full_device_is_reported() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     with pytest.raises(Unwritten, match="No space left on device"):

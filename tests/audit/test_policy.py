@@ -139,7 +139,7 @@ def test_each_mistake_has_its_words(document: Any, told: str) -> None:
     assert str(caught.value) == told
 
 
-def test_another_kind_of_document_is_no_policy() -> None:
+def test_a_document_of_another_kind_is_not_an_audit_policy() -> None:
     with pytest.raises(AuditPolicyError, match="unknown group version field in policy"):
         read({"apiVersion": "audit.k8s.io/v1beta1", "kind": "Policy", "rules": [{}]})
 

@@ -183,7 +183,7 @@ def test_a_deadline_only_comes_nearer() -> None:
     assert change_errors(spec(), old)
 
 
-def test_a_gated_pod_may_be_told_more_of_its_node() -> None:
+def test_the_node_selector_of_a_gated_pod_may_be_narrowed() -> None:
     gate = [{"name": "example.com/g"}]
     old = spec(schedulingGates=gate, nodeSelector={"a": "1"})
 
@@ -221,7 +221,7 @@ def test_a_selector_is_written_as_in_a_query() -> None:
 
 
 @pytest.mark.parametrize("key", ["", ".", "..", "..a", "a b", "a" * 254])
-def test_what_is_no_key_of_a_config_map(key: str) -> None:
+def test_invalid_keys_of_a_config_map_are_refused(key: str) -> None:
     assert config_key_errors(key, "k")
 
 
@@ -244,7 +244,7 @@ def test_fine_quantities_are_rounded_up() -> None:
     assert round_up_to_milli("1500001n") == "2m"
 
 
-def test_what_v1_has_no_field_for_survives_the_way_there_and_back() -> None:
+def test_fields_that_v1_lacks_survive_a_round_trip() -> None:
     status = {
         "desiredReplicas": 1,
         "currentReplicas": 2,

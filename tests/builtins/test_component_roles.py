@@ -55,7 +55,7 @@ def test_a_rule_line_is_read_with_its_short_words() -> None:
     }
 
 
-def test_a_long_rule_goes_on_in_the_next_line() -> None:
+def test_a_long_rule_continues_in_the_next_line() -> None:
     block = (
         "one\n    get | core | pods\n        services\n    events\ntwo\n    list | core | pods\n"
     )

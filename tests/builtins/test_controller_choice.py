@@ -65,7 +65,7 @@ _WORDS = st.lists(st.sampled_from(["*", *CONTROLLERS_HERE, *(f"-{n}" for n in CO
 
 
 @given(_WORDS)
-def test_the_first_word_about_a_controller_counts_and_the_star_for_the_others(
+def test_the_first_entry_for_a_controller_wins_and_the_star_stands_for_the_rest(
     words: list[str],
 ) -> None:
     found = chosen_controllers(words)

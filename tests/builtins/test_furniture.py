@@ -46,7 +46,7 @@ def test_a_server_without_furniture_is_bare() -> None:
     assert accounts == []
 
 
-def test_a_quota_counts_what_is_there_and_refuses_what_is_too_much() -> None:
+def test_a_quota_counts_existing_objects_and_refuses_more_than_its_limit() -> None:
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": "1"}}}
     with live_server(storage="memory:") as server:
         server.request("POST", _QUOTAS, quota)

@@ -54,7 +54,7 @@ def test_a_held_lease_leaves_namespaces_and_their_objects_to_the_manager() -> No
         assert _soon(lambda: _is_there(server, certificate))
 
 
-def test_controllers_go_on_when_the_lease_has_run_out() -> None:
+def test_controllers_continue_when_the_lease_has_run_out() -> None:
     with live_server(storage="memory:") as server:
         _hold(server, seconds=1)
         _leave(server, "going")

@@ -29,7 +29,7 @@ def test_events_are_selected_by_reporting_component() -> None:
         assert names(server, EVENTS, "involvedObject.name=p,source=scheduler") == ["other"]
 
 
-def test_what_is_not_set_has_the_value_go_gives_it() -> None:
+def test_unset_fields_have_the_zero_value_of_go() -> None:
     with live_server(storage="memory:") as server:
         server.request("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
         spec = {"containers": [{"name": "a", "image": "x:1"}]}

@@ -117,7 +117,7 @@ def test_an_ephemeral_volume_holds_its_claim_until_the_pod_has_ended() -> None:
     assert not mounts_claim(ended, "p-v")
 
 
-def test_a_class_is_in_use_by_what_is_wanted_and_by_what_is_current() -> None:
+def test_a_class_is_in_use_by_the_desired_and_by_the_current_class_name() -> None:
     assert names_class({"spec": {"volumeAttributesClassName": "gold"}}, "gold")
     assert names_class({"status": {"currentVolumeAttributesClassName": "gold"}}, "gold")
     assert not names_class({"spec": {}}, "gold")

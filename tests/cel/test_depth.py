@@ -91,7 +91,7 @@ def test_a_chain_of_optionals_doubles_its_cost_but_not_the_work() -> None:
     assert calls_of(lambda: work(200)) < 3 * calls_of(lambda: work(100))
 
 
-def test_what_python_could_not_hold_is_refused_before_it_runs() -> None:
+def test_expressions_too_deep_for_python_are_refused_before_they_run() -> None:
     source = nested(lambda inner: f"o.optMap(y, {inner})", "1")(240) + ".hasValue()"
 
     with pytest.raises(BadProgram, match="nested more than 600 levels deep"):

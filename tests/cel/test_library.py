@@ -326,6 +326,6 @@ def test_a_function_that_cannot_answer_says_why(source: str) -> None:
         "authorizer.path('/x').check('get').allowed()",
     ],
 )
-def test_what_upstream_does_not_offer_does_not_compile(source: str) -> None:
+def test_functions_that_upstream_lacks_do_not_compile(source: str) -> None:
     with pytest.raises(BadExpression):
         analyse(source, {})

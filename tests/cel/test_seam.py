@@ -107,7 +107,7 @@ def test_a_lazy_field_is_computed_when_it_is_first_read_and_once() -> None:
     assert asked == ["replicas"]
 
 
-def test_a_lazy_field_that_fails_is_an_error_like_any_other_and_is_not_asked_again() -> None:
+def test_a_lazy_field_that_fails_is_an_error_and_is_not_read_again() -> None:
     asked: list[str] = []
 
     def replicas() -> int:
@@ -122,7 +122,7 @@ def test_a_lazy_field_that_fails_is_an_error_like_any_other_and_is_not_asked_aga
     assert asked == ["replicas"]
 
 
-def test_what_an_expression_tells_another_of_its_type() -> None:
+def test_object_types_are_dynamic_in_other_expressions() -> None:
     assert without_objects(list_of(map_of(STRING, INT))) == list_of(map_of(STRING, INT))
     assert without_objects(list_of(REQUEST)) == list_of(DYN)
     assert without_objects(analyse("duration('1s')", {}).type).name == "duration"
@@ -225,7 +225,7 @@ def test_objects_and_patches_can_be_built(source: str, expected: Any) -> None:
         ("Object{a: 1} in [Object{a: 2}, Object{a: 1}]", True),
     ],
 )
-def test_built_objects_are_values_like_others(source: str, expected: Any) -> None:
+def test_objects_built_by_an_expression_are_ordinary_values(source: str, expected: Any) -> None:
     assert run(source, {}, MUTATION) == expected
 
 
@@ -237,7 +237,7 @@ def test_built_objects_are_values_like_others(source: str, expected: Any) -> Non
         ("JSONPatch{operation: 'add'}", "undefined field 'operation'"),
     ],
 )
-def test_what_is_built_is_checked(source: str, text: str) -> None:
+def test_objects_built_by_an_expression_are_type_checked(source: str, text: str) -> None:
     with pytest.raises(BadExpression, match=text):
         analyse(source, {}, types=type_named)
 
@@ -280,7 +280,7 @@ def test_values_as_json(source: str, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("source", ["{1: 2}", "quantity('1')", "type(1)", "0.0 / 0.0"])
-def test_what_json_cannot_say_is_an_error(source: str) -> None:
+def test_values_without_a_json_form_are_an_error(source: str) -> None:
     with pytest.raises(CelError, match="unsupported type conversion"):
         to_json(run(source, {}))
 
@@ -299,7 +299,7 @@ def test_deep_values_need_no_deep_stack() -> None:
         found = found.pop("a").pop()
 
 
-def test_an_open_type_knows_every_field() -> None:
+def test_an_open_type_has_every_field() -> None:
     anything = open_record("test.Any")
     checked = analyse("self.whatever + 1 == 3", {"self": anything})
 

@@ -66,7 +66,7 @@ def _read(descriptor: int) -> bytes:
         return b""  # the other end is closed
 
 
-def test_a_terminal_gets_colours_unless_its_owner_said_no(folder: Path) -> None:
+def test_a_terminal_gets_colours_unless_no_color_is_set(folder: Path) -> None:
     assert ESCAPE in _on_a_terminal(folder, *REVIEW)
     assert ESCAPE in _on_a_terminal(folder, *REVIEW, NO_COLOR="")
     assert ESCAPE not in _on_a_terminal(folder, *REVIEW, NO_COLOR="1")

@@ -77,7 +77,7 @@ def test_bash_completes_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert done.stdout.strip() == "migrate"
 
 
-def test_kubectl_is_told_words_and_what_to_do_with_them(
+def test_kubectl_completion_gets_candidates_and_a_directive(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-instar", "mig"])
@@ -107,7 +107,7 @@ def test_log_lines_carry_their_zone_and_their_fields() -> None:
     assert TextLines().format(record).split()[1][-6] in "+-"
 
 
-def test_what_changed_between_two_looks(tmp_path: Path) -> None:
+def test_the_difference_of_two_snapshots_lists_changed_files(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
     for name in ("a.py", "b.txt", ".venv/c.py"):
         (tmp_path / name).write_text("1")

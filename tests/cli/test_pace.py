@@ -97,7 +97,7 @@ def test_clients_of_a_command_ask_at_the_given_rate(
 
 
 @pytest.mark.parametrize("rate", ["-1", "nan", "inf", "fast"])
-def test_a_rate_that_is_no_number_of_requests_is_a_usage_error(
+def test_a_rate_that_is_not_a_number_of_requests_is_a_usage_error(
     rate: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

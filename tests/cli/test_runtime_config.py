@@ -16,7 +16,7 @@ def test_versions_are_named_with_commas_and_in_several_flags() -> None:
 
 
 @pytest.mark.parametrize("value", ["api/all=true", "api/beta=false", "api/ga=true", "v1=true", ""])
-def test_what_is_so_anyhow_is_accepted(value: str) -> None:
+def test_settings_that_restate_the_default_are_accepted(value: str) -> None:
     assert switched_off([value]) == frozenset()
 
 
@@ -32,7 +32,7 @@ def test_what_is_so_anyhow_is_accepted(value: str) -> None:
         ("policy/v1=false", "cannot switch it off"),
     ],
 )
-def test_what_cannot_be_done_is_refused(value: str, told: str) -> None:
+def test_settings_that_cannot_be_honoured_are_refused(value: str, told: str) -> None:
     with pytest.raises(CliFailure, match=told):
         switched_off([value])
 

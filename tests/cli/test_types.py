@@ -49,7 +49,7 @@ def test_a_folder_becomes_a_package_and_its_models_the_crd_again(
         (["crd", "bad_models:Bad"], 1, "a server would reject this CRD: spec.validation"),
     ],
 )
-def test_bad_input_is_said_in_one_line(
+def test_bad_input_is_reported_in_one_line(
     words: list[str], code: int, said: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "empty.yaml").write_text("{}\n")

@@ -84,7 +84,7 @@ async def test_pages_follow_the_continue_token() -> None:
 
 
 @pytest.mark.parametrize("listing", ["pages", "metadata_pages"])
-async def test_pages_go_on_where_the_position_in_the_list_expires(listing: str) -> None:
+async def test_pages_continue_where_the_position_in_the_list_expires(listing: str) -> None:
     async def handler(request: web.Request) -> web.Response:
         token = request.query.get("continue", "")
         if token == "old":

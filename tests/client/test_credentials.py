@@ -66,7 +66,7 @@ async def _get(path: Path, times: int = 1) -> None:
             await client.get("/api/v1/namespaces")
 
 
-def test_a_program_is_asked_once_while_its_token_is_good(
+def test_a_credential_plugin_runs_once_while_its_token_is_valid(
     server: LiveServer, kubeconfig: dict[str, Any], tmp_path: Path
 ) -> None:
     status = {"token": server.token, "expirationTimestamp": "2099-01-01T00:00:00Z"}
@@ -80,7 +80,7 @@ def test_a_program_is_asked_once_while_its_token_is_good(
     assert asked["spec"]["interactive"] is False
 
 
-def test_a_program_is_asked_again_when_its_token_is_over(
+def test_a_credential_plugin_runs_again_when_its_token_has_expired(
     server: LiveServer, kubeconfig: dict[str, Any], tmp_path: Path
 ) -> None:
     status = {"token": server.token, "expirationTimestamp": "2020-01-01T00:00:00Z"}
@@ -91,7 +91,7 @@ def test_a_program_is_asked_again_when_its_token_is_over(
     assert int((tmp_path / "calls").read_text()) >= 2
 
 
-def test_a_program_is_asked_again_when_the_server_refuses(
+def test_a_credential_plugin_runs_again_after_a_401(
     server: LiveServer, kubeconfig: dict[str, Any], tmp_path: Path
 ) -> None:
     program = _program(tmp_path, {}, tokens=f"stale {server.token}")
@@ -102,7 +102,7 @@ def test_a_program_is_asked_again_when_the_server_refuses(
     assert (tmp_path / "calls").read_text() == "2"
 
 
-def test_a_refusal_that_stays_is_told(kubeconfig: dict[str, Any], tmp_path: Path) -> None:
+def test_a_repeated_401_is_reported(kubeconfig: dict[str, Any], tmp_path: Path) -> None:
     kubeconfig["users"][0]["user"] = {"exec": _program(tmp_path, {"token": "never"})}
 
     with pytest.raises(Unauthorized):
@@ -120,7 +120,7 @@ def test_a_refusal_that_stays_is_told(kubeconfig: dict[str, Any], tmp_path: Path
         ({"env": [{"name": "STATUS", "value": '{"clientKeyData": "x"}'}]}, "neither a token"),
     ],
 )
-def test_a_program_that_fails_is_told_with_its_user(
+def test_a_failing_credential_plugin_is_reported_with_its_user(
     kubeconfig: dict[str, Any], tmp_path: Path, change: dict[str, Any], told: str
 ) -> None:
     program = {**_program(tmp_path, {"token": "t"}), **change}
@@ -213,7 +213,7 @@ def test_a_refusal_names_server_user_and_kubeconfig(
     assert str(path) in told
 
 
-def test_forbidden_is_no_reason_to_ask_again(
+def test_a_403_does_not_run_the_credential_plugin_again(
     server: LiveServer, kubeconfig: dict[str, Any], tmp_path: Path
 ) -> None:
     user = {"exec": _program(tmp_path, {"token": server.token}), "as": "nobody"}

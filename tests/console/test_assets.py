@@ -47,7 +47,7 @@ def test_a_deep_link_gets_the_page(assets: Assets) -> None:
 
 
 @pytest.mark.parametrize("path", ["assets/gone-0123abcd.js", "assets/notes.md", "assets/../x"])
-def test_what_is_no_file_of_the_build_is_not_found(assets: Assets, path: str) -> None:
+def test_a_path_outside_of_the_build_is_not_found(assets: Assets, path: str) -> None:
     with pytest.raises(NotFound):
         assets.respond(asked(""), path)
 
@@ -134,6 +134,6 @@ def test_an_unknown_console_path_is_a_status(browser: Browser) -> None:
     assert answer.json["kind"] == "Status"
 
 
-def test_a_server_without_a_console_serves_none() -> None:
+def test_a_server_without_the_console_serves_no_console_page() -> None:
     with live_server() as server:
         assert server.request("GET", "/console/").status == 404

@@ -100,7 +100,7 @@ def test_a_check_that_makes_no_sense_is_refused(
     assert answer.status == 400, answer.text
 
 
-def test_what_an_object_holds_is_data(console: LiveServer, browser: Browser) -> None:
+def test_the_content_of_an_object_is_shown_as_data(console: LiveServer, browser: Browser) -> None:
     group = "hostile.example.com"
     console.create_crd(widgets(group))
     text = HOSTILE.replace("\u0000", "")

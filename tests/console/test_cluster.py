@@ -87,7 +87,7 @@ def test_the_link_is_good_once(local: Local, visitor: Browser) -> None:
     assert again.status == 401
 
 
-def test_requests_go_to_the_cluster_with_what_the_kubeconfig_holds(
+def test_requests_go_to_the_cluster_with_the_kubeconfigs_credentials(
     console: LiveServer, visitor: Browser
 ) -> None:
     console.create_crd(widgets("proxied.example.com"))
@@ -99,7 +99,7 @@ def test_requests_go_to_the_cluster_with_what_the_kubeconfig_holds(
     assert visitor.request("GET", f"{CRDS}/nobody.example.com").json["code"] == 404
 
 
-def test_a_watch_goes_on(console: LiveServer, local: Local, visitor: Browser) -> None:
+def test_a_watch_continues(console: LiveServer, local: Local, visitor: Browser) -> None:
     console.create_crd(widgets("watched.example.com"))
     cookie = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
     headers = {"X-Instar-Console": "1", "Cookie": cookie}

@@ -48,7 +48,7 @@ def test_the_export_is_a_file_and_never_a_page_of_ours(browser: Browser) -> None
     assert "sandbox" in (answer.header("Content-Security-Policy") or "")
 
 
-def test_a_text_that_is_no_crd_is_a_problem_of_the_report(browser: Browser) -> None:
+def test_a_text_that_is_not_a_crd_is_a_problem_of_the_report(browser: Browser) -> None:
     answer = browser.request("POST", "/console/api/review", {"new": {"text": "a: ["}})
 
     assert answer.status == 200
@@ -65,7 +65,7 @@ def test_a_text_that_is_no_crd_is_a_problem_of_the_report(browser: Browser) -> N
         {"new": {"text": "x"}, "objects": True},
     ],
 )
-def test_what_cannot_be_reviewed_is_told_so(browser: Browser, body: object) -> None:
+def test_a_crd_that_cannot_be_reviewed_is_reported(browser: Browser, body: object) -> None:
     answer = browser.request("POST", "/console/api/review", body)
 
     assert answer.status == 400
@@ -87,7 +87,9 @@ def test_laws_are_hunted_through_the_real_webhook(console: LiveServer, browser: 
     assert len(broken[0]["counterexample"]["steps"]) == 3
 
 
-def test_when_the_time_is_up_what_was_found_is_told(console: LiveServer, browser: Browser) -> None:
+def test_at_the_time_limit_the_findings_so_far_are_reported(
+    console: LiveServer, browser: Browser
+) -> None:
     group = "slow.example.com"
     with Webhook(renaming) as hook:
         console.create_crd(widgets(group, conversion=hook.conversion()))
@@ -157,7 +159,7 @@ def test_users_take_turns_and_none_takes_all_places() -> None:
     assert asyncio.run(scenario()) == ["greedy", "greedy", "admin", "greedy", "admin", "greedy"]
 
 
-def test_a_job_that_is_given_up_while_it_waits_leaves_its_place_to_others() -> None:
+def test_a_job_cancelled_while_it_waits_frees_its_place() -> None:
     async def scenario() -> None:
         shares = JobShares(1, 32)
 

@@ -9,7 +9,7 @@ import pytest
 from instar.tools.console.lazy_future import LazyFuture
 
 
-def test_what_could_not_be_made_is_tried_again_and_then_kept() -> None:
+def test_a_failed_value_is_computed_again_and_then_kept() -> None:
     attempts: list[int] = []
 
     def make() -> int:

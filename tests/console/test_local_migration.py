@@ -71,7 +71,9 @@ def test_it_runs_to_its_end_and_trims(
     assert crd["status"]["storedVersions"] == ["v1"]
 
 
-def test_it_is_paused_and_goes_on(console: LiveServer, webhook: Webhook, tmp_path: Path) -> None:
+def test_a_migration_is_paused_and_resumed(
+    console: LiveServer, webhook: Webhook, tmp_path: Path
+) -> None:
     name = "widgets.stopped.example.com"
     old_world(console, "stopped.example.com", webhook)
 

@@ -69,7 +69,7 @@ def test_a_migration_is_run_to_its_end_and_verified(console: LiveServer, browser
     assert (verified["ok"], verified["objects"], verified["problems"]) == (True, 3, [])
 
 
-def test_a_migration_that_is_paused_rewrites_nothing_until_it_goes_on() -> None:
+def test_a_paused_migration_rewrites_nothing_until_it_is_resumed() -> None:
     group = "paused.example.com"
     with (
         live_server(front=console_front(), conversion_cache=False) as server,
@@ -106,7 +106,7 @@ def test_a_migration_that_is_paused_rewrites_nothing_until_it_goes_on() -> None:
     assert why(held, "resume") == []
 
 
-def test_nothing_to_do_is_said(console: LiveServer, browser: Browser) -> None:
+def test_a_migration_without_work_is_reported(console: LiveServer, browser: Browser) -> None:
     console.create_crd(widgets("tidy.example.com"))
 
     document = page(browser, "tidy.example.com")
@@ -155,7 +155,7 @@ def test_there_are_no_other_actions(console: LiveServer, browser: Browser, actio
     assert browser.request("POST", path, {}).status in (400, 404)
 
 
-def test_what_the_visitor_may_not_do_is_not_offered(console: LiveServer) -> None:
+def test_actions_without_permission_are_not_offered(console: LiveServer) -> None:
     group = "rights.example.com"
     old_world(console, group, None, count=1)
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "viewer"}}

@@ -99,7 +99,7 @@ def test_a_callback_of_another_sign_in_is_refused(server: LiveServer, issuer: Lo
     assert "another browser" in why(server, Browser(server), back)
 
 
-def test_what_the_issuer_refuses_is_told(server: LiveServer, issuer: LocalIssuer) -> None:
+def test_a_refusal_by_the_issuer_is_reported(server: LiveServer, issuer: LocalIssuer) -> None:
     browser = Browser(server)
     away = browser.request("GET", START, page=False)
     back = path_of(issuer.consent(away.header("Location") or ""))
@@ -144,7 +144,7 @@ def test_a_token_that_the_server_does_not_take_is_refused(
     assert "does not take" in why(server, browser, back)
 
 
-def test_an_issuer_that_is_down_is_told(tmp_path: Path) -> None:
+def test_an_unreachable_issuer_is_reported(tmp_path: Path) -> None:
     settings = OidcSettings(issuer="https://127.0.0.1:9", client="console")
     with live_server(front=console_front(settings)) as server:
         assert "cannot be reached" in why(server, Browser(server), START)

@@ -36,7 +36,7 @@ def test_a_session_asks_the_api_with_its_users_rights(browser: Browser) -> None:
     assert browser.request("GET", "/console/session").json["authenticated"] is True
 
 
-def test_a_cookie_alone_is_no_credential(browser: Browser) -> None:
+def test_a_cookie_alone_does_not_authenticate(browser: Browser) -> None:
     api = browser.request("GET", CRDS, page=False)
     session = browser.request("GET", "/console/session", page=False)
 
@@ -84,7 +84,9 @@ def test_a_link_of_another_site_shows_nothing(browser: Browser) -> None:
     assert browser.request("GET", CRDS, page=False, headers=headers).status == 403
 
 
-def test_our_own_origin_is_no_other_site(console: LiveServer, browser: Browser) -> None:
+def test_requests_from_the_consoles_own_origin_are_allowed(
+    console: LiveServer, browser: Browser
+) -> None:
     headers = {"Origin": console.url, "Sec-Fetch-Site": "same-origin"}
 
     assert browser.request("GET", CRDS, headers=headers).status == 200
@@ -99,7 +101,7 @@ def test_a_token_without_a_user_is_refused(console: LiveServer) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"token": ""}, {"token": 1}, [], "text"])
-def test_what_is_no_sign_in_is_told_so(console: LiveServer, body: object) -> None:
+def test_a_body_that_is_not_a_sign_in_is_refused(console: LiveServer, body: object) -> None:
     answer = Browser(console).request("POST", "/console/session", body)
 
     assert answer.status == 400
@@ -124,7 +126,7 @@ def test_an_unknown_user_gets_no_view_computed(console: LiveServer, shown: str) 
     assert answer.status in (401, 403), answer.text
 
 
-def test_without_a_session_the_page_is_told_and_is_not_anonymous(console: LiveServer) -> None:
+def test_without_a_session_the_page_gets_401_and_no_anonymous_access(console: LiveServer) -> None:
     answer = Browser(console).request("GET", CRDS)
 
     assert answer.status == 401
@@ -173,7 +175,7 @@ def test_another_secret_opens_nothing() -> None:
 
 
 @given(st.text(max_size=200))
-def test_whatever_is_in_a_cookie_is_no_session(text: str) -> None:
+def test_an_arbitrary_cookie_is_not_a_session(text: str) -> None:
     with pytest.raises(NoSession):
         SESSIONS.open(text, now=0.0)
 
@@ -186,7 +188,7 @@ def test_a_session_does_not_outlive_its_token() -> None:
 
 
 @given(st.text(alphabet=string.ascii_letters + string.digits + "-_", max_size=20_000))
-def test_a_value_of_any_size_comes_back_from_its_cookies(value: str) -> None:
+def test_a_value_of_any_size_is_read_back_from_its_cookies(value: str) -> None:
     assert fits(value)
     lines = set_cookies("name", value, 60, secure=True, same_site="Strict")
     sent = "; ".join(line.partition(";")[0] for line in lines if "Max-Age=0" not in line)

@@ -32,7 +32,7 @@ def test_home_shows_what_is_stored_at_which_version(console: LiveServer, browser
     assert found["conversion"] == {"strategy": "None", "failures": 0, "lastFailure": None}
 
 
-def test_looking_at_versions_in_the_console_is_no_use_of_them(
+def test_viewing_versions_in_the_console_does_not_count_as_use(
     console: LiveServer, browser: Browser
 ) -> None:
     console.create_crd(widgets("looked.example.com"))
@@ -144,7 +144,7 @@ def test_an_object_that_is_not_there_is_not_found(console: LiveServer, browser: 
     assert browser.request("GET", path).status == 404
 
 
-def test_a_webhook_that_is_down_is_told_and_the_other_versions_are_shown(
+def test_a_webhook_that_is_down_is_reported_and_the_other_versions_are_shown(
     console: LiveServer, browser: Browser
 ) -> None:
     group = "down.example.com"
@@ -205,7 +205,7 @@ def test_a_pasted_object_is_seen_at_every_version(console: LiveServer, browser: 
     "body",
     [{}, {"text": "a: ["}, {"text": "[]"}, {"object": {"kind": "X"}}, {"object": 3}, {"text": 3}],
 )
-def test_what_is_no_object_is_told_so(browser: Browser, body: object) -> None:
+def test_a_value_that_is_not_an_object_is_reported(browser: Browser, body: object) -> None:
     answer = browser.request("POST", "/console/api/convert", body)
 
     assert answer.status == 400

@@ -177,7 +177,9 @@ async def test_pages_cover_the_range_without_gap_or_repeat(store: Store) -> None
 
 
 @pytest.mark.parametrize(("limit", "more"), [(1, True), (2, True), (3, False), (4, False)])
-async def test_more_is_told_exactly(store: Store, limit: int, more: bool) -> None:
+async def test_a_range_reports_exactly_whether_there_is_more(
+    store: Store, limit: int, more: bool
+) -> None:
     for key in ("p/a", "p/b", "p/c", "q"):
         await put(store, key)
     page = await store.range("p/", limit=limit)

@@ -39,7 +39,7 @@ async def test_each_value_of_a_chain_has_the_next_revision(
 
 
 @CHAINING
-async def test_followers_are_told_every_value(store: Store, chaining: Chaining) -> None:
+async def test_followers_receive_every_value(store: Store, chaining: Chaining) -> None:
     told: list[Event] = []
 
     def tell(events: Sequence[Event], revision: int) -> None:
@@ -104,7 +104,7 @@ async def test_a_value_too_large_spoils_the_whole_chain(
 
 
 @CHAINING
-async def test_what_is_accepted_and_not_seen_yet_is_under_way(
+async def test_a_chain_that_is_accepted_but_not_visible_is_in_flight(
     store: Store, chaining: Chaining
 ) -> None:
     written = asyncio.gather(put(store, "crds/a"), put(store, "crds/b"))

@@ -133,7 +133,7 @@ async def test_a_subscription_into_compacted_history_ends(store: Store) -> None:
     assert failure.oldest == two
 
 
-async def test_a_subscription_from_the_compacted_revision_goes_on(store: Store) -> None:
+async def test_a_subscription_from_the_compacted_revision_continues(store: Store) -> None:
     one = await put(store, "a", b"1")
     await store.compact(one)
     recorder = Recorder(store, after=one)
@@ -142,7 +142,7 @@ async def test_a_subscription_from_the_compacted_revision_goes_on(store: Store) 
     assert recorder.events == [Event("a", b"2", two)]
 
 
-async def test_compacting_again_or_lower_is_no_error(store: Store) -> None:
+async def test_compacting_again_or_lower_is_not_an_error(store: Store) -> None:
     one = await put(store, "a")
     two = await put(store, "b")
     await store.compact(two)
@@ -166,7 +166,7 @@ async def test_a_deleted_and_compacted_key_can_be_created_again(store: Store) ->
     assert await keys(store, revision=again - 1) == ["b"]
 
 
-async def test_many_superseded_values_are_compacted_while_writers_go_on(store: Store) -> None:
+async def test_many_superseded_values_are_compacted_while_writers_continue(store: Store) -> None:
     revision = 0
     for number in range(300):
         revision = await put(store, "hot", b"%d" % number, revision)

@@ -80,7 +80,7 @@ def test_invalid_labels_pass_when_they_are_the_originals() -> None:
     assert accepted["metadata"]["labels"] == BAD_LABELS
 
 
-def test_all_problems_of_changed_labels_are_told_at_once() -> None:
+def test_all_problems_of_changed_labels_are_reported_at_once() -> None:
     original = widget()
 
     with pytest.raises(BrokenContract) as caught:
@@ -147,6 +147,6 @@ def test_an_answer_is_refused_or_keeps_all_metadata_but_labels_and_annotations(
 
 
 @given(converted=JSON)
-def test_whatever_comes_back_is_accepted_or_broken_but_never_a_crash(converted: Any) -> None:
+def test_any_webhook_response_is_accepted_or_rejected_without_a_crash(converted: Any) -> None:
     with pytest.raises(BrokenContract):
         contract.accept_all([widget()], [converted], V2)

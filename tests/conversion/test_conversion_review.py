@@ -56,7 +56,7 @@ def test_answers_are_read_as_they_were_written(version: str) -> None:
         ),
     ],
 )
-def test_what_is_no_request_is_said_to_be_none(body: bytes, text: str) -> None:
+def test_a_body_that_is_not_a_conversion_request_is_reported(body: bytes, text: str) -> None:
     with pytest.raises(wire.InvalidConversionReview, match=text):
         wire.parse_request(body)
 

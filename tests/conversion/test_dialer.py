@@ -56,7 +56,7 @@ def test_the_next_address_is_tried_when_one_is_silent(
     run(scenario())
 
 
-def test_where_every_address_refuses_the_first_is_told(
+def test_if_every_address_refuses_the_first_error_is_reported(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ports = closed_port(), closed_port()

@@ -68,7 +68,7 @@ def test_an_in_process_converter_replaces_the_webhook_and_is_measured() -> None:
     assert metrics.requests.value(("success", "")) == 1
 
 
-def test_an_in_process_converter_that_raises_is_told_as_a_refusing_webhook() -> None:
+def test_an_in_process_converter_that_raises_is_reported_as_a_refusing_webhook() -> None:
     def function(objects: list[Object], api_version: str) -> list[Object]:
         raise KeyError("spec")
 
@@ -82,7 +82,7 @@ def test_an_in_process_converter_that_raises_is_told_as_a_refusing_webhook() -> 
     assert causes(caught.value)["Webhook"] == [f"in-process converter of {CRD}"]
 
 
-def test_a_refusal_with_an_exception_of_the_authors_own_is_told_in_its_words() -> None:
+def test_a_custom_exception_of_the_converter_is_reported_with_its_message() -> None:
     class Refused(Exception):
         pass
 

@@ -93,7 +93,7 @@ def test_an_http_fault_is_a_failed_call_in_upstreams_words(hook: Webhook, fault:
 
 
 @pytest.mark.parametrize("fault", REVIEW_TEXTS)
-def test_a_review_that_is_no_answer_is_malformed(hook: Webhook, fault: str) -> None:
+def test_a_review_without_a_response_is_malformed(hook: Webhook, fault: str) -> None:
     hook.fault = fault
 
     failed = failure(hook)

@@ -162,7 +162,7 @@ def test_an_answer_that_ends_early_is_not_complete(raw: bytes) -> None:
         OK + b"Content-Length: -2\r\n\r\n",
     ],
 )
-def test_what_is_not_http_is_malformed(raw: bytes) -> None:
+def test_bytes_that_are_not_http_are_malformed(raw: bytes) -> None:
     with pytest.raises(MalformedResponse):
         AnswerReader(MOST).feed(raw)
 

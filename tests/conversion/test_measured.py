@@ -28,7 +28,7 @@ def test_a_success_is_counted_under_upstreams_names_and_ours(hook: Webhook) -> N
     assert metrics.objects.value((hook.url, CRD, "v1", "v2")) == 2
 
 
-def test_sources_at_different_versions_are_told_apart(hook: Webhook) -> None:
+def test_sources_at_different_versions_are_distinguished(hook: Webhook) -> None:
     metrics = PrometheusConversionMetrics()
 
     convert(hook.conversion(), [widget("a"), widget("b", "example.com/v3")], metrics=metrics)
@@ -75,7 +75,7 @@ def test_a_time_out_is_counted_by_webhook_and_crd(hook: Webhook) -> None:
     assert metrics.timeouts.value((hook.url, CRD)) == 1
 
 
-def test_a_conversion_that_was_turned_away_is_counted(hook: Webhook) -> None:
+def test_a_rejected_conversion_is_counted(hook: Webhook) -> None:
     metrics = PrometheusConversionMetrics()
     full = TransportSettings(calls_at_once=0, calls_waiting=0)
 

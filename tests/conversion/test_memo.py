@@ -17,7 +17,7 @@ def test_the_memo_drops_the_least_recently_used_beyond_its_bytes() -> None:
     assert memo.bytes <= 3 * 500
 
 
-def test_the_memo_does_not_keep_what_is_larger_than_itself() -> None:
+def test_the_cache_keeps_no_value_larger_than_its_limit() -> None:
     memo = ConversionCache(max_bytes=1000)
     memo.put("s", "small", b"x")
 
@@ -78,7 +78,7 @@ def test_the_oldest_prefetched_entry_is_evicted_first() -> None:
     assert [key for key in "abcd" if memo.holds("s", key)] == ["b", "c", "d"]
 
 
-def test_what_was_asked_for_is_as_good_as_any_other() -> None:
+def test_a_prefetched_entry_that_was_requested_counts_like_a_requested_one() -> None:
     memo = ConversionCache(max_bytes=3 * 500)
     memo.put("s", "ahead", b"x" * 100, first_to_go=True)
     memo.put("s", "idle", b"x" * 100)
@@ -90,7 +90,7 @@ def test_what_was_asked_for_is_as_good_as_any_other() -> None:
     assert [key for key in ("ahead", "idle") if memo.holds("s", key)] == ["ahead"]
 
 
-def test_what_is_out_of_date_goes_before_anything_else_and_can_be_asked_for_until_then() -> None:
+def test_outdated_entries_are_evicted_first_and_stay_readable_until_then() -> None:
     memo = ConversionCache(max_bytes=3 * 500)
     memo.put("s", "old", b"o" * 100)
     memo.put("s", "ahead", b"x" * 100, first_to_go=True)
@@ -104,7 +104,7 @@ def test_what_is_out_of_date_goes_before_anything_else_and_can_be_asked_for_unti
     assert [key for key in ("old", "ahead", "new") if memo.holds("s", key)] == ["ahead", "new"]
 
 
-def test_only_what_is_in_use_takes_the_room_of_what_comes_ahead() -> None:
+def test_only_requested_entries_evict_prefetched_ones() -> None:
     """Or a server that writes a lot would be full of the past, and convert nothing ahead."""
     memo = ConversionCache(max_bytes=4 * 500)
     for key in "abcd":

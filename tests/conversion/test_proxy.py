@@ -106,7 +106,9 @@ def test_a_tunnel_begins_after_the_head(run: Run, granted: bytes) -> None:
         (GRANTED, "EOF"),
     ],
 )
-def test_without_a_tunnel_there_is_no_call(run: Run, answer: bytes, problem: str) -> None:
+def test_without_a_proxy_tunnel_the_webhook_is_not_called(
+    run: Run, answer: bytes, problem: str
+) -> None:
     async def behaviour(caller: Caller) -> None:
         await caller.head()
         caller.send(answer)
@@ -195,7 +197,9 @@ def test_a_call_given_up_takes_its_tunnel_along(run: Run) -> None:
         ("http://", 'invalid proxy address "http://"'),
     ],
 )
-def test_a_proxy_that_cannot_be_reached_is_told_as_one(run: Run, proxy: str, problem: str) -> None:
+def test_an_unreachable_proxy_is_reported_as_a_proxy_error(
+    run: Run, proxy: str, problem: str
+) -> None:
     async def scenario() -> None:
         async with client(proxy) as caller:
             with pytest.raises(CallFailed) as caught:
@@ -206,7 +210,7 @@ def test_a_proxy_that_cannot_be_reached_is_told_as_one(run: Run, proxy: str, pro
     run(scenario())
 
 
-def test_a_proxy_that_speaks_no_tls_is_told_as_one(run: Run) -> None:
+def test_a_proxy_without_tls_is_reported_as_a_proxy_error(run: Run) -> None:
     async def behaviour(caller: Caller) -> None:
         caller.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         await caller.left()
@@ -222,7 +226,7 @@ def test_a_proxy_that_speaks_no_tls_is_told_as_one(run: Run) -> None:
     run(scenario())
 
 
-def test_a_proxy_that_is_down_is_told_with_its_address(run: Run) -> None:
+def test_a_proxy_that_is_down_is_reported_with_its_address(run: Run) -> None:
     port = closed_port()
 
     async def scenario() -> None:

@@ -41,7 +41,7 @@ def test_a_mapping_is_read(text: str, key: ServiceKey, target: HostPort) -> None
 @pytest.mark.parametrize(
     "text", ["", "ns/svc", "svc=h:1", "ns/svc=h", "ns/svc:x=h:1", "ns/svc=h:0", "ns/=h:1", "/s=h:1"]
 )
-def test_what_is_no_mapping_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_mapping_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="expected NAMESPACE/NAME"):
         parse_mapping(text)
 

@@ -99,7 +99,7 @@ def test_a_second_read_is_answered_from_memory_without_decoding() -> None:
     assert with_shared(scenario).batches == [["a", "b", "c"]]
 
 
-def test_only_what_is_missing_is_sent_and_in_one_batch() -> None:
+def test_only_uncached_objects_are_sent_and_in_one_batch() -> None:
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.release.set()
         await Reader(shared, "bd").read()
@@ -283,7 +283,7 @@ def test_readers_that_retry_after_a_failed_shared_call_share_the_retry() -> None
     assert with_shared(scenario).batches == [["good", "bad"], ["good"]]
 
 
-def test_a_webhook_that_cannot_be_reached_is_not_asked_again_by_every_reader() -> None:
+def test_an_unreachable_webhook_is_not_called_again_for_every_reader() -> None:
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.refuse, held.failure_type = "bad", FailureType.CALL
         lister = asyncio.create_task(Reader(shared, ["good", "bad"]).read())
@@ -297,7 +297,7 @@ def test_a_webhook_that_cannot_be_reached_is_not_asked_again_by_every_reader() -
     assert len(with_shared(scenario).batches) == 1
 
 
-def test_a_request_is_charged_for_what_it_waits_with_others() -> None:
+def test_a_request_is_charged_for_shared_waiting() -> None:
     async def scenario(held: Held, shared: SharedConverter) -> None:
         async def request() -> float:
             with request_clock() as clock:

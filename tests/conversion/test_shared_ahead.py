@@ -29,7 +29,7 @@ class Ahead(Reader):
         self.shared = shared
 
 
-def test_what_is_known_is_not_converted_ahead() -> None:
+def test_cached_conversions_are_not_prefetched() -> None:
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.release.set()
         await Reader(shared, "ab").read()
@@ -40,7 +40,7 @@ def test_what_is_known_is_not_converted_ahead() -> None:
     assert with_shared(scenario).batches == [["a", "b"], ["c"]]
 
 
-def test_what_is_being_converted_is_not_converted_ahead_and_readers_share_what_is() -> None:
+def test_running_conversions_are_not_prefetched_and_readers_share_prefetches() -> None:
     async def scenario(held: Held, shared: SharedConverter) -> None:
         reading = asyncio.create_task(Reader(shared, "ab").read())
         await settled()
@@ -55,7 +55,7 @@ def test_what_is_being_converted_is_not_converted_ahead_and_readers_share_what_i
     assert with_shared(scenario).batches == [["a", "b"], ["c", "d"]]
 
 
-def test_what_readers_use_is_never_pushed_out_by_what_comes_ahead() -> None:
+def test_requested_entries_are_never_evicted_by_prefetched_ones() -> None:
     memo = ConversionCache(max_bytes=6000)
 
     async def scenario(held: Held, shared: SharedConverter) -> None:
@@ -69,7 +69,7 @@ def test_what_readers_use_is_never_pushed_out_by_what_comes_ahead() -> None:
     assert memo.bytes <= 6000
 
 
-def test_there_is_no_room_ahead_when_what_is_in_use_fills_three_quarters() -> None:
+def test_nothing_is_prefetched_when_requested_entries_fill_three_quarters() -> None:
     memo = ConversionCache(max_bytes=2000)
 
     async def scenario(held: Held, shared: SharedConverter) -> None:

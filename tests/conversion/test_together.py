@@ -225,7 +225,7 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-def test_a_single_caller_does_not_wait_for_others() -> None:
+def test_a_single_caller_does_not_wait_for_a_batch() -> None:
     async def scenario() -> None:
         scene = Scene()
         first = scene.ask("first")
@@ -281,7 +281,7 @@ def test_a_stream_of_callers_does_not_keep_a_review_from_departing() -> None:
     run(scenario)
 
 
-def test_a_page_can_be_asked_for_outside_of_any_task() -> None:
+def test_a_page_can_be_requested_outside_of_any_task() -> None:
     """As requests are, up to their first wait: a call's deadline needs a task."""
 
     class Timed(Slow):

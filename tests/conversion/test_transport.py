@@ -55,7 +55,7 @@ def closed_port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_a_refused_connection_is_told_with_the_address(hook: Webhook) -> None:
+def test_a_refused_connection_is_reported_with_the_address(hook: Webhook) -> None:
     conversion = hook.conversion()
     port = closed_port()
     conversion["webhook"]["clientConfig"]["url"] = f"https://127.0.0.1:{port}/x"
@@ -90,7 +90,7 @@ def test_a_service_whose_certificate_has_another_name_is_refused() -> None:
             convert(service_conversion(hook), [widget()], transport=settings)
 
 
-def test_a_refused_service_is_told_with_the_address_dialled(hook: Webhook) -> None:
+def test_a_refused_service_is_reported_with_the_address_dialled(hook: Webhook) -> None:
     port = closed_port()
     mapping = {ServiceKey("default", "converter", 443): HostPort("127.0.0.1", port)}
 

@@ -71,14 +71,14 @@ def test_the_bundle_may_be_the_servers_own_intermediate() -> None:
     assert converted["apiVersion"] == "example.com/v2"
 
 
-def test_a_certificate_out_of_date_is_said_to_be() -> None:
+def test_an_expired_certificate_is_reported_as_expired() -> None:
     with Webhook(expires=datetime(2020, 1, 1, tzinfo=UTC)) as hook:
         failed = failure(hook)
 
     assert failed.message.endswith("x509: certificate has expired or is not yet valid")
 
 
-def test_a_server_without_tls_is_said_to_be_one() -> None:
+def test_a_server_without_tls_is_reported_as_one() -> None:
     with Webhook(plain_http=True) as hook:
         failed = failure(hook)
 

@@ -51,7 +51,7 @@ def test_only_objects_at_another_version_are_sent(hook: Webhook) -> None:
 
 
 @pytest.mark.parametrize("objects", [[], [widget("a", V2), widget("b", V2)]])
-def test_nothing_to_convert_is_no_review(hook: Webhook, objects: list[Object]) -> None:
+def test_an_empty_batch_sends_no_review(hook: Webhook, objects: list[Object]) -> None:
     assert convert(hook.conversion(), objects) == objects
     assert hook.reviews == 0
 

@@ -71,7 +71,7 @@ def test_one_call_more_is_seen() -> None:
     assert twice["package:kube.api"] == 2 * once["package:kube.api"] > 0
 
 
-def test_what_grew_is_told_with_its_package() -> None:
+def test_a_grown_count_is_reported_with_its_package() -> None:
     recorded = {"calls": 100, "decodes": 1, "packages": {"schema": 40, "api": 60}}
     dearer = {"calls": 106, "decodes": 1, "packages": {"schema": 46, "api": 60}}
     decoding = {"calls": 104, "decodes": 2, "packages": {"schema": 44, "api": 60}}

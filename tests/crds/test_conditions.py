@@ -219,7 +219,7 @@ def test_condition_keeps_its_place_its_time_and_what_it_does_not_know() -> None:
     assert [c["lastTransitionTime"] for c in status["conditions"]] == [LATER, NOW]
 
 
-def test_terminating_speaks_upstreams_words() -> None:
+def test_terminating_has_upstreams_message() -> None:
     status: Object = {"conditions": None}
     told = [
         deletion_in_progress(status, NOW),

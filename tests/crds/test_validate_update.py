@@ -39,7 +39,7 @@ def test_group_and_plural_are_fixed_always() -> None:
     ]
 
 
-def test_the_other_names_may_change_for_ever() -> None:
+def test_accepted_names_other_than_plural_may_always_change() -> None:
     new = renamed(singular="bar", listKind="Bars")
     assert update_problems(new, crd(), established=True) == []
 
@@ -168,7 +168,7 @@ def test_approval_is_checked_when_its_state_changes() -> None:
     assert len(update_problems(approved(None), approved("https://h/1"))) == 1
 
 
-def test_preserve_unknown_fields_may_stay_but_not_come_back() -> None:
+def test_preserve_unknown_fields_may_be_kept_but_not_set_again() -> None:
     keeping = crd(preserveUnknownFields=True)
     assert update_problems(keeping, keeping) == []
     assert update_problems(crd(), keeping) == []

@@ -17,7 +17,7 @@ def formats(*pairs: tuple[str, str]) -> Object:
     return created(with_schema(properties=fields))
 
 
-def test_unrecognised_formats_are_told_once_each() -> None:
+def test_unrecognised_formats_are_reported_once_each() -> None:
     obj = formats(
         ("string", "date-time"),
         ("string", "color"),

@@ -142,7 +142,7 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("file", PRINTED)
-def test_what_is_printed_by_a_command_is_what_it_prints(
+def test_printed_command_output_in_the_docs_is_real(
     file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)

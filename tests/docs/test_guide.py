@@ -44,7 +44,7 @@ def test_a_page_is_walked_on_a_named_cluster_with_the_words_for_it(tmp_path: Pat
     assert list(walked_steps(page, there, tmp_path / "kubeconfig")) == ["", ""]
 
 
-def test_a_step_that_says_something_else_is_told(tmp_path: Path) -> None:
+def test_a_step_with_other_output_is_reported(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```console\n$ echo one\ntwo\n```\n")
 

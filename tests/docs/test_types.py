@@ -65,7 +65,7 @@ def _models(folder: Path, style: str) -> None:
     assert _run(folder, "instar", *words).returncode == 0
 
 
-def test_the_code_shown_is_what_is_written(folder: Path) -> None:
+def test_the_code_on_the_page_is_what_the_command_writes(folder: Path) -> None:
     _models(folder, "pydantic")
 
     assert (folder / "backup.py").read_text().endswith(f"\n\n\n{_snippet('generated')}")

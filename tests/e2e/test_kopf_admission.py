@@ -62,7 +62,7 @@ def _configured(server: LiveServer) -> bool:
     return all(each.status == 200 and each.json.get("webhooks") for each in found)
 
 
-async def test_kopfs_handlers_judge_and_change_what_is_written(tmp_path: Path) -> None:
+async def test_kopfs_handlers_validate_and_mutate_writes(tmp_path: Path) -> None:
     with live_server() as server:
         server.create_crd(dict(_crd()))
         widgets = Collection(server, "kopf.example.com", "widgets", "Widget")

@@ -68,7 +68,7 @@ def test_a_user_comes_from_its_certificate_and_has_the_rights_of_its_bindings(
     assert "cannot impersonate-on:user-info:list" in kubectl(jane, "get", "pods", "--as=joe")[1]
 
 
-def test_reconcile_adds_what_is_missing(house: tuple[LiveServer, Path], tmp_path: Path) -> None:
+def test_reconcile_adds_missing_rules(house: tuple[LiveServer, Path], tmp_path: Path) -> None:
     admin = house[0].kubeconfig
     file = tmp_path / "role.yaml"
     role = {
@@ -119,7 +119,7 @@ def test_recorded_roles_suffice_for_another_user(
     assert kubectl(joe, "get", "secrets")[0] == 1
 
 
-def test_explain_names_the_rule_or_what_is_missing(house: tuple[LiveServer, Path]) -> None:
+def test_explain_names_the_rule_or_the_missing_permission(house: tuple[LiveServer, Path]) -> None:
     admin = house[0].kubeconfig
     kubectl(admin, "create", "clusterrole", "pods", "--verb=get", "--resource=pods")
     kubectl(admin, "create", "clusterrolebinding", "pods", "--clusterrole=pods", "--user=zoe")

@@ -111,7 +111,7 @@ def test_a_deployment_is_set_scaled_exposed_and_rolled(kubectl: Kubectl) -> None
     assert "No rollout history found" in kubectl("rollout", "history", "deployment/web")
 
 
-def test_what_needs_a_kubelet_says_so(kubectl: Kubectl) -> None:
+def test_commands_that_need_a_kubelet_are_refused_with_the_reason(kubectl: Kubectl) -> None:
     kubectl("run", "p", "--image=x:1")
 
     assert kubectl("logs", "p") == ""
@@ -172,7 +172,7 @@ def test_a_node_is_cordoned_and_drained(kubectl: Kubectl) -> None:
         ("customresourcedefinition.spec", "versions\t<[]CustomResourceDefinitionVersion>"),
     ],
 )
-def test_explain_knows_the_types_of_built_in_kinds(kubectl: Kubectl, path: str, told: str) -> None:
+def test_explain_shows_the_types_of_built_in_kinds(kubectl: Kubectl, path: str, told: str) -> None:
     assert told in kubectl("explain", path)
 
 
@@ -190,7 +190,7 @@ def test_unknown_fields_are_refused_before_anything_is_written(kubectl: Kubectl)
     assert kubectl("get", "pods", "-o", "name") == ""
 
 
-def test_pruning_takes_what_is_no_longer_applied_of_the_default_kinds(
+def test_pruning_deletes_unapplied_objects_of_the_default_kinds(
     kubectl: Kubectl, files: Path
 ) -> None:
     labels = {"labels": {"app": "pruned"}}

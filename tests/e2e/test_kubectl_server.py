@@ -33,7 +33,7 @@ def test_explain(kubectl: Kubectl) -> None:
     assert "does not exist" in kubectl.fails("explain", "widgets.spec.nothing")
 
 
-def test_explain_knows_each_version(kubectl: Kubectl, group: str) -> None:
+def test_explain_shows_each_version(kubectl: Kubectl, group: str) -> None:
     other = version("v1beta1", storage=False, selectableFields=[])
     other["schema"] = {
         "openAPIV3Schema": {

@@ -103,7 +103,7 @@ def test_kubernetes_watch_resumes_where_it_stopped(dynamic: Any, space: str) -> 
     assert [event[:2] for event in rest] == [("ADDED", "c"), ("DELETED", "a")]
 
 
-def test_kubernetes_watch_is_told_when_its_revision_is_gone(
+def test_kubernetes_watch_gets_410_when_its_revision_is_compacted(
     widgets: LiveServer, kubernetes_api: Any
 ) -> None:
     client: Any = importlib.import_module("kubernetes.client")

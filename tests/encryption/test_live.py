@@ -86,7 +86,7 @@ OPENERS: dict[str, Callable[[bytes, bytes], bytes]] = {
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", list(OPENERS))
-def test_what_lies_in_the_store_is_upstreams_form_and_clients_see_none_of_it(
+def test_stored_bytes_have_upstreams_encrypted_form_and_clients_see_plain_objects(
     kind: str, engine: str, places: Storages, tmp_path: Path
 ) -> None:
     settings = encrypted(tmp_path / "e.yaml", keys(kind, key1=SECRET1), PLAIN)
@@ -262,7 +262,7 @@ def test_a_changed_file_is_used_without_a_restart_and_a_broken_one_is_not(tmp_pa
     assert [value.split(b":")[2] for value in values] == [b"aescbc", b"aescbc", b"aesgcm"]
 
 
-def test_a_kms_plugin_wraps_a_seed_once_and_is_asked_again_after_a_restart(tmp_path: Path) -> None:
+def test_a_kms_plugin_wraps_a_seed_once_and_is_called_again_after_a_restart(tmp_path: Path) -> None:
     url = f"sqlite:{tmp_path / 's.db'}"
     with KmsPlugin(tmp_path / "k.sock") as plugin:
         kms = {"kms": {"apiVersion": "v2", "name": "n", "endpoint": plugin.endpoint}}
@@ -289,7 +289,7 @@ def test_a_kms_plugin_wraps_a_seed_once_and_is_asked_again_after_a_restart(tmp_p
     }
 
 
-def test_a_plugin_that_is_away_is_told_waited_for_and_believed_again(tmp_path: Path) -> None:
+def test_an_unreachable_kms_plugin_is_reported_awaited_and_used_again(tmp_path: Path) -> None:
     socket, url = tmp_path / "k.sock", f"sqlite:{tmp_path / 's.db'}"
     kms = {
         "kms": {"apiVersion": "v2", "name": "n", "endpoint": f"unix://{socket}", "timeout": "1s"}

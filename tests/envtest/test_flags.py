@@ -63,7 +63,7 @@ def _value(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(set(APISERVER) - READ_BEFORE - {"help", "h", "version"}))
-def test_a_flag_reaches_the_server_or_is_told(name: str) -> None:
+def test_a_flag_reaches_the_server_or_is_reported(name: str) -> None:
     value, word = ANOTHER_WAY.get(name, (_value(name), f"--{name}={_value(name)}"))
 
     words, ignored = translate(
@@ -74,7 +74,7 @@ def test_a_flag_reaches_the_server_or_is_told(name: str) -> None:
     assert ignored == [name] if word not in words and word else not ignored
 
 
-def test_what_is_told_is_exactly_what_our_server_has_no_flag_for() -> None:
+def test_exactly_the_flags_without_an_equivalent_are_reported() -> None:
     given = [
         f"--{name}={_value(name)}" for name in APISERVER if name not in ("help", "h", "version")
     ]
@@ -133,7 +133,7 @@ def _spelled(cell: str) -> list[str]:
     return found
 
 
-def test_what_kube_apiserver_has_on_by_default_is_on() -> None:
+def test_defaults_of_kube_apiserver_are_on() -> None:
     words, _ = translate({}, "memory:", TLS, _ours())
 
     assert "--authorization-mode=AlwaysAllow" in words

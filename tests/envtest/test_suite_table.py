@@ -68,7 +68,7 @@ Running Suite: Source - /somewhere
     ]
 
 
-def test_a_spec_that_ends_otherwise_or_is_missing_is_told() -> None:
+def test_a_spec_that_ends_otherwise_or_is_missing_is_reported() -> None:
     first = run(creates="passed", lists="passed", watches="skipped")
     second = run(creates="passed", lists="failed")
 
@@ -104,7 +104,7 @@ sys.exit(3)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_what_a_suites_processes_take_is_seen(tmp_path: Path) -> None:
+def test_the_processor_time_of_a_suites_processes_is_counted(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as log:
         found = run_watched([sys.executable, "-c", _WORKS], tmp_path, dict(os.environ), log)
 

@@ -21,7 +21,7 @@ def test_fields_by_rising_number() -> None:
     assert numbers == sorted(numbers)
 
 
-def test_a_field_knows_what_it_is() -> None:
+def test_a_message_field_has_its_type() -> None:
     assert field("v1#PodSpec", "containers") == MessageField(
         2, "containers", "v1#Container", repeated=True, mapped=False, always=False, shown=True
     )

@@ -38,7 +38,7 @@ def test_kinds_of_the_core_group_have_no_group() -> None:
     assert kinds["binding"] == ("", "Binding")
 
 
-def test_what_can_only_be_created_has_no_columns() -> None:
+def test_resources_that_can_only_be_created_have_no_columns() -> None:
     reviews = one("authorization.k8s.io", "v1", "subjectaccessreviews")
     assert reviews.verbs == ("create",)
     assert reviews.columns == ()

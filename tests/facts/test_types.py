@@ -56,7 +56,7 @@ def test_types_with_a_form_of_their_own_in_json() -> None:
     assert node("apps/v1", "ControllerRevision", "data")["x-kubernetes-preserve-unknown-fields"]
 
 
-def test_what_stands_beside_a_reference_is_kept() -> None:
+def test_keywords_beside_a_reference_are_kept() -> None:
     strategy = node("apps/v1", "Deployment", "spec", "strategy")
     assert strategy["x-kubernetes-patch-strategy"] == "retainKeys"
     assert "rollingUpdate" in strategy["properties"]

@@ -30,7 +30,7 @@ def test_the_writer_is_the_manager_whose_entry_has_a_new_time() -> None:
     assert (row["operation"], row["time"], row["changes"]) == ("update", "T2", ["spec.a"])
 
 
-def test_two_writes_within_a_second_are_told_apart_by_their_fields() -> None:
+def test_two_writes_within_a_second_are_distinguished_by_their_fields() -> None:
     old, new = _obj(_entry("one", "T1", "a"), a=1), _obj(_entry("one", "T1", "b"), a=1, b=1)
 
     [row] = rows([ObjectState(7, "v1", new)], ObjectState(6, "v1", old))
@@ -38,7 +38,7 @@ def test_two_writes_within_a_second_are_told_apart_by_their_fields() -> None:
     assert [each["manager"] for each in row["managers"]] == ["one"]
 
 
-def test_creations_deletions_and_what_was_before_are_told_apart() -> None:
+def test_creations_deletions_and_earlier_objects_are_distinguished() -> None:
     state = ObjectState(5, "v1", _obj(a=1))
     waiting = _obj(a=1)
     waiting["metadata"]["deletionTimestamp"] = "T9"

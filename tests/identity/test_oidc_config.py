@@ -146,7 +146,7 @@ def test_a_whole_configuration_is_read() -> None:
         (document(anonymous={"enabled": "yes"}), "anonymous.enabled must be true or false"),
     ],
 )
-def test_what_is_wrong_is_told_by_its_field(config: Any, text: str) -> None:
+def test_errors_name_the_wrong_field(config: Any, text: str) -> None:
     assert text in trouble(config)
 
 

@@ -46,7 +46,7 @@ RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[A-Za-z0-9_.=-]{0,80}", fullmatch=True))
-def test_any_text_can_be_looked_at(text: str) -> None:
+def test_any_text_can_be_inspected_as_a_token(text: str) -> None:
     found = jwt.read(text)
     assert found is None or isinstance(found.claims, dict)
 
@@ -60,7 +60,7 @@ def test_any_text_can_be_looked_at(text: str) -> None:
         (ec.generate_private_key(ec.SECP521R1()), "ES512"),
     ],
 )
-def test_what_is_signed_verifies_by_pem_and_by_jwk_and_nothing_else_does(
+def test_signed_tokens_verify_by_pem_and_by_jwk_and_altered_ones_do_not(
     key: Any, algorithm: str
 ) -> None:
     signer = signing_key(pem_of(key))
@@ -103,7 +103,7 @@ def test_a_certificate_is_a_key_file_and_a_file_may_hold_several_keys() -> None:
         pem_of(ec.generate_private_key(ec.SECP256K1())),
     ],
 )
-def test_an_unreadable_key_is_told(pem: bytes) -> None:
+def test_an_unreadable_key_is_reported(pem: bytes) -> None:
     with pytest.raises(InvalidKey):
         verifying_keys(pem)
     with pytest.raises(InvalidKey):
@@ -111,7 +111,7 @@ def test_an_unreadable_key_is_told(pem: bytes) -> None:
 
 
 @pytest.mark.parametrize("document", [None, [], {}, {"keys": {}}, "x", {"keys": None}])
-def test_what_is_no_jwks_is_told(document: Any) -> None:
+def test_an_invalid_jwks_is_reported(document: Any) -> None:
     with pytest.raises(InvalidKey):
         keys_of_jwks(document)
 
@@ -263,7 +263,7 @@ def test_a_former_key_still_verifies(tmp_path: Path) -> None:
 # --- all of them ---------------------------------------------------------------------------------
 
 
-def test_an_answer_is_believed_for_ten_seconds() -> None:
+def test_a_token_review_is_cached_for_ten_seconds() -> None:
     clock = [0.0]
     static = StaticTokens({"t": User("x")}, (AUDIENCE,))
     tokens = Tokens([static], (AUDIENCE,), lambda: clock[0])

@@ -105,7 +105,7 @@ def test_a_version_that_is_not_shown_after_the_write_leaves_the_object_unproven(
         assert "v1beta1" in stored_versions(server, definition)
 
 
-def test_what_only_another_version_can_hold_is_put_back_at_that_version() -> None:
+def test_fields_that_only_another_version_has_are_put_back_at_that_version() -> None:
     """v1 and v1alpha1 keep the field, the way from v1beta1 to v1 does not, and v1beta1 is not
     served: only the look after the write can see that v1alpha1 shows less."""
 
@@ -213,7 +213,7 @@ def test_an_undo_of_a_killed_run_keeps_what_another_client_wrote_at_one_version(
     assert server.request("GET", path).json["spec"]["colour"] == "blue"
 
 
-def test_an_undo_of_deleted_objects_says_so_and_makes_none(server: LiveServer) -> None:
+def test_an_undo_reports_deleted_objects_and_creates_none(server: LiveServer) -> None:
     definition = stale_crd(server, 3)
     assert instar(server, "migrate", name_of(definition)).returncode == 0
     server.request("DELETE", objects_path(definition, "v1", "w00001"))
@@ -226,7 +226,7 @@ def test_an_undo_of_deleted_objects_says_so_and_makes_none(server: LiveServer) -
 
 
 @pytest.mark.parametrize("damage", ["text", "database", "blob"])
-def test_a_damaged_journal_is_told_in_one_line_and_left_as_it_is(
+def test_a_damaged_journal_is_reported_in_one_line_and_kept(
     server: LiveServer, tmp_path: Path, damage: str
 ) -> None:
     definition = stale_crd(server, 2)

@@ -170,7 +170,7 @@ def test_a_deprecation_is_a_description_and_can_be_read_back() -> None:
     assert deprecated(definition)[0].text == "use port"
 
 
-def test_the_description_of_before_stays_below() -> None:
+def test_the_previous_description_is_kept_below() -> None:
     definition = crd(schema=json.loads(json.dumps(SCHEMA)))
     node = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     node["properties"]["size"]["description"] = "How big."
@@ -194,7 +194,7 @@ def test_a_removed_field_is_required_no_more() -> None:
 
 
 @pytest.mark.parametrize("path", ["", ".spec", "spec.", "spec[0]", "spec..a"])
-def test_what_is_no_path_is_refused(path: str) -> None:
+def test_an_invalid_path_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="is no field"):
         steps_of(path)
 
@@ -220,7 +220,7 @@ def test_the_policy_asks_for_the_fields_absence(path: str, expression: str) -> N
     assert absent(path) == expression
 
 
-def test_a_policy_warns_unless_told_to_deny() -> None:
+def test_a_policy_warns_unless_deny_is_set() -> None:
     definition = crd()
 
     warning, denying = (

@@ -94,7 +94,7 @@ def test_no_object_that_would_lose_a_field_is_written(server: LiveServer) -> Non
     assert stored_versions(server, definition) == ["v1beta1", "v1"]
 
 
-def test_the_others_are_written_when_told_to_keep_going(server: LiveServer) -> None:
+def test_the_other_objects_are_written_with_keep_going(server: LiveServer) -> None:
     definition = lossy_crd(server, 60, range(30, 60))
 
     report = migrated(server, definition, keep_going=True, undo=UndoJournal())
@@ -172,7 +172,7 @@ def test_another_process_cannot_use_the_same_journal(tmp_path: Path) -> None:
     undo.close()
 
 
-def test_what_a_conversion_does_only_to_written_objects_is_put_back_at_once(
+def test_changes_that_a_conversion_makes_only_on_write_are_put_back_at_once(
     server: LiveServer,
 ) -> None:
     """The webhook shows another host at v1beta1 as soon as it has a mark that writes leave: no
@@ -207,7 +207,7 @@ def test_what_a_conversion_does_only_to_written_objects_is_put_back_at_once(
     assert "it is not restored: spec.host at v1beta1" in report.quarantine[0].message
 
 
-def test_what_mutating_admission_would_change_is_found_before_the_write(
+def test_changes_by_mutating_admission_are_found_before_the_write(
     server: LiveServer,
 ) -> None:
     definition = stale_crd(server, 5)
@@ -290,7 +290,9 @@ def test_an_undo_of_an_undo_changes_nothing(server: LiveServer) -> None:
     assert server.request("GET", objects_path(definition, "v1")).json["items"] == before
 
 
-def test_an_undo_of_no_journal_is_told_in_one_line(server: LiveServer, tmp_path: Path) -> None:
+def test_an_undo_without_a_journal_is_reported_in_one_line(
+    server: LiveServer, tmp_path: Path
+) -> None:
     missing = instar(server, "migrate", "--undo", str(tmp_path / "no.undo"))
     (tmp_path / "x.undo").write_text("no database")
     broken = instar(server, "migrate", "--undo", str(tmp_path / "x.undo"))
@@ -323,7 +325,7 @@ def test_a_killed_run_leaves_a_journal_that_undoes_it(server: LiveServer) -> Non
     assert _readings(server, definition) == before
 
 
-def test_a_default_of_the_storage_version_is_told_as_one(server: LiveServer) -> None:
+def test_a_default_of_the_storage_version_is_reported_as_a_default(server: LiveServer) -> None:
     replicas = {"type": "integer", "default": 3}
     definition = stale_crd(server, 3, schemas={"v1": schema(replicas=replicas)})
 
@@ -354,7 +356,7 @@ def test_fields_of_a_version_that_is_not_served_are_not_risked(
         assert f"instar versions {name_of(definition)} serve v1beta1" in run.stdout
 
 
-def test_a_run_that_goes_on_keeps_the_first_reading_of_an_object(
+def test_a_run_that_continues_keeps_the_first_reading_of_an_object(
     server: LiveServer, tmp_path: Path
 ) -> None:
     definition = lossy_crd(server, 30, range(30))

@@ -55,7 +55,7 @@ def test_a_second_run_finds_nothing_to_do(server: LiveServer) -> None:
     assert "nothing to do" in again.stdout
 
 
-def test_rewriting_what_is_current_writes_nothing(server: LiveServer) -> None:
+def test_rewriting_current_objects_writes_nothing(server: LiveServer) -> None:
     definition = stale_crd(server, 5)
     migrated(server, definition)
     before = server.request("GET", objects_path(definition, "v1")).json["items"]
@@ -230,7 +230,7 @@ def test_all_takes_only_crds_with_old_objects() -> None:
         assert name_of(untouched) not in finished.stdout
 
 
-def test_wrong_calls_are_told_in_one_line(server: LiveServer) -> None:
+def test_wrong_arguments_are_reported_in_one_line(server: LiveServer) -> None:
     nothing = instar(server, "migrate")
     unknown = instar(server, "migrate", "no.such.crd")
 

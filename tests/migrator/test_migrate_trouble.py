@@ -29,7 +29,7 @@ from tests.support.waiting import eventually
 from tests.support.webhook import Webhook, relabel
 
 
-def test_an_object_that_became_invalid_is_quarantined_and_the_rest_goes_on(
+def test_an_object_that_became_invalid_is_quarantined_and_the_rest_continues(
     server: LiveServer,
 ) -> None:
     definition = stale_crd(server, 12)
@@ -47,7 +47,7 @@ def test_an_object_that_became_invalid_is_quarantined_and_the_rest_goes_on(
     assert migrating_condition(server, definition)["reason"] == "MigrationFailed"
 
 
-def test_what_was_quarantined_is_tried_again_once_it_is_mended(
+def test_a_quarantined_object_is_tried_again_once_it_is_mended(
     server: LiveServer, tmp_path: Path
 ) -> None:
     definition = stale_crd(server, 12)
@@ -93,7 +93,7 @@ def test_a_crd_changed_during_the_run_is_never_pruned(server: LiveServer) -> Non
     assert stored_versions(server, definition) == ["v1beta1", "v1"]
 
 
-def test_a_webhook_that_sometimes_fails_is_asked_again() -> None:
+def test_a_webhook_that_sometimes_fails_is_called_again() -> None:
     with live_server(conversion_cache=False) as server, Webhook() as hook:
         definition = stale_crd(server, 60, conversion=hook.conversion())
         asked = 0
@@ -216,7 +216,7 @@ def test_a_webhook_that_dies_half_way_stops_the_run_and_a_second_one_finishes(
     assert set(again.counts) <= {Fate.REWRITTEN, Fate.OVERTAKEN}
 
 
-def test_content_that_changes_everywhere_is_counted_when_told_to_keep_going(
+def test_content_that_changes_everywhere_is_counted_with_keep_going(
     server: LiveServer,
 ) -> None:
     with Webhook() as hook:
@@ -236,7 +236,7 @@ def test_content_that_changes_everywhere_is_counted_when_told_to_keep_going(
     assert stored_versions(server, definition) == ["v1beta1", "v1"]
 
 
-def test_a_namespace_deleted_under_the_run_is_no_failure(server: LiveServer) -> None:
+def test_a_namespace_deleted_during_the_run_is_not_a_failure(server: LiveServer) -> None:
     definition = crd()
     server.create_crd(definition)
     namespace = group_of(definition).replace(".", "-")
@@ -265,7 +265,7 @@ def test_a_namespace_deleted_under_the_run_is_no_failure(server: LiveServer) -> 
     assert stored_versions(server, definition) == ["v1"]
 
 
-def test_an_interrupted_run_says_so_and_can_go_on(server: LiveServer, tmp_path: Path) -> None:
+def test_an_interrupted_run_says_so_and_can_continue(server: LiveServer, tmp_path: Path) -> None:
     definition = stale_crd(server, 200)
     options = ("--progress", str(tmp_path / "progress"), "--page", "10")
     words = command(server, "migrate", name_of(definition), *options, "--qps", "20")

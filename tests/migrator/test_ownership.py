@@ -148,7 +148,9 @@ def test_without_a_conversion_every_owned_field_that_is_there_stays_owned(
 
 
 @given(st.dictionaries(names, values, min_size=1, max_size=6), st.dictionaries(names, values))
-def test_what_is_carried_is_there(old: dict[str, object], new: dict[str, object]) -> None:
+def test_mapped_fields_exist_at_the_new_version(
+    old: dict[str, object], new: dict[str, object]
+) -> None:
     obj: Object = {"metadata": {}, "spec": new}
 
     kept, _ = carried(spec_fields(*sorted(old)), {"metadata": {}, "spec": old}, obj)

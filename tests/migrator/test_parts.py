@@ -57,7 +57,7 @@ def test_a_digest_tells_which_part_changed() -> None:
     assert changes(before, after) == ['metadata.labels.x: "1" -> "2"']
 
 
-def test_of_many_changes_the_first_few_are_told() -> None:
+def test_of_many_changes_the_first_few_are_reported() -> None:
     before: Object = {"metadata": {}, "spec": {str(n): n for n in range(9)}}
     after: Object = {"metadata": {}, "spec": {}}
 
@@ -78,7 +78,7 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls == 3
 
 
-def test_what_cannot_pass_is_not_tried_again() -> None:
+def test_permanent_failures_are_not_tried_again() -> None:
     calls = 0
 
     async def refused() -> None:
@@ -189,7 +189,7 @@ def test_every_failure_comes_with_something_to_do(reason: str, message: str, fix
     assert fix in suggestion(reason, message, commands)
 
 
-def test_the_migrator_knows_the_public_api_only() -> None:
+def test_the_migrator_uses_the_public_api_only() -> None:
     code = (
         "import pkgutil, importlib, sys, instar.tools.migrator as m\n"
         "for item in pkgutil.iter_modules(m.__path__, 'instar.tools.migrator.'):\n"

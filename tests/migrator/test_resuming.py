@@ -38,7 +38,7 @@ class Killed(ProgressFile):
         super().finish_page(outcomes, token)
 
 
-def test_our_own_writes_before_a_kill_are_verified_and_not_blamed_on_others(
+def test_own_writes_before_a_kill_are_verified_and_not_blamed_on_other_clients(
     server: LiveServer, tmp_path: Path
 ) -> None:
     definition = stale_crd(server, 60)
@@ -144,7 +144,7 @@ def test_a_quarantined_object_can_be_forgotten_by_name(server: LiveServer, tmp_p
     journal.close()
 
 
-def test_where_the_progress_is_kept_is_said_when_it_is_kept(
+def test_the_path_of_the_progress_file_is_printed_when_it_is_kept(
     server: LiveServer, tmp_path: Path
 ) -> None:
     definition = stale_crd(server, 3)
@@ -156,7 +156,7 @@ def test_where_the_progress_is_kept_is_said_when_it_is_kept(
     assert f"what is known so far: {progress}" in done.stdout
 
 
-def test_objects_that_others_write_all_the_time_are_rewritten_or_accounted_for(
+def test_objects_under_constant_writes_are_rewritten_or_accounted_for(
     server: LiveServer,
 ) -> None:
     definition = stale_crd(server, 5)

@@ -275,7 +275,7 @@ def test_the_table_shows_resource_and_status(server: LiveServer) -> None:
     assert table["rows"][0]["cells"] == ["shown", name_of(definition), "Succeeded"]
 
 
-def test_a_migration_goes_on_after_a_restart(tmp_path: Path) -> None:
+def test_a_migration_continues_after_a_restart(tmp_path: Path) -> None:
     storage = f"sqlite:{tmp_path / 'instar.db'}"
     with Webhook(convert=relabel) as hook:
         definition = crd(conversion=hook.conversion())

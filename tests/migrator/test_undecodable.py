@@ -103,7 +103,7 @@ def stored(tmp_path: Path) -> Iterator[Stored]:
 
 @pytest.mark.parametrize("number", [0, 1, 45])
 @pytest.mark.parametrize("kind", ["version", "bytes"])
-def test_one_undecodable_object_is_named_and_the_rest_goes_on(
+def test_one_undecodable_object_is_named_and_the_rest_continues(
     stored: Stored, kind: str, number: int
 ) -> None:
     definition = stale_crd(stored.api, 46)
@@ -152,7 +152,7 @@ def test_two_objects_of_one_name_are_not_taken_for_one(stored: Stored) -> None:
     assert stored_versions(stored.api, definition) == ["v1beta1", "v1"]
 
 
-def test_an_object_without_uid_is_no_traceback(stored: Stored) -> None:
+def test_an_object_without_uid_raises_no_traceback(stored: Stored) -> None:
     definition = stale_crd(stored.api, 5)
     key = f"{group_of(definition)}/widgets/default/w00001"
     obj = stored.read(key)

@@ -92,7 +92,7 @@ def test_an_object_whose_namespace_was_finalized_by_force_keeps_stored_versions(
     assert census(cluster, definition) == {"v1": 3, "v1beta1": 1}
 
 
-def test_with_the_namespace_back_the_same_run_goes_on_to_the_end(
+def test_with_the_namespace_back_the_same_run_continues_to_the_end(
     cluster: Upstream, tmp_path: Path
 ) -> None:
     definition = crd()
@@ -111,7 +111,7 @@ def test_with_the_namespace_back_the_same_run_goes_on_to_the_end(
     assert stored_versions(cluster, definition) == ["v1"]
 
 
-def test_a_failed_object_that_is_deleted_afterwards_is_no_failure_any_more(
+def test_a_failed_object_that_is_deleted_afterwards_is_not_a_failure_any_more(
     cluster: Upstream, tmp_path: Path
 ) -> None:
     definition = crd()
@@ -226,7 +226,7 @@ def test_ownership_wiped_by_a_hiccup_of_the_webhook_is_given_back(cluster: Upstr
         assert _managers(cluster, definition, f"w{number:05d}"), "nobody owns it any more"
 
 
-def test_ownership_that_cannot_be_given_back_is_no_success(cluster: Upstream) -> None:
+def test_ownership_that_cannot_be_restored_is_not_a_success(cluster: Upstream) -> None:
     definition = stale_crd(cluster, 3)
 
     def planned() -> None:
@@ -328,7 +328,7 @@ def test_the_plan_counts_the_settling_in(cluster: Upstream) -> None:
     assert "33 s of them to settle" in plan.stdout
 
 
-def test_what_is_waited_for_is_said(cluster: Upstream) -> None:
+def test_the_reason_of_a_wait_is_printed(cluster: Upstream) -> None:
     definition = stale_crd(cluster, 2)
 
     done = instar(cluster, "migrate", name_of(definition), "--settle", "0.2")
@@ -338,7 +338,7 @@ def test_what_is_waited_for_is_said(cluster: Upstream) -> None:
     assert migrating_condition(cluster, definition)["reason"] == "MigrationSucceeded"
 
 
-def test_what_the_guide_says_of_a_kube_apiserver_is_what_is_printed(cluster: Upstream) -> None:
+def test_the_guides_output_for_a_kube_apiserver_is_what_is_printed(cluster: Upstream) -> None:
     """The table "On a kube-apiserver" of the guide, in the words of the commands."""
     definition = stale_crd(cluster, 3)
     name = name_of(definition)

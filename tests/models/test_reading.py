@@ -150,7 +150,9 @@ class Odd(BaseModel):
         (3, "int is neither a pydantic model"),
     ],
 )
-def test_what_a_schema_cannot_say_is_refused_with_its_place(cls: Any, said: str) -> None:
+def test_annotations_without_a_schema_form_are_refused_with_their_place(
+    cls: Any, said: str
+) -> None:
     with pytest.raises(ModelError, match=f"^{said.replace('|', '[|]')}"):
         _properties(cls)
 

@@ -100,7 +100,7 @@ def test_every_keyword_survives(style: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_names_that_differ_between_versions_share_what_is_equal(style: str, tmp_path: Path) -> None:
+def test_classes_of_different_versions_share_equal_parts(style: str, tmp_path: Path) -> None:
     given = crd({"spec": {"type": "object", "properties": {"ref": _ref(), "size": TEXT}}})
     old = {**given["spec"]["versions"][0], "name": "v1beta1", "storage": False}
     given["spec"]["versions"].append({**old, "schema": {"openAPIV3Schema": _root({"ref": _ref()})}})

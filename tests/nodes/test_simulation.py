@@ -77,7 +77,7 @@ def test_a_real_node_of_that_name_is_left_alone(fresh_server: LiveServer) -> Non
     asyncio.run(scenario())
 
 
-def test_following_goes_on_after_the_server_ends_the_watch(fresh_server: LiveServer) -> None:
+def test_following_continues_after_the_server_ends_the_watch(fresh_server: LiveServer) -> None:
     maps = "/api/v1/namespaces/default/configmaps"
 
     async def scenario() -> None:

@@ -121,7 +121,7 @@ def test_words_are_about_fields_that_exist() -> None:
         assert set(members) <= set(models[kind]["properties"]), kind
 
 
-def test_v2_knows_no_defaults_and_no_choice_between_types() -> None:
+def test_v2_has_no_defaults_and_no_choice_between_types() -> None:
     definitions = v2.document(resources(), server_version="v1")["definitions"]
     text = json.dumps(definitions["io.k8s.api.core.v1.PodSpec"])
 
@@ -196,7 +196,7 @@ def test_shared_models_have_every_field(name: str) -> None:
     assert missing(schema, model("meta_v1", name)) == []
 
 
-def test_what_is_written_by_hand_has_every_field() -> None:
+def test_handwritten_schemas_have_every_field() -> None:
     migration = model("storagemigration_v1", "StorageVersionMigration")
 
     assert missing(STORAGE_VERSION_MIGRATION, migration) == []

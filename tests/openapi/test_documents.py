@@ -132,7 +132,7 @@ def test_the_patch_operation_names_its_kind_and_its_field_validation() -> None:
     assert list(patch["responses"]) == ["200", "401"]
 
 
-def test_a_list_can_be_asked_for_everything_list_options_have() -> None:
+def test_list_paths_have_every_parameter_of_list_options() -> None:
     document = v3_document([custom(scope="Cluster")], "example.com", "v1")
 
     asked = document["paths"]["/apis/example.com/v1/foos"]["get"]["parameters"]
@@ -152,7 +152,7 @@ def test_a_list_can_be_asked_for_everything_list_options_have() -> None:
     }
 
 
-def test_selectable_fields_are_told_of_objects_and_lists() -> None:
+def test_selectable_fields_are_published_for_objects_and_lists() -> None:
     resource = custom(version(selectableFields=[{"jsonPath": ".spec.a"}]))
     told = [{"fieldPath": "spec.a"}]
 

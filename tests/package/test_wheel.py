@@ -154,7 +154,7 @@ def test_a_suite_elsewhere_gets_the_server_by_its_fixture(installed: Path, tmp_p
     assert "1 passed" in done.stdout
 
 
-def test_each_command_knows_its_extra() -> None:
+def test_each_command_names_its_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
     assert set(EXTRAS) == set(COMMANDS)

@@ -145,7 +145,7 @@ def test_a_bad_spec_is_refused_alike(court: Court, spec: dict[str, Any], wrong: 
     assert fields(assert_one_answer(court, court.obj(spec=spec))) == wrong
 
 
-def test_what_was_left_out_is_told_in_the_same_words(court: Court) -> None:
+def test_pruned_fields_are_reported_in_the_same_words(court: Court) -> None:
     told = assert_one_answer(court, court.obj(spec={"one": "c"}))
 
     assert told.refusals[-1] == SKIPPED
@@ -344,7 +344,9 @@ FEW = settings(
 
 @FEW
 @given(nearly(MADE))
-def test_whatever_is_sent_gets_one_answer(plain: Court, full: Court, made: dict[str, Any]) -> None:
+def test_any_object_gets_one_answer_from_every_part(
+    plain: Court, full: Court, made: dict[str, Any]
+) -> None:
     for court in (plain, full):
         head = court.obj()
         metadata = {**made["metadata"], **head["metadata"]}

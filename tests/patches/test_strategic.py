@@ -49,7 +49,7 @@ def test_maps_merge_and_null_removes() -> None:
     assert found == {"labels": {"b": "2", "c": "3"}, "size": 1}
 
 
-def test_what_the_patch_leaves_alone_is_the_same_value() -> None:
+def test_values_outside_of_the_patch_are_the_same_objects() -> None:
     target = {"labels": {"a": "1"}, "items": named("a")}
     assert merged(target, {"size": 1})["items"] is target["items"]
 

@@ -57,7 +57,7 @@ def test_a_quantity_is_kept_in_its_canonical_form(text: str | float, kept: str) 
 
 
 @pytest.mark.parametrize("text", ["", "a", "1 Gi", "1KiB", "0x1", "1e", "--1", ".", "1" * 2000])
-def test_other_texts_are_no_quantities(text: str) -> None:
+def test_other_texts_are_not_quantities(text: str) -> None:
     with pytest.raises(QuantityError, match="quantities must match the regular expression"):
         canonical_quantity(text)
 

@@ -21,7 +21,7 @@ def test_a_message_without_the_fields_go_always_writes() -> None:
     assert found == {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {}, "data": {"k": "v"}}
 
 
-def test_what_json_always_shows_is_shown_for_a_message_without_a_byte() -> None:
+def test_fields_that_json_always_shows_are_shown_for_an_empty_message() -> None:
     pod = decode_object(wrap_message("v1", "Pod", b""))
     assert pod == {
         "kind": "Pod",
@@ -81,7 +81,7 @@ def test_a_tag_may_be_longer_than_it_needs_to_be() -> None:
     }
 
 
-def test_a_map_entry_may_lack_key_or_value_or_come_the_other_way_round() -> None:
+def test_a_map_entry_may_lack_key_or_value_or_have_them_swapped() -> None:
     swapped = field(2, b"v") + field(1, b"k")
     raw = field(2, swapped) + field(2, field(2, b"no key")) + field(2, field(1, b"no value"))
     found = decode_object(config_map(raw))
@@ -103,7 +103,7 @@ def test_times_and_pointers_of_a_lease() -> None:
     }
 
 
-def test_a_time_of_no_bytes_is_no_time() -> None:
+def test_an_empty_time_is_absent() -> None:
     metadata = field(1, b"a") + field(8, b"") + field(9, b"")
     assert decode_object(config_map(field(1, metadata)))["metadata"] == {"name": "a"}
 
@@ -163,6 +163,6 @@ def test_the_endpoint_says_what_an_object_is_that_does_not() -> None:
     ("version", "kind"),
     [("example.com/v1", "Widget"), ("v1", "PodSpec"), ("v1", "PodTemplateSpec"), ("v9", "Pod")],
 )
-def test_parts_of_kinds_and_custom_resources_are_no_kinds(version: str, kind: str) -> None:
+def test_parts_of_kinds_and_custom_resources_are_not_kinds(version: str, kind: str) -> None:
     with pytest.raises(UnknownKind, match=f"{version}, Kind={kind}"):
         decode_object(wrap_message(version, kind, b""))

@@ -54,7 +54,7 @@ def test_a_message_is_read_as_the_json_upstream_answers(line: Line) -> None:
 
 
 @pytest.mark.parametrize("line", recorded("protobuf", lambda line: line["direction"] == "encode"))
-def test_what_a_client_sends_can_be_read_and_written_again(line: Line) -> None:
+def test_recorded_client_messages_can_be_decoded_and_encoded(line: Line) -> None:
     body = b64decode(line["protobuf"])
     found = decode_object(body)
     assert encode_object(found) == body

@@ -57,7 +57,7 @@ def test_half_a_surrogate_pair_is_replaced_as_where_go_reads_json() -> None:
     assert found["data"] == {"a": "x\ufffdy"}
 
 
-def test_the_zero_time_is_no_time() -> None:
+def test_the_zero_time_is_written_as_absent() -> None:
     written = encode_object(config_map(metadata={"creationTimestamp": "0001-01-01T00:00:00Z"}))
     assert written == encode_object(config_map())
 
@@ -88,7 +88,7 @@ def test_times_are_kept_in_whole_seconds_of_utc(time: str, kept: str) -> None:
         {"binaryData": {"a": "!"}},
     ],
 )
-def test_what_does_not_fit_is_refused_with_a_typed_error(content: dict[str, Any]) -> None:
+def test_values_that_do_not_fit_are_refused_with_a_typed_error(content: dict[str, Any]) -> None:
     with pytest.raises(MessageError, match="does not fit ConfigMap"):
         encode_object(config_map(**content))
 

@@ -135,7 +135,9 @@ def test_a_full_batch_waits_for_no_company(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("no_company")
-def test_of_too_many_the_oldest_are_left_to_their_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beyond_the_limit_the_oldest_entries_are_not_prefetched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "MOST_WAITING", 3)
 
     async def scenario(scene: Scene) -> None:
@@ -165,7 +167,7 @@ def test_writes_do_not_shorten_the_pause_after_a_failure() -> None:
 
 
 @pytest.mark.usefixtures("no_company")
-def test_what_is_written_over_or_deleted_is_out_of_date() -> None:
+def test_overwritten_or_deleted_entries_are_outdated() -> None:
     async def scenario(scene: Scene) -> None:
         scene.write("a", "b", "a")
         scene.delete("b")

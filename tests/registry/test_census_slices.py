@@ -40,7 +40,7 @@ def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rewrite_batches, "_KEYS_PER_SLICE", 2)
 
 
-def test_what_changes_while_a_census_is_taken_is_counted() -> None:
+def test_objects_that_change_during_a_census_are_counted() -> None:
     async def scenario() -> None:
         async with filled(9) as machinery:
             counting = ServerCensus(machinery.catalog)

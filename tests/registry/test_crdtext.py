@@ -23,7 +23,7 @@ def _entry(spec: Any = _SPEC, sort: bool = True, revision: int = 1, **members: A
     return InMemoryEntry(raw, revision, "x")
 
 
-def test_what_is_around_an_unchanged_spec_is_read_without_it() -> None:
+def test_fields_around_an_unchanged_spec_are_read_without_decoding_it() -> None:
     old, new = _entry(status={"a": 1}), _entry(status={"b": [{"status": "True"}]}, revision=12345)
 
     found = around_equal_spec(old, new)

@@ -76,14 +76,14 @@ def test_a_writer_s_draft_shows_the_same(obj: dict[str, Any]) -> None:
         {"metadata": {"uid": "u", "zz": {"uid": "u"}, "name": "x"}, "apiVersion": "g/v1"},
     ],
 )
-def test_bytes_of_others_are_given_the_right_revision(foreign: dict[str, Any]) -> None:
+def test_bytes_written_by_other_processes_get_the_right_revision(foreign: dict[str, Any]) -> None:
     entry = read(orjson.dumps(foreign))
 
     assert entry.decode()["metadata"]["resourceVersion"] == "7"
 
 
 @pytest.mark.parametrize("damaged", [b"", b"[]", b'{"metadata":{"uid":"u"}', b'"uid":"u"}', b"7"])
-def test_what_is_no_object_is_told_when_it_is_read(damaged: bytes) -> None:
+def test_bytes_that_are_not_an_object_are_reported_when_read(damaged: bytes) -> None:
     entry = read(damaged)
 
     with pytest.raises(UnreadableEntry):
@@ -166,7 +166,7 @@ def test_nor_is_that_of_an_owner_or_of_something_within(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["x", "ns/x"])
-def test_what_this_server_wrote_is_ready_as_soon_as_it_is_read(suffix: str) -> None:
+def test_entries_that_this_server_wrote_need_no_normalising(suffix: str) -> None:
     namespace, _, name = suffix.rpartition("/")
     metadata: Object = {"name": name, "uid": "u-1"}
     if namespace:

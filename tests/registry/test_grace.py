@@ -24,7 +24,7 @@ def test_the_time_is_that_from_now() -> None:
     }
 
 
-def test_asked_again_it_is_only_made_shorter() -> None:
+def test_a_repeated_delete_only_shortens_the_grace_period() -> None:
     metadata: dict[str, Any] = {}
     begin(metadata, 30, 30, NOW)
     assert begin(metadata, 40, 40, NOW) is Grace.PENDING

@@ -125,7 +125,7 @@ def test_a_start_parses_each_crd_once_and_writes_nothing(monkeypatch: pytest.Mon
     assert before == after
 
 
-def test_what_paths_point_at_is_kept_while_crds_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_routes_are_kept_while_crds_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
     catalogs: list[Catalog] = []
     follow = Catalog.follow
 

@@ -52,7 +52,7 @@ def test_a_page_of_another_state_is_not_found_and_not_kept_any_longer() -> None:
     assert pages.weight == 0
 
 
-def test_what_is_kept_is_bounded_and_the_longest_unused_goes_first() -> None:
+def test_cached_pages_are_bounded_and_the_least_recently_used_is_evicted() -> None:
     pages, state = PageCache(most=11_000), object()
     for number in range(10):
         for _ in range(2):
@@ -117,7 +117,7 @@ async def test_every_write_is_seen_in_a_page_that_was_kept(shared: bool) -> None
         assert names == ["t1", "t2", "t3"]
 
 
-async def test_pages_of_each_version_namespace_and_place_are_told_apart() -> None:
+async def test_pages_are_cached_per_version_namespace_and_position() -> None:
     async with running(Settings(port=0)) as server:
         machinery = server.machinery
         await filled(machinery)

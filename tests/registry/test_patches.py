@@ -44,7 +44,7 @@ def test_merging_a_patch_twice_changes_nothing_more(target: Any, patch: Any) -> 
     assert target == before
 
 
-def test_what_a_merge_patch_made_shares_nothing_with_it() -> None:
+def test_the_result_of_a_merge_patch_shares_nothing_with_the_patch() -> None:
     patch = {"a": [{"b": 1}], "c": {"d": [1]}}
 
     made = merge_patch({"c": {"e": 1}}, patch)

@@ -44,7 +44,7 @@ def test_a_key_added_twice_before_its_turn_is_attended_once() -> None:
     run(scenario)
 
 
-def test_a_key_added_while_it_is_worked_on_is_looked_at_again_never_twice_at_a_time() -> None:
+def test_a_key_added_while_it_is_reconciled_is_reconciled_again_never_in_parallel() -> None:
     async def scenario() -> None:
         entered, leave = asyncio.Event(), asyncio.Event()
         finished: asyncio.Queue[int] = asyncio.Queue()
@@ -69,7 +69,7 @@ def test_a_key_added_while_it_is_worked_on_is_looked_at_again_never_twice_at_a_t
     run(scenario)
 
 
-def test_what_fails_comes_back_with_growing_delays_and_others_do_not_wait() -> None:
+def test_a_failed_key_is_retried_with_growing_delays_and_other_keys_do_not_wait() -> None:
     delays = Backoff(0.5, 3.0)
     assert [delays.after(failures) for failures in (1, 2, 3, 4, 400)] == [0.5, 1.0, 2.0, 3.0, 3.0]
 
@@ -94,7 +94,7 @@ def test_what_fails_comes_back_with_growing_delays_and_others_do_not_wait() -> N
     run(scenario)
 
 
-def test_our_own_fault_is_logged_with_its_traceback_and_tried_again(
+def test_an_unexpected_exception_is_logged_with_its_traceback_and_retried(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:
@@ -189,7 +189,7 @@ def test_a_key_that_takes_long_gives_its_place_to_the_next(
     run(scenario)
 
 
-def test_a_key_without_progress_is_cancelled_shown_and_tried_again(
+def test_a_stalled_key_is_cancelled_reported_and_retried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(queue_module, "_LONG_SECONDS", 0.01)

@@ -7,7 +7,7 @@ from instar.server.registry.insight.daily_requests import DAY, HOUR, DailyReques
 V1 = VersionKey("example.com", "widgets", "v1")
 
 
-def test_what_was_counted_before_is_not_recent() -> None:
+def test_requests_counted_before_the_window_are_not_recent() -> None:
     recent = DailyRequests()
     recent.mark(0.0, {V1: 100})
 

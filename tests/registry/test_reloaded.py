@@ -100,7 +100,7 @@ async def test_a_waiter_for_a_label_index_resumes_when_the_resource_is_closed(
     await asyncio.wait_for(waiting, 5)
 
 
-async def test_a_long_list_while_the_cache_is_read_anew_is_to_be_asked_for_again(
+async def test_a_long_list_during_a_cache_reload_gets_a_retry_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(read, "_AT_ONCE", 2)
@@ -152,7 +152,7 @@ async def test_a_server_whose_controllers_cannot_begin_does_not_lead_until_they_
     await ours.stop()
 
 
-async def test_owners_that_could_not_be_read_are_looked_for_again(
+async def test_owners_that_could_not_be_read_are_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("instar.server.registry.controllers.garbage.graph._AGAIN_SECONDS", 0.0)

@@ -219,7 +219,7 @@ def test_a_form_that_was_long_in_the_making_is_counted(monkeypatch: pytest.Monke
     assert "compiled" not in other.__dict__
 
 
-def test_what_comes_back_is_counted_though_it_was_dropped_meanwhile(
+def test_a_schema_in_use_again_is_counted_though_it_was_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     version, forms = _version(), CompiledSchemaBudget(2_000)
@@ -232,7 +232,7 @@ def test_what_comes_back_is_counted_though_it_was_dropped_meanwhile(
     assert len(forms) == 1
 
 
-def test_what_was_put_aside_is_not_made_again_for_another_form() -> None:
+def test_a_parked_schema_is_not_compiled_again_for_another_version() -> None:
     version = _version()
     compiled = version.compiled
     version.park()

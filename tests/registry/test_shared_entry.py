@@ -136,7 +136,7 @@ def test_owner_and_worker_show_an_object_and_hold_no_bytes(
     asyncio.run(scenario())
 
 
-def test_what_was_there_before_the_worker_is_shared_too(loans: Reclaimer, tmp_path: Path) -> None:
+def test_entries_from_before_the_worker_are_shared_too(loans: Reclaimer, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with sharing(loans, tmp_path) as (owner, _, _, _):
             await put(owner, "early", 100)
@@ -149,7 +149,7 @@ def test_what_was_there_before_the_worker_is_shared_too(loans: Reclaimer, tmp_pa
     asyncio.run(scenario())
 
 
-def test_a_worker_loads_without_asking_the_store_and_knows_the_past(
+def test_a_worker_loads_without_store_reads_and_has_the_history(
     loans: Reclaimer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refused(*asked: object, **more: object) -> None:

@@ -118,7 +118,7 @@ def test_both_modes_answer_alike_where_the_schema_has_changed(tmp_path: Path) ->
     assert on[0][1]["spec"] == {"size": 7, "level": "low"}
 
 
-def test_what_is_written_is_read_and_nothing_of_it_is_held(tmp_path: Path) -> None:
+def test_written_values_are_read_from_disk_and_not_held_in_memory(tmp_path: Path) -> None:
     async def play(machinery: ServerComponents) -> None:
         await fill(machinery)
         patch = {"spec": {"size": 99}}

@@ -72,18 +72,18 @@ async def delivered(count: int, seconds: float) -> tuple[Parcels, float]:
     return parcels, asyncio.get_running_loop().time() - began
 
 
-def test_what_takes_no_time_is_handed_over_at_once_and_so_is_what_follows() -> None:
+def test_fast_rounds_are_dispatched_at_once_and_so_are_the_next_ones() -> None:
     parcels, waited = asyncio.run(delivered(10, 0.00001))
     assert parcels.calls == 1
     assert waited < LONGEST_PAUSE
 
 
-def test_what_takes_long_is_done_in_slices() -> None:
+def test_long_rounds_are_dispatched_in_slices() -> None:
     parcels, _ = asyncio.run(delivered(10, 2 * SLICE_SECONDS))
     assert parcels.calls == 10
 
 
-def test_after_a_long_round_others_have_twice_as_long_within_bounds() -> None:
+def test_after_a_long_round_the_dispatcher_pauses_twice_as_long_within_bounds() -> None:
     _, waited = asyncio.run(delivered(1, 0.02))
     assert waited >= 0.039
     _, waited = asyncio.run(delivered(1, 30.0))
@@ -125,7 +125,7 @@ async def hurried() -> int:
     return next_one.calls
 
 
-def test_what_is_too_much_to_wait_goes_out_without_a_pause() -> None:
+def test_a_large_backlog_is_dispatched_without_a_pause() -> None:
     assert asyncio.run(hurried()) == 1
 
 

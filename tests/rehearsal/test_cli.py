@@ -60,7 +60,7 @@ def test_releases_follow_one_another_and_forms_go_to_files(folder: Path) -> None
     assert all((folder / name).stat().st_size for name in ("r.html", "r.xml", "r.md"))
 
 
-def test_a_snapshot_is_a_world_and_half_of_one_is_said_to_be(
+def test_a_snapshot_is_accepted_and_a_truncated_one_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     widgets = [snapshot_widget(f"w{each}", size=each) for each in range(200)]
@@ -95,7 +95,7 @@ def test_bad_input_is_one_line_and_two(
     assert line.count("\n") == 1
 
 
-def test_the_webhook_is_started_asked_and_stopped(
+def test_the_webhook_is_started_called_and_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

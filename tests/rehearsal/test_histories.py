@@ -82,7 +82,7 @@ def test_cert_manager_without_its_webhook_is_not_called_fine() -> None:
     assert {"unknown", "broken"} <= {reason.word for reason in decide(report).reasons}
 
 
-def test_flux_brings_v1_and_moves_what_is_stored() -> None:
+def test_flux_introduces_v1_and_migrates_stored_objects() -> None:
     report, found = _rehearsed(
         "flux-source", "v0.36.1", "v1.0.0", "gitrepositories.source.toolkit.fluxcd.io",
         ("v1beta2", "v1beta1"),

@@ -60,7 +60,7 @@ def test_processes_say_together_what_one_says() -> None:
     assert several.crds[0].steps[-2].clients["argocd/v2 (ci)"].requests == 1
 
 
-def test_a_webhook_behind_a_url_is_asked_and_the_clusters_is_not() -> None:
+def test_a_webhook_behind_a_url_is_called_and_the_clusters_is_not() -> None:
     after = crd(version("v1", COLOURED), version("v1beta1", COLOURED), conversion=WEBHOOK)
     with Webhook() as hook:
         converting = Converting({}, {"": hook.url}, hook.authority.cert_pem.bytes())
@@ -104,7 +104,7 @@ def test_a_crd_of_before_that_no_server_takes_leaves_its_objects_unknown() -> No
     assert not decide(report).go
 
 
-def test_what_the_world_could_not_read_is_a_reason_not_to_go() -> None:
+def test_objects_missing_from_the_snapshot_are_a_no_go() -> None:
     report = rehearsed(world(OLD, objects(1), problems=["cut off"]), OLD)
 
     assert [reason.word for reason in decide(report).reasons] == ["problem"]
@@ -187,7 +187,7 @@ def quiet(name: str, count: int) -> None:
     """Nobody watches."""
 
 
-def test_a_release_that_a_server_refuses_as_it_is_written_is_no_go() -> None:
+def test_a_release_that_a_server_refuses_is_a_no_go() -> None:
     after = crd(version("v1beta1", COLOURED), version("v1", COLOURED))
     for each in after["spec"]["versions"]:
         each["storage"] = True
@@ -260,7 +260,7 @@ def test_an_object_no_path_leads_to_is_unknown() -> None:
     assert {reason.word for reason in decide(report).reasons} == {"unknown"}
 
 
-def test_what_was_in_trouble_before_already_is_told() -> None:
+def test_problems_from_before_the_release_are_reported() -> None:
     step = StepOutcome("r1", StepKind.SERVE, "apply the new schemas", judged=2, before=2)
 
     found = decide(Rehearsal("a test", ["r1"], [CrdRehearsal(NAME, 2, steps=[step])]))

@@ -62,7 +62,7 @@ def _condition(crd: dict[str, Any], kind: str) -> str:
     return str(next(c["status"] for c in conditions if c["type"] == kind))
 
 
-def test_a_namespace_made_through_one_takes_objects_through_the_other(
+def test_a_namespace_created_at_one_replica_takes_objects_at_the_second(
     one: Replica, other: Replica
 ) -> None:
     group = "namespaced.io"
@@ -97,7 +97,9 @@ def test_a_change_back_is_not_taken_for_no_change(one: Replica, other: Replica) 
         assert done(one.request("GET", path(group, "a")))["spec"]["last"] == "left"
 
 
-def test_what_is_deleted_through_one_is_gone_for_the_other(one: Replica, other: Replica) -> None:
+def test_an_object_deleted_through_one_replica_is_gone_at_the_second(
+    one: Replica, other: Replica
+) -> None:
     group = "deleted.io"
     create_crd(one, group)
     for _ in range(20):
@@ -106,7 +108,7 @@ def test_what_is_deleted_through_one_is_gone_for_the_other(one: Replica, other: 
         assert one.request("GET", path(group, "a")).status == 404
 
 
-def test_a_read_follows_the_schema_written_through_the_other(one: Replica, other: Replica) -> None:
+def test_a_read_uses_the_schema_written_at_the_second_replica(one: Replica, other: Replica) -> None:
     group = "schemas.io"
     definition = create_crd(one, group)
     create(one, group, "a")
@@ -150,7 +152,7 @@ def _saying(text: str) -> Any:
     return convert
 
 
-def test_pages_go_on_at_the_other_replica_as_of_the_same_moment(
+def test_pages_continue_at_the_second_replica_at_the_same_revision(
     one: Replica, other: Replica
 ) -> None:
     group = "pages.io"

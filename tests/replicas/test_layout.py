@@ -110,7 +110,7 @@ def put(cluster: EtcdCluster, key: str, value: bytes | dict[str, Any]) -> None:
     etcdctl(cluster.addresses[0], "put", key, data=data)
 
 
-def test_what_another_server_left_is_served_or_borne(
+def test_keys_left_by_another_server_are_served_or_tolerated(
     inherited: tuple[EtcdCluster, Replica],
 ) -> None:
     cluster, replica = inherited

@@ -28,7 +28,7 @@ def _compacted_and_restarted(alone: Deployment, revision: str) -> Replica:
     return replica
 
 
-def test_a_list_of_what_is_compacted_is_gone(alone: Deployment) -> None:
+def test_a_list_at_a_compacted_revision_is_410(alone: Deployment) -> None:
     create_crd(alone.replicas[0], "compacted.io")
     made = [create(alone.replicas[0], "compacted.io", f"n{number}") for number in range(5)]
     old, new = (made[at]["metadata"]["resourceVersion"] for at in (0, -1))
@@ -42,7 +42,7 @@ def test_a_list_of_what_is_compacted_is_gone(alone: Deployment) -> None:
     assert len(done(replica.request("GET", exact + new))["items"]) == 5
 
 
-def test_history_tells_what_is_there_what_is_gone_and_what_never_was(alone: Deployment) -> None:
+def test_history_distinguishes_present_deleted_and_unknown_keys(alone: Deployment) -> None:
     [replica] = alone.replicas
     create_crd(replica, "history.io")
     for name in ("stays", "goes"):

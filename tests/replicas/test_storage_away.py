@@ -79,7 +79,7 @@ def test_it_can_be_stopped_while_it_waits(replica: Replica) -> None:
     assert replica.stop() == 0
 
 
-def test_out_of_space_reads_go_on_writes_are_refused_and_it_recovers(tmp_path: Path) -> None:
+def test_out_of_space_reads_continue_writes_are_refused_and_it_recovers(tmp_path: Path) -> None:
     prepare_pki(tmp_path)
     quota = ("--quota-backend-bytes", "3000000")
     with EtcdCluster(tmp_path, members=1, extra=quota) as cluster:

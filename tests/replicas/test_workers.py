@@ -99,7 +99,7 @@ def many(served: Replica) -> Iterator[Many]:
     connections.close()
 
 
-def test_what_is_acknowledged_is_seen_on_every_connection_at_once(many: Many) -> None:
+def test_an_acknowledged_write_is_visible_on_every_connection_at_once(many: Many) -> None:
     assert many.ask(0, "POST", CRDS, crd("seen.io"))[0] == 201
     for at in range(CONNECTIONS):
         assert many.ask(at, "GET", path("seen.io"))[0] == 200
@@ -171,7 +171,7 @@ def test_objects_lie_in_memory_that_all_processes_share(served: Replica, many: M
         assert mapped == 2  # how it begins, and a segment
 
 
-def test_a_read_is_answered_although_the_cluster_goes_on_elsewhere(
+def test_a_read_is_answered_although_writes_continue_elsewhere(
     cluster: EtcdCluster, tmp_path: Path
 ) -> None:
     prepare_pki(tmp_path)
@@ -231,7 +231,7 @@ def test_metrics_are_those_of_all_workers_and_keep_counts_of_dead_ones(
     assert after["apiserver_request_duration_seconds_count"] == made
 
 
-def test_all_go_when_the_first_is_killed_and_what_was_acknowledged_stays(
+def test_all_workers_end_when_the_first_process_is_killed_and_acknowledged_writes_survive(
     served: Replica, many: Many
 ) -> None:
     many.ask(0, "POST", CRDS, crd("stays.io"))
@@ -266,7 +266,7 @@ def test_a_worker_started_by_hand_is_a_wrong_call() -> None:
     assert b"--worker-of" in done.stderr
 
 
-def test_a_worker_that_is_never_told_what_to_serve_ends_with_the_one_that_would_have(
+def test_a_worker_without_settings_exits(
     tmp_path: Path,
 ) -> None:
     command = [sys.executable, "-m", "instar", "serve", "--worker-of", str(tmp_path)]

@@ -86,7 +86,7 @@ def test_a_token_is_made_and_is_its_accounts(accounts: LiveServer) -> None:
     }
 
 
-def test_a_token_for_others_opens_nothing_here(accounts: LiveServer) -> None:
+def test_a_token_for_another_audience_is_refused(accounts: LiveServer) -> None:
     token = token_of(accounts, audiences=["vault"])
     failed(whoami(accounts, token), 401, "Unauthorized", "Unauthorized")
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -206,7 +206,7 @@ def test_a_token_for_a_pod_lives_on_for_a_year(accounts: LiveServer) -> None:
         ),
     ],
 )
-def test_what_cannot_be_had(
+def test_tokens_that_cannot_be_requested_are_refused(
     accounts: LiveServer,
     spec: Object,
     name: str,
@@ -230,7 +230,7 @@ def test_a_token_is_not_read_only_made(accounts: LiveServer) -> None:
         assert ask(accounts, {}, metadata=metadata).status in (201, 400)
 
 
-def test_others_verify_by_the_published_keys(accounts: LiveServer) -> None:
+def test_third_parties_verify_tokens_by_the_published_keys(accounts: LiveServer) -> None:
     token = token_of(accounts)
     found = accounts.request("GET", "/.well-known/openid-configuration", token=token)
     assert found.header("cache-control") == "public, max-age=3600"

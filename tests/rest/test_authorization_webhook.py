@@ -94,7 +94,7 @@ def get(server: LiveServer, user: str, path: str = MAPS) -> Answer:
     return server.request("GET", path, token=f"{user}-token")
 
 
-def test_it_is_asked_with_everything_that_is_known(
+def test_the_webhook_gets_every_attribute_of_the_request(
     judged: LiveServer, judge: tuple[Judge, Path]
 ) -> None:
     judge[0].asked.clear()
@@ -135,7 +135,9 @@ def test_nonsense_allows_nothing(judged: LiveServer) -> None:
     assert get(judged, "odd").status == 403
 
 
-def test_masters_are_not_asked_about(judged: LiveServer, judge: tuple[Judge, Path]) -> None:
+def test_requests_of_system_masters_skip_the_webhook(
+    judged: LiveServer, judge: tuple[Judge, Path]
+) -> None:
     judge[0].asked.clear()
     assert judged.request("GET", MAPS).status == 200
     assert judge[0].asked == []
@@ -166,7 +168,7 @@ def test_an_unreachable_authorization_webhook_allows_no_request(
     assert get(judged, "late").status == 403
 
 
-def test_a_file_that_cannot_be_used_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_used_is_reported_at_the_start(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_text("[")
     for path in (None, tmp_path / "missing", broken):

@@ -250,7 +250,7 @@ def test_big_numbers_are_floats_or_refused(foos: Collection) -> None:
     assert foos.request("GET", "").status == 200
 
 
-def test_a_built_in_kinds_wrong_fields_are_told_in_the_order_of_the_body(
+def test_a_built_in_kinds_wrong_fields_are_reported_in_the_order_of_the_body(
     server: LiveServer,
 ) -> None:
     body = '{"metadata":{"name":"o","odd":1},"data":{"a":"1"},"strange":1,"data":{"a":"2"}}'

@@ -91,7 +91,7 @@ TOLD = {
 }
 
 
-def test_a_front_proxy_is_believed_by_its_certificate_only(
+def test_a_front_proxy_is_trusted_by_its_certificate_only(
     tmp_path: Path, authority: Authority
 ) -> None:
     proxies = Authority.make("proxies", DAY)
@@ -118,7 +118,9 @@ def test_a_front_proxy_is_believed_by_its_certificate_only(
         assert (status, info["username"]) == (201, "front")
 
 
-def test_a_front_proxy_needs_to_be_told_from_clients(tmp_path: Path, authority: Authority) -> None:
+def test_a_front_proxy_with_the_client_ca_needs_allowed_names(
+    tmp_path: Path, authority: Authority
+) -> None:
     same = FrontProxySettings(ca=tmp_path / "clients.crt", user_headers=("X-Remote-User",))
     refused = pytest.raises(ValueError, match="allowed-names")
     with refused, live_server(front_proxy=same, client_ca=tmp_path / "clients.crt"):

@@ -161,7 +161,9 @@ def test_refusals_of_the_crd_resource(crds: Collection) -> None:
          "CustomResourceDefinitionSpec.spec.versions of type []v1.CustomResourceDefinitionVersion"),
     ],
 )  # fmt: skip
-def test_bodies_that_are_no_crd(crds: Collection, change: dict[str, Any], message: str) -> None:
+def test_bodies_that_are_not_a_crd_are_refused(
+    crds: Collection, change: dict[str, Any], message: str
+) -> None:
     answer = crds.request("POST", "", {**crd("body.ex.io"), **change})
     failed(answer, 400, "BadRequest", message)
 
@@ -182,7 +184,7 @@ def test_post_to_a_name_is_405(crds: Collection) -> None:
     assert answer.json["details"] == {}
 
 
-def test_a_bad_patch_type_is_told_in_other_words(crds: Collection) -> None:
+def test_a_bad_patch_type_of_a_crd_has_a_message_of_its_own(crds: Collection) -> None:
     name = made(crds, "patchtype.ex.io")["metadata"]["name"]
     answer = crds.patch(name, {}, "text/plain")
     failed(answer, 415, "UnsupportedMediaType", "415: Unsupported Media Type")

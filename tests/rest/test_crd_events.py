@@ -48,7 +48,7 @@ def test_a_crd_comes_up_in_three_steps(crds: Collection) -> None:
     assert {event["object"]["metadata"]["generation"] for event in events} == {1}
 
 
-def test_a_conflict_waits_for_the_other_to_go(crds: Collection) -> None:
+def test_a_name_conflict_ends_when_the_first_crd_is_deleted(crds: Collection) -> None:
     group = "conflict.ex.io"
     crds.server.create_crd(make_crd(group, [version("v1", storage=True)]))
     with following(crds, f"bars.{group}") as stream:

@@ -104,7 +104,7 @@ def _variants() -> dict[str, tuple[dict[str, Any], Any]]:
     return found
 
 
-def test_defaults_in_metadata_keep_what_object_meta_knows(server: LiveServer) -> None:
+def test_defaults_in_metadata_keep_fields_of_object_meta(server: LiveServer) -> None:
     variants = _variants()
     schema = {"type": "object", "properties": {name: item for name, (item, _) in variants.items()}}
     group = "meta.defaults.io"

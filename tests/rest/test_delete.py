@@ -62,7 +62,7 @@ def test_propagation_adds_its_finalizer(
         assert answer.json["metadata"]["finalizers"] == finalizers
 
 
-def test_a_policy_replaces_the_other_ones_finalizer(foos: Collection) -> None:
+def test_a_propagation_policy_replaces_the_finalizer_of_another_policy(foos: Collection) -> None:
     foos.create("swap", metadata={"finalizers": ["orphan", "ex.com/hold"]})
     finalizers = foos.delete("swap", "?propagationPolicy=Foreground").json["metadata"]["finalizers"]
     assert sorted(finalizers) == ["ex.com/hold", "foregroundDeletion"]

@@ -84,7 +84,7 @@ def test_the_resources_of_a_version(disco: LiveServer) -> None:
     assert other["resources"][0]["storageVersionHash"] == foos["storageVersionHash"]
 
 
-def test_what_is_not_served_is_not_found(disco: LiveServer) -> None:
+def test_unserved_versions_are_not_found(disco: LiveServer) -> None:
     for path in (f"/apis/{GROUP}/v99", f"/apis/{GROUP}/v3", "/apis/nope.io", "/apis/nope.io/v1"):
         not_served(disco.request("GET", path))
 

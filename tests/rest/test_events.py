@@ -50,7 +50,9 @@ def done(server: LiveServer, method: str, path: str, body: Any = None, status: i
     return answer.json
 
 
-def test_what_is_written_as_the_one_is_read_as_the_other(fresh_server: LiveServer) -> None:
+def test_an_event_written_at_one_group_is_read_at_the_second_group(
+    fresh_server: LiveServer,
+) -> None:
     made = done(fresh_server, "POST", NEW, new_event("a"), 201)
     assert made["apiVersion"] == "events.k8s.io/v1"
 
@@ -73,7 +75,7 @@ def test_core_events_are_shown_by_the_newer_group(fresh_server: LiveServer) -> N
     assert not {"message", "involvedObject", "count", "source"} & seen.keys()
 
 
-def test_a_change_through_one_is_seen_through_the_other(fresh_server: LiveServer) -> None:
+def test_a_change_at_one_group_is_seen_at_the_second_group(fresh_server: LiveServer) -> None:
     made = done(fresh_server, "POST", NEW, new_event("c"), 201)
     again = {"count": 2, "lastObservedTime": "2026-01-01T00:00:00.000000Z"}
     made["series"] = again
@@ -90,7 +92,7 @@ def test_a_change_through_one_is_seen_through_the_other(fresh_server: LiveServer
     assert fresh_server.request("GET", f"{CORE}/c").status == 404
 
 
-def test_a_watch_of_one_tells_of_the_other(fresh_server: LiveServer) -> None:
+def test_a_watch_of_one_group_shows_writes_at_the_second_group(fresh_server: LiveServer) -> None:
     revision = done(fresh_server, "GET", CORE)["metadata"]["resourceVersion"]
     done(fresh_server, "POST", NEW, new_event("d"), 201)
 

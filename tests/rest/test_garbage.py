@@ -175,7 +175,7 @@ def test_an_owner_of_an_unknown_kind_decides_nothing(space: Collection) -> None:
     assert space.get("child")["metadata"]["ownerReferences"] == [stranger]
 
 
-def test_a_cluster_scoped_owner_may_own_what_is_in_a_namespace(
+def test_a_cluster_scoped_owner_may_own_namespaced_objects(
     space: Collection, bars: Collection
 ) -> None:
     owner = bars.create("cluster-owner")
@@ -199,7 +199,7 @@ def test_nothing_is_collected_when_it_is_switched_off() -> None:
         assert foos.get("child")["metadata"]["ownerReferences"]
 
 
-def test_what_was_left_behind_is_collected_after_a_restart(tmp_path: Any) -> None:
+def test_orphans_are_collected_after_a_restart(tmp_path: Any) -> None:
     storage = f"sqlite:{tmp_path / 'store.db'}"
     with live_server(storage=storage, collect_garbage=False) as server:
         server.create_crd(foo_crd("restart.ex.io"))
@@ -211,7 +211,7 @@ def test_what_was_left_behind_is_collected_after_a_restart(tmp_path: Any) -> Non
         wait_until_gone(foos, "child")
 
 
-def test_two_thousand_dependents_go_while_others_are_served() -> None:
+def test_two_thousand_dependents_are_deleted_while_requests_are_served() -> None:
     with live_server(storage="memory:") as server:
         server.create_crd(foo_crd("many.ex.io"))
         foos = Collection(server, "many.ex.io")

@@ -82,7 +82,7 @@ def test_an_object_is_shown_as_it_was_at_the_version_asked_for(server: LiveServe
     assert (between["apiVersion"], between["spec"]["size"]) == ("example.com/v1beta1", 2)
 
 
-def test_revisions_without_it_are_said_to_be_so(server: LiveServer) -> None:
+def test_revisions_without_the_object_are_404(server: LiveServer) -> None:
     first, *_ = _written(server, "absent")
     current = server.request("GET", f"{PAST}/absent").json["current"]
 
@@ -158,7 +158,7 @@ def test_the_next_owner_of_a_namespace_sees_nothing_of_the_one_before(server: Li
     assert server.request("GET", f"{past}/secrets/db?at={revision}").status == 200
 
 
-def test_large_objects_are_told_in_more_answers(
+def test_the_history_of_large_objects_is_paged(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second, third = _written(server, "large")
@@ -195,7 +195,7 @@ def test_built_in_objects_have_a_past_too(server: LiveServer) -> None:
     assert then["data"] == {"a": "1"}
 
 
-def test_what_is_compacted_is_gone(token_file: Path) -> None:
+def test_compacted_history_is_410(token_file: Path) -> None:
     with live_server() as server:
         server.create_crd(CRD)
         server.request("POST", "/api/v1/namespaces", NAMESPACE)

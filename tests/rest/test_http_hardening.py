@@ -88,7 +88,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_requests_are_turned_away(server: LiveServer, name: str) -> None:
+def test_malformed_requests_are_refused(server: LiveServer, name: str) -> None:
     answer = exchange(server, MALFORMED[name])
     assert answer == b"" or answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 403")), answer[:200]
     assert answer.count(b"HTTP/1.1 ") <= 1
@@ -119,7 +119,7 @@ def test_pipelined_requests_are_answered_in_order(server: LiveServer) -> None:
     assert statuses == [b"200", b"404", b"200", b"200"] * 10 + [b"200"]
 
 
-def test_more_than_is_looked_at_together_is_answered_in_order(server: LiveServer) -> None:
+def test_more_pipelined_requests_than_the_limit_are_answered_in_order(server: LiveServer) -> None:
     """Heads and bodies that begin in one piece and end in another."""
     body = json.dumps({"metadata": {"name": "x" * 5000}})
     length = f"Content-Length: {len(body)}\r\n"
@@ -188,7 +188,9 @@ def test_a_body_far_over_the_limit_does_not_fill_memory(server: LiveServer) -> N
         assert tls.recv(4096).startswith(b"HTTP/1.1 413 ")
 
 
-def test_half_open_and_abandoned_connections_do_not_disturb_others(server: LiveServer) -> None:
+def test_half_open_and_abandoned_connections_do_not_disturb_other_connections(
+    server: LiveServer,
+) -> None:
     kept = []
     for data in (b"", b"GET", b"GET /api HTTP/1.1\r\nHost:", request(server)[:-2]):
         plain = socket.create_connection(address(server), timeout=30)
@@ -218,7 +220,7 @@ def test_clients_that_leave_in_the_middle_of_an_answer(server: LiveServer) -> No
     "data",
     [b"GET /api HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\x00" * 99, b"\x80" * 64],
 )
-def test_what_is_not_tls_is_dropped(server: LiveServer, data: bytes) -> None:
+def test_connections_without_tls_are_closed(server: LiveServer, data: bytes) -> None:
     with socket.create_connection(address(server), timeout=30) as plain:
         plain.sendall(data)
         try:

@@ -46,7 +46,7 @@ def test_other_bodies_are_415(a1: Collection, media: str) -> None:
         assert "details" not in answer.json
 
 
-def test_a_protobuf_body_is_no_custom_resource(a1: Collection) -> None:
+def test_a_protobuf_body_of_a_custom_resource_is_refused(a1: Collection) -> None:
     """Upstream drops the connection."""
     for body in ("{}", "k8s\x00junk"):
         answer = a1.request("POST", "", body, content_type=PROTOBUF)
@@ -114,7 +114,7 @@ def test_fallback_clauses_as_kubectl_sends_them(a1: Collection) -> None:
     assert answer.header("content-type") == "application/json"
 
 
-def test_errors_are_written_in_the_asked_type(a1: Collection) -> None:
+def test_errors_are_written_in_the_requested_media_type(a1: Collection) -> None:
     answer = a1.request("GET", "/absent", headers={"Accept": "application/yaml"})
     assert answer.header("content-type") == "application/yaml"
     assert "kind: Status\n" in answer.text
@@ -175,7 +175,7 @@ def test_an_audit_id_of_the_client_is_kept(a1: Collection) -> None:
     assert answer.header("audit-id") == "mine-1"
 
 
-def test_large_answers_are_compressed_when_asked(a1: Collection) -> None:
+def test_large_responses_are_compressed_when_accepted(a1: Collection) -> None:
     a1.create("large", spec={"keep": {"v": "x" * 140_000}})
     for rest in ("/large", ""):
         answer = a1.request("GET", rest, headers={"Accept-Encoding": "br, gzip;q=0.5"})

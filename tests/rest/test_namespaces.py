@@ -55,7 +55,7 @@ def test_a_namespace_that_only_says_terminating_stays(
     assert kept.get("a")
 
 
-def test_a_namespace_takes_what_is_in_it_along(spaces: Collection, foos: Collection) -> None:
+def test_a_deleted_namespace_deletes_its_objects(spaces: Collection, foos: Collection) -> None:
     created = spaces.create("takes")
     inside = foos.at(namespace="takes")
     inside.create("a")
@@ -131,7 +131,7 @@ def test_core_kinds_update_without_a_revision_and_have_no_generation(core: Colle
     assert "generation" not in answer.json["metadata"]
 
 
-def test_what_is_immutable_stays(core: Collection) -> None:
+def test_immutable_objects_cannot_be_changed(core: Collection) -> None:
     core.create("fixed", data={"a": "1"}, immutable=True)
     answer = core.patch("fixed", {"data": {"a": "2"}})
     text = "field is immutable when `immutable` is set"

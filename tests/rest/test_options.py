@@ -222,7 +222,7 @@ def test_size_is_judged_after_types(foos: Collection) -> None:
     assert foos.request("PATCH", "/x", big, content_type="text/plain").status == 415
 
 
-def test_what_fits_in_a_body_fits_in_the_store(foos: Collection) -> None:
+def test_an_object_that_fits_in_a_body_fits_in_the_store(foos: Collection) -> None:
     """etcd holds 1.5 MiB a value; memory and SQLite hold whatever may be sent."""
     value = {"v": "x" * 3_000_000}
     if chosen_engine() == "etcd":
@@ -234,7 +234,7 @@ def test_what_fits_in_a_body_fits_in_the_store(foos: Collection) -> None:
     assert foos.delete("huge").status == 200
 
 
-def test_what_the_storage_cannot_hold_is_upstreams_bare_500(
+def test_an_object_too_large_for_the_storage_is_upstreams_bare_500(
     foos: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(self: Any, write: Any) -> int:
@@ -295,6 +295,6 @@ def test_an_answer_that_takes_too_long_is_504(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("query", ["", "watch=1&"])
-def test_a_resource_version_beyond_all_numbers_is_no_accident(foos: Collection, query: str) -> None:
+def test_a_resource_version_beyond_64_bits_is_refused(foos: Collection, query: str) -> None:
     answer = foos.request("GET", f"?{query}resourceVersion={'9' * 5000}")
     assert answer.json["message"].endswith("value out of range")

@@ -87,7 +87,7 @@ def clean_up(server: LiveServer, *names: str) -> None:
         server.request("DELETE", f"{MAPS}/{name}?propagationPolicy=Background")
 
 
-def test_what_blocks_its_own_deletion_stays_and_rests(server: LiveServer) -> None:
+def test_an_object_that_blocks_its_own_deletion_stays_without_retries(server: LiveServer) -> None:
     uid = create(server, "self-blocking")
     own(server, "self-blocking", ref("self-blocking", uid, blocks=True))
 
@@ -98,7 +98,7 @@ def test_what_blocks_its_own_deletion_stays_and_rests(server: LiveServer) -> Non
     clean_up(server, "self-blocking")
 
 
-def test_what_owns_itself_without_blocking_goes(server: LiveServer) -> None:
+def test_an_object_that_owns_itself_without_blocking_is_deleted(server: LiveServer) -> None:
     uid = create(server, "self-free")
     own(server, "self-free", ref("self-free", uid))
 
@@ -160,7 +160,7 @@ def test_every_graph_of_owners_comes_to_rest(
         eventually(lambda: not left(server, *NAMES))
 
 
-def test_thousands_of_references_to_nothing_are_looked_for_once(
+def test_thousands_of_references_to_a_missing_owner_are_looked_up_once(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each was searched for by itself among all objects, in the event loop: 18 s for 6,000."""
@@ -186,7 +186,7 @@ def test_thousands_of_references_to_nothing_are_looked_for_once(
     clean_up(server, "many-references", "solid-owner")
 
 
-def test_an_owner_is_looked_at_a_few_times_however_many_dependents_it_waits_for(
+def test_an_owner_is_processed_a_few_times_however_many_dependents_it_waits_for(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each dependent that went had the owner look at all that were left."""

@@ -121,7 +121,7 @@ def test_an_array_as_a_merge_patch_with_ignore_is_undecodable(a1: Collection) ->
     )
 
 
-def test_a_result_that_is_no_object_of_the_kind_shows_the_patched_json(a1: Collection) -> None:
+def test_a_result_that_is_not_an_object_of_the_kind_shows_the_patched_json(a1: Collection) -> None:
     answer = a1.patch("a1", {"metadata": {"labels": {"k": 1}}})
     status = answer.json
     assert (answer.status, status["reason"]) == (422, "Invalid")
@@ -133,7 +133,7 @@ def test_a_result_that_is_no_object_of_the_kind_shows_the_patched_json(a1: Colle
     assert [cause[2] for cause in causes(answer)] == ["patch"]
 
 
-def test_patching_what_is_not_there_is_404(a1: Collection) -> None:
+def test_patching_a_missing_object_is_404(a1: Collection) -> None:
     for media, body in ((MERGE, {}), (JSON_PATCH, [])):
         answer = a1.patch("absent", body, media)
         failed(answer, 404, "NotFound", a1.say('foos.ex.io "absent" not found'))

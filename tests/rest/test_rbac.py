@@ -105,7 +105,7 @@ def test_names_in_a_refusal_are_quoted_and_escaped(guarded: LiveServer) -> None:
     assert answer.json["details"] == {}
 
 
-def test_details_name_the_resource_and_leave_out_what_is_empty(guarded: LiveServer) -> None:
+def test_details_name_the_resource_and_omit_empty_fields(guarded: LiveServer) -> None:
     answer = as_(guarded, "carol", "GET", "/api/v1/nodes")
     assert answer.json["details"] == {"kind": "nodes"}
     answer = as_(guarded, "carol", "GET", "/apis/ex.io/v1/namespaces/d/foos/x/status")
@@ -122,7 +122,7 @@ def test_every_authenticated_user_may_read_discovery_and_review_itself(guarded: 
     assert guarded.request("POST", path, review, token=None).status == 403
 
 
-def test_a_role_binding_opens_its_namespace_and_nothing_else(
+def test_a_role_binding_grants_access_to_its_namespace_only(
     guarded: LiveServer, given: Any
 ) -> None:
     given(
@@ -139,7 +139,7 @@ def test_a_role_binding_opens_its_namespace_and_nothing_else(
     assert as_(guarded, "ed", "GET", base).status == 403
 
 
-def test_taking_a_binding_away_acts_at_once(guarded: LiveServer, given: Any) -> None:
+def test_deleting_a_binding_acts_at_once(guarded: LiveServer, given: Any) -> None:
     given(role("nodes", rule("list", "nodes")), binding("nodes", "ClusterRole/nodes", user("ed")))
     assert as_(guarded, "ed", "GET", "/api/v1/nodes").status == 200
     assert guarded.request("DELETE", f"{RBAC}/clusterrolebindings/nodes").status == 200
@@ -157,7 +157,7 @@ def test_a_role_with_names_allows_a_list_of_that_name(guarded: LiveServer, given
         assert listed.status == 200, listed.text
 
 
-def test_a_binding_of_a_missing_role_is_told(guarded: LiveServer, given: Any) -> None:
+def test_a_binding_of_a_missing_role_is_reported(guarded: LiveServer, given: Any) -> None:
     given(
         binding("lost", "ClusterRole/nosuch", user("carol")),
         binding("lost", "Role/nosuchrole", user("carol"), namespace="default"),

@@ -54,7 +54,7 @@ def test_groups_are_taken_literally(guarded: LiveServer) -> None:
     assert ask(guarded, "SubjectAccessReview", spec).json["status"]["allowed"]
 
 
-def test_missing_roles_are_told(guarded: LiveServer, given: Any) -> None:
+def test_missing_roles_are_reported(guarded: LiveServer, given: Any) -> None:
     given(binding("lost", "ClusterRole/nosuch", user("carol")))
     missing = 'clusterrole.rbac.authorization.k8s.io "nosuch" not found'
     status = ask(guarded, "SelfSubjectAccessReview", {"resourceAttributes": PODS}, "carol").json
@@ -121,7 +121,7 @@ def test_a_named_review_is_refused(guarded: LiveServer) -> None:
     assert (answer.status, "must be empty" in answer.json["message"]) == (422, True)
 
 
-def test_a_selector_that_makes_no_sense_is_told_and_passed_over(guarded: LiveServer) -> None:
+def test_an_invalid_selector_is_reported_and_ignored(guarded: LiveServer) -> None:
     selector = {"rawSelector": "a=b=c,!!"}
     spec = {"resourceAttributes": {**PODS, "labelSelector": selector}}
     assert ask(guarded, "SelfSubjectAccessReview", spec).json["status"] == {
@@ -152,7 +152,7 @@ def review_token(server: LiveServer, token: Any, **more: Any) -> Answer:
     return server.request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", body)
 
 
-def test_a_token_review_says_whose_a_token_is(guarded: LiveServer) -> None:
+def test_a_token_review_names_the_user_of_a_token(guarded: LiveServer) -> None:
     answer = review_token(guarded, "carol-token")
     assert answer.status == 201
     assert answer.json["status"] == {

@@ -44,7 +44,7 @@ def lines_until(tls: ssl.SSLSocket, last: bytes) -> bytes:
     return received
 
 
-def test_a_watcher_that_does_not_read_is_cut_off_and_the_others_get_everything(
+def test_a_watcher_that_does_not_read_is_disconnected_and_the_others_get_every_event(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch_stream, "MAX_PENDING", 1 << 20)

@@ -273,7 +273,7 @@ def test_ordinary_writes_respect_the_range(
     assert (answer.status, causes(answer)) == (422, causes_)
 
 
-def test_a_wrong_type_is_told_by_schema_and_scale(foos: Collection) -> None:
+def test_a_wrong_type_is_reported_by_schema_and_scale(foos: Collection) -> None:
     answer = foos.request("POST", "", foos.obj("wrong", spec={"replicas": "x"}))
     last = (
         "FieldValueInvalid",

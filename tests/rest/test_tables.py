@@ -83,7 +83,7 @@ def test_tables_in_yaml(foos: Collection) -> None:
     assert "kind: Table" in answer.text
 
 
-def test_what_rows_include(foos: Collection) -> None:
+def test_rows_include_objects_as_requested(foos: Collection) -> None:
     obj = foos.create("include", spec={"a": "x"})
     for query, wanted in (
         ("", "PartialObjectMetadata"),
@@ -104,7 +104,7 @@ def test_what_rows_include(foos: Collection) -> None:
         failed(answer, 400, "BadRequest", text)
 
 
-def test_a_bad_include_is_told_after_the_write(foos: Collection) -> None:
+def test_a_bad_include_is_reported_after_the_write(foos: Collection) -> None:
     answer = foos.request(
         "POST", "?includeObject=Bogus", foos.obj("written"), headers={"Accept": TABLE}
     )

@@ -47,7 +47,7 @@ def test_a_stale_resource_version_is_a_conflict(foos: Collection) -> None:
     assert details == {"name": "stale", "group": foos.group, "kind": "foos"}
 
 
-def test_a_resource_version_that_is_no_number_is_upstreams_bare_500(foos: Collection) -> None:
+def test_a_resource_version_that_is_not_a_number_is_upstreams_bare_500(foos: Collection) -> None:
     obj = foos.create("rv-text")
     answer = foos.put(changed(obj, resourceVersion="abc"))
     failed(answer, 500, "", 'strconv.ParseUint: parsing "abc": invalid syntax')
@@ -117,7 +117,7 @@ def test_generate_name_may_change(foos: Collection) -> None:
     assert answer.json["metadata"]["generateName"] == "b-"
 
 
-def test_metadata_errors_are_listed_twice_and_told_once(foos: Collection) -> None:
+def test_metadata_errors_are_listed_twice_and_explained_once(foos: Collection) -> None:
     obj = foos.create("twice")
     answer = foos.put(changed(obj, labels={"-bad": "x"}))
     found = causes(answer)

@@ -233,7 +233,7 @@ def test_partial_metadata_events(space: Collection) -> None:
     assert bookmark["object"]["kind"] == "PartialObjectMetadata"
 
 
-def test_a_list_form_asked_of_a_watch_means_its_items(space: Collection) -> None:
+def test_a_list_kind_requested_of_a_watch_applies_to_its_items(space: Collection) -> None:
     """Upstream opens the stream and drops it at the first event, which helps nobody."""
     space.create("a")
     with space.watch("", accept=PARTIAL_LIST) as stream:

@@ -129,7 +129,7 @@ def test_small_events_that_waited_go_together() -> None:
     assert watched(then).taken == [b"0;", b"1;2;3;4;"]
 
 
-def test_what_waits_is_sent_before_the_end() -> None:
+def test_pending_events_are_sent_before_the_watch_ends() -> None:
     def then(feed: WatchFeed, outlet: Reading) -> None:
         for data in LARGE:
             feed.receive(data)

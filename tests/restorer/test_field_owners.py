@@ -138,7 +138,7 @@ def run(server: LiveServer, capsys: pytest.CaptureFixture[str]) -> Run:
     return call
 
 
-def test_sixty_objects_come_back_with_their_owners_and_the_next_apply_is_no_conflict(
+def test_sixty_objects_are_restored_with_their_owners_and_the_next_apply_has_no_conflict(
     server: LiveServer, run: Run
 ) -> None:
     for position in range(60):
@@ -155,7 +155,7 @@ def test_sixty_objects_come_back_with_their_owners_and_the_next_apply_is_no_conf
             assert _apply(server, manager, body) == 200
 
 
-def test_a_deleted_object_comes_back_with_the_owners_of_its_status(
+def test_a_deleted_object_is_restored_with_the_owners_of_its_status(
     server: LiveServer, run: Run
 ) -> None:
     _fill(server, 20)
@@ -184,7 +184,7 @@ def test_an_object_that_exists_gets_the_owners_of_the_revision(
     assert _apply(server, "helm", _applied(1)["helm"]) == 200
 
 
-def test_a_crd_comes_back_with_its_owner(server: LiveServer, run: Run) -> None:
+def test_a_crd_is_restored_with_its_owner(server: LiveServer, run: Run) -> None:
     path = f"{CRDS}/gadgets.example.com"
     body = {"apiVersion": CRD["apiVersion"], "kind": CRD["kind"], "metadata": CRD["metadata"]}
     body = {**body, "spec": CRD["spec"]}
@@ -265,7 +265,7 @@ def _managers(obj: Object) -> list[str]:
 
 
 @pytest.mark.anyio
-async def test_owners_at_a_version_that_is_gone_are_named_and_the_others_come_back() -> None:
+async def test_owners_at_a_removed_version_are_named_and_the_others_restored() -> None:
     cluster = _OneObjectCluster()
     gone = _entry("argo", {"f:spec": {"f:b": {}}}, apiVersion="example.com/v1alpha1")
 
@@ -287,7 +287,7 @@ async def test_a_conflict_is_repeated_and_keeps_the_other_writer() -> None:
 
 
 @pytest.mark.anyio
-async def test_an_object_that_keeps_changing_is_said() -> None:
+async def test_an_object_that_keeps_changing_is_reported() -> None:
     later = [_entry(f"c{number}", {"f:spec": {"f:b": {}}}) for number in range(9)]
 
     done = await _restore_into(_OneObjectCluster(later), [_entry("helm", {"f:spec": {"f:a": {}}})])
@@ -296,7 +296,7 @@ async def test_an_object_that_keeps_changing_is_said() -> None:
 
 
 @pytest.mark.anyio
-async def test_entries_that_cannot_be_read_are_said() -> None:
+async def test_entries_that_cannot_be_read_are_reported() -> None:
     done = await _restore_into(_OneObjectCluster(), [{"manager": "helm"}])
 
     assert done.action == "created"

@@ -53,7 +53,7 @@ def _get(server: LiveServer, name: str) -> Object:
     return found
 
 
-def test_a_deleted_object_comes_back_with_a_uid_of_its_own(server: LiveServer, run: Run) -> None:
+def test_a_deleted_object_is_restored_with_a_new_uid(server: LiveServer, run: Run) -> None:
     _make(server, "back", size=1)
     uid = _get(server, "back")["metadata"]["uid"]
     server.request("DELETE", f"{OBJECTS}/back")
@@ -112,7 +112,7 @@ def test_history_tells_every_write_as_a_diff(server: LiveServer, run: Run) -> No
     assert [row["operation"] for row in document["revisions"]] == ["create", "update", "delete"]
 
 
-def test_a_deleted_crd_comes_back_with_its_objects(server: LiveServer, run: Run) -> None:
+def test_a_deleted_crd_is_restored_with_its_objects(server: LiveServer, run: Run) -> None:
     for name in ("one", "two"):
         _make(server, name, size=5)
     names = {each["metadata"]["name"] for each in server.request("GET", OBJECTS).json["items"]}
@@ -128,7 +128,7 @@ def test_a_deleted_crd_comes_back_with_its_objects(server: LiveServer, run: Run)
     assert found == names
 
 
-def test_a_crd_comes_back_from_a_snapshot_and_leaves_out_what_is_refused(
+def test_a_crd_is_restored_from_a_snapshot_without_refused_objects(
     server: LiveServer, run: Run, tmp_path: Path
 ) -> None:
     lost = widget("lost")
@@ -149,7 +149,7 @@ def test_a_crd_comes_back_from_a_snapshot_and_leaves_out_what_is_refused(
     assert "ownerReferences" not in _get(server, "owned")["metadata"]
 
 
-def test_one_object_comes_back_from_a_snapshot(
+def test_one_object_is_restored_from_a_snapshot(
     server: LiveServer, run: Run, tmp_path: Path
 ) -> None:
     snapshot = str(write_snapshot(tmp_path / "world.tar", [widget("single", size=9)]))
@@ -177,7 +177,7 @@ def test_one_object_comes_back_from_a_snapshot(
         (("restore", "widget", "x", "--from", "/nowhere.tar"), 2, "/nowhere.tar"),
     ],
 )
-def test_bad_input_is_said_in_one_line(
+def test_bad_input_is_reported_in_one_line(
     run: Run, words: tuple[str, ...], code: int, said: str
 ) -> None:
     found, out, err = run(*words)
@@ -187,7 +187,7 @@ def test_bad_input_is_said_in_one_line(
     assert err.count("\n") == 1
 
 
-def test_a_snapshot_that_is_not_whole_is_no_success(
+def test_restoring_from_a_partial_snapshot_is_not_a_success(
     server: LiveServer, run: Run, tmp_path: Path
 ) -> None:
     folder = tmp_path / "world"

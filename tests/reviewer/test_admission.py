@@ -80,7 +80,7 @@ def found(old: Object | None, new: Object, *admission: Object) -> list[tuple[str
     return [(each.rule, each.version, each.message) for each in report.findings]
 
 
-def test_what_still_fits_is_not_told() -> None:
+def test_policies_that_still_fit_are_not_reported() -> None:
     old, new = crd(v1=SIZE), crd(v1={**SIZE, **COLOR})
 
     assert found(old, new, *policy("object.spec.size > 3", "has(object.metadata.labels)")) == []
@@ -108,7 +108,7 @@ def test_what_still_fits_is_not_told() -> None:
         ),
     ],
 )
-def test_every_expression_is_looked_at(spec: Object, field: str) -> None:
+def test_every_expression_is_checked(spec: Object, field: str) -> None:
     old, new = crd(v1={**SIZE, **COLOR}), crd(v1=SIZE)
 
     [(rule, version, message)] = found(old, new, *policy("true", **spec))
@@ -120,7 +120,7 @@ def test_every_expression_is_looked_at(spec: Object, field: str) -> None:
     )
 
 
-def test_objects_a_mutation_builds_are_looked_into() -> None:
+def test_objects_that_a_mutation_builds_are_checked() -> None:
     old, new = crd(v1={**SIZE, **COLOR}), crd(v1=SIZE)
     body = {
         "matchConstraints": {"resourceRules": [RULE]},
@@ -192,7 +192,7 @@ def test_rules_that_name_only_versions_that_are_gone_are_an_error() -> None:
         ),
     ],
 )
-def test_a_policy_that_refuses_the_crd_is_told(expression: str, refused: bool) -> None:
+def test_a_policy_that_refuses_the_crd_is_reported(expression: str, refused: bool) -> None:
     old, new = crd(v1=SIZE), crd(v1=SIZE, v2=SIZE)
 
     rules = [rule for rule, *_ in found(old, new, *policy(expression, rule=OF_CRDS))]
@@ -235,7 +235,7 @@ def test_parameters_that_lie_beside_a_policy_are_used() -> None:
         {"kind": "Nothing"},
     ],
 )
-def test_what_is_no_configuration_is_passed_over(broken: Object) -> None:
+def test_documents_of_other_kinds_are_ignored(broken: Object) -> None:
     assert found(crd(v1=SIZE), crd(v1=SIZE), broken) == []
 
 

@@ -65,7 +65,7 @@ def test_a_branch_is_compared_with_where_it_began(
     assert "maximum-tightened" in capsys.readouterr().out
 
 
-def test_a_shallow_clone_is_told_how_to_fetch_more(
+def test_a_shallow_clone_gets_the_command_to_fetch_more(
     repository: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -93,7 +93,7 @@ def test_one_run_writes_every_form(
     assert markdown.read_text().startswith("## CRD review")
 
 
-def test_places_are_told_from_the_top_of_the_repository(
+def test_paths_are_relative_to_the_root_of_the_repository(
     repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(repository / "crds")
@@ -115,7 +115,7 @@ def test_files_can_be_left_out(
 @pytest.mark.parametrize(
     "words", [["-o", "poem"], ["-o", "text", "-o", "json"], ["--explain", "nothing"]]
 )
-def test_what_cannot_be_printed_is_a_wrong_call(
+def test_an_unprintable_format_is_a_usage_error(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["review", "whatever.yaml", *words]) == 2
@@ -140,7 +140,7 @@ def _calls() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("command", "rest"), _calls())
-def test_what_others_include_uses_flags_that_exist(command: str, rest: str) -> None:
+def test_published_actions_and_hooks_use_existing_flags(command: str, rest: str) -> None:
     parser = argparse.ArgumentParser()
     importlib.import_module(f"instar.cli.commands.{command}").add_arguments(parser)
     flags = [word for word in shlex.split(rest) if re.fullmatch(r"--?[a-z][a-z-]*", word)]

@@ -83,7 +83,7 @@ _UNREADABLE = {
 
 @pytest.mark.parametrize("broken_side", ["old", "new"])
 @pytest.mark.parametrize("how", _UNREADABLE)
-def test_a_file_that_cannot_be_read_is_told_first_and_no_finding_is_made_of_it(
+def test_an_unreadable_file_is_reported_first_and_makes_no_finding(
     tmp_path: Path, capsys: Capture, how: str, broken_side: str
 ) -> None:
     good, broken = write(tmp_path / "good.yaml", widget()), tmp_path / "broken.yaml"

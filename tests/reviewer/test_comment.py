@@ -54,7 +54,7 @@ def test_every_error_is_shown_before_any_note() -> None:
     assert text.index("### Errors") < text.index("<details>")
 
 
-def test_what_is_left_out_is_counted_and_the_whole_is_named() -> None:
+def test_omitted_sections_are_counted_and_the_full_report_is_named() -> None:
     text = to_markdown(_large(errors=62, notes=2000), whole="The whole report is in `a.html`.")
 
     shown = text.count("| 🔵 |")
@@ -238,7 +238,7 @@ def test_the_comment_of_another_account_is_left_alone(
     assert len(github.comments) == 2
 
 
-def test_a_refused_comment_is_told_and_the_verdict_stays(
+def test_a_refused_comment_is_reported_and_the_verdict_is_kept(
     github: _FakeGitHub, files: tuple[str, str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     github.writable = False

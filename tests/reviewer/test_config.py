@@ -83,7 +83,7 @@ def test_severity_can_be_raised_lowered_and_turned_off() -> None:
         assert [item.severity for item in report.findings] == [severity] * count
 
 
-def test_baseline_hides_what_it_knows_and_nothing_else() -> None:
+def test_a_baseline_hides_its_findings_and_nothing_else() -> None:
     known = review(widget(), changed(drop("spec", "note")), witnesses=False)
     baseline = read_baseline(write_baseline(known))
     more = review(widget(), changed(drop("spec", "range")), witnesses=False)
@@ -125,5 +125,5 @@ def test_configuration_is_found_above_the_working_directory(
     assert config.file == str(tmp_path / name)
 
 
-def test_file_without_a_review_section_is_none() -> None:
+def test_a_file_without_a_review_section_is_ignored() -> None:
     assert section("pyproject.toml", {"project": {}}) is None

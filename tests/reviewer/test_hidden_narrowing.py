@@ -50,7 +50,7 @@ def test_the_first_limit_on_a_name_is_found(
         assert found[0].witness is not None
 
 
-def test_metadata_that_says_nothing_is_no_finding() -> None:
+def test_metadata_without_constraints_is_not_a_finding() -> None:
     old, new = _one(spec=SPEC), _one(spec=SPEC, metadata={"type": "object"})
 
     assert not [each for each in _reviewed(old, new) if each.severity.name != "INFO"]

@@ -36,14 +36,14 @@ def test_a_pattern_does_not_hide_a_rule() -> None:
     assert fields(verdict.texts) == ["spec.name", "spec.range"]
 
 
-def test_an_enum_does_and_that_is_told() -> None:
+def test_an_enum_error_skips_the_rules_and_reports_that() -> None:
     verdict = judge().create(obj(size="huge", range=NEGATIVE))
 
     assert fields(verdict.texts) == ["spec.size", "<nil>"]
 
 
 @pytest.mark.parametrize("replicas", ["three", True, 1.5, -1])
-def test_what_is_no_count_behind_a_scale_path_is_refused(replicas: Any) -> None:
+def test_a_scale_path_to_a_non_integer_is_refused(replicas: Any) -> None:
     scale = {"specReplicasPath": ".spec.extra.n", "statusReplicasPath": ".status.ready"}
     scaled = judge(each_version(subresources={"scale": scale}))
 
@@ -52,7 +52,7 @@ def test_what_is_no_count_behind_a_scale_path_is_refused(replicas: Any) -> None:
     assert fields(verdict.texts) == [".spec.extra.n"]
 
 
-def test_a_selector_that_is_no_text_is_refused() -> None:
+def test_a_selector_that_is_not_text_is_refused() -> None:
     scale = {
         "specReplicasPath": ".spec.replicas",
         "statusReplicasPath": ".status.ready",
@@ -84,7 +84,7 @@ def test_another_kind_is_not_held_against_an_object() -> None:
     assert judge(names(kind="Gadget")).create(obj()).accepted
 
 
-def test_a_version_the_crd_lacks_knows_no_field() -> None:
+def test_a_version_that_the_crd_lacks_has_no_fields() -> None:
     verdict = judge(version="v9").create(obj())
 
     assert verdict.pruned == ("spec",)

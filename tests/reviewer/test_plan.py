@@ -48,7 +48,7 @@ def test_removed_field_brings_the_deprecation_playbook() -> None:
     assert "spec.note" in announced.evidence
 
 
-def test_field_that_said_it_is_deprecated_was_announced() -> None:
+def test_a_field_marked_deprecated_counts_as_announced() -> None:
     old = changed(put("spec", "note", description="Deprecated: use name."))
     new = changed(drop("spec", "note"))
 

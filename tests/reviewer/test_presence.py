@@ -55,14 +55,14 @@ def test_a_new_crd_the_server_would_refuse_is_an_error(tmp_path: Path, capsys: C
     assert "crd-refused" in capsys.readouterr().out
 
 
-def test_a_new_crd_that_is_well_is_no_finding(tmp_path: Path) -> None:
+def test_a_sound_new_crd_is_not_a_finding(tmp_path: Path) -> None:
     old = write(tmp_path / "old.yaml", widget())
     new = write(tmp_path / "new.yaml", widget(), other())
 
     assert main(["review", old, new]) == 0
 
 
-def test_it_can_be_suppressed_like_any_other(tmp_path: Path) -> None:
+def test_a_presence_finding_can_be_suppressed(tmp_path: Path) -> None:
     old = write(tmp_path / "old.yaml", widget(), other())
     new = write(tmp_path / "new.yaml", widget())
     (tmp_path / "instar.toml").write_text('[review.severity]\ncrd-removed = "off"\n')
@@ -70,7 +70,7 @@ def test_it_can_be_suppressed_like_any_other(tmp_path: Path) -> None:
     assert main(["review", old, new]) == 0
 
 
-def test_of_a_whole_cluster_only_what_the_folder_has_is_compared(
+def test_only_crds_in_the_folder_are_compared_with_a_cluster(
     server: LiveServer, tmp_path: Path, capsys: Capture
 ) -> None:
     crd = other("gizmos", group="presence.example.com")

@@ -133,7 +133,7 @@ def test_text_is_short_and_details_are_on_demand(report: Report) -> None:
     assert len(short.splitlines()) < len(long.splitlines()) / 2
 
 
-def test_what_versions_have_in_common_is_one_line() -> None:
+def test_findings_common_to_versions_are_one_line() -> None:
     text = to_text(review(widget(), changed(drop("spec", "note"))))
 
     assert text.count("field-removed") == 1

@@ -50,7 +50,7 @@ def _v1() -> Object:
     }
 
 
-def test_same_crd_in_both_api_versions_is_no_change() -> None:
+def test_the_same_crd_in_both_api_versions_is_not_a_change() -> None:
     assert review(_beta(), _v1()).findings == ()
 
 
@@ -73,7 +73,7 @@ def test_many_crds_are_paired_by_name() -> None:
     assert report.only_old == ("gadgets.example.com",)
 
 
-def test_change_no_rule_knows_is_reported() -> None:
+def test_a_change_without_a_rule_is_reported() -> None:
     report = review(widget(), changed(put("spec", "image", externalDocs={"url": "x"})))
     odd = review(widget(), changed(put("spec", "image", dependencies={"a": ["b"]})))
 
@@ -103,7 +103,7 @@ def test_review_is_the_same_every_time() -> None:
     assert review(widget(), new) == review(widget(), new)
 
 
-def test_breaking_speaks_one_line_per_error() -> None:
+def test_breaking_prints_one_line_per_error() -> None:
     said = breaking(widget(), changed(drop("spec", "note")))
 
     assert len(said) == 2

@@ -54,14 +54,14 @@ def test_object_that_breaks_a_new_rule_is_frozen() -> None:
     assert "too long a name" in found.reasons[0]
 
 
-def test_rules_that_could_not_be_asked_are_no_reason() -> None:
+def test_rules_that_could_not_run_are_not_a_reason() -> None:
     rule = {"rule": "self.size() < 30", "message": "too long a name"}
     new = changed(put("spec", "image", x_kubernetes_validations=[rule]))
 
     assert _try(new, _object(size="huge")) == [], "the enum was broken before, too"
 
 
-def test_name_left_to_the_server_is_no_reason() -> None:
+def test_a_server_generated_name_is_not_a_reason() -> None:
     unnamed = {**_object(), "metadata": {"generateName": "a-"}}
 
     assert _try(widget(), unnamed) == []

@@ -43,7 +43,7 @@ def test_texts_made_from_a_pattern_match_it(pattern: str) -> None:
     assert all(re.search(pattern, text) for text in found)
 
 
-def test_long_texts_can_be_asked_for() -> None:
+def test_long_texts_are_generated_when_required() -> None:
     assert max(map(len, matching("^[a-z]([-a-z]*[a-z])?$", least=100))) >= 100
 
 
@@ -112,7 +112,7 @@ def test_transition_rule_is_shown_by_an_update() -> None:
     assert_real(first, widget(), new)
 
 
-def test_rule_about_a_new_field_only_is_no_error() -> None:
+def test_a_rule_about_a_new_field_only_is_not_an_error() -> None:
     new = changed(
         put(
             "spec",

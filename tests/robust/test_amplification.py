@@ -113,7 +113,7 @@ def test_an_apply_and_a_patch_do_not_either(server: LiveServer) -> None:
     assert (apply.status, created.status, patch.status) == (413, 201, 413)
 
 
-def test_what_grows_within_the_limit_is_stored(server: LiveServer) -> None:
+def test_objects_that_grow_within_the_limit_are_stored(server: LiveServer) -> None:
     spec: dict[str, Any] = {"l": [{}] * 100}
     answer = server.request("POST", "/apis/amp.io/v1/grows", body("grow", spec, name="c"))
 

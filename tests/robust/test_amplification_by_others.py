@@ -100,7 +100,7 @@ def test_a_policy_cannot_either(server: LiveServer) -> None:
     assert server.request("GET", f"{MAPS}/doubled").status == 404
 
 
-def test_what_a_converter_makes_larger_is_not_stored(server: LiveServer) -> None:
+def test_objects_that_a_converter_makes_too_large_are_not_stored(server: LiveServer) -> None:
     def grow(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
         return {**obj, "apiVersion": api_version, "spec": {f"k{n}": LARGE for n in range(5)}}
 
@@ -189,14 +189,14 @@ def test_the_table_names_tests_that_exist() -> None:
         max_leaves=20,
     )
 )
-def test_the_size_of_a_value_is_told_without_writing_it(value: Any) -> None:
+def test_the_size_of_a_value_is_computed_without_encoding_it(value: Any) -> None:
     written = len(json.dumps(value, ensure_ascii=False))
 
     assert not is_larger(value, 4 * written + 16)
     assert is_larger([value] * (written + 40), written)
 
 
-def test_a_value_that_is_one_string_many_times_is_told_at_once() -> None:
+def test_the_size_of_a_value_with_one_repeated_string_is_computed_at_once() -> None:
     value: Any = "x" * 1000
     for _ in range(60):
         value = [value] * 10  # ten to the sixtieth strings

@@ -77,7 +77,7 @@ def test_the_deepest_that_is_allowed_goes_through_every_verb(
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 600, 10_001, 100_000, 1_000_000])
 @pytest.mark.parametrize("kind", ["objects", "lists"])
-def test_what_is_deeper_is_refused_by_every_verb(victim: Victim, kind: str, depth: int) -> None:
+def test_deeper_bodies_are_refused_by_every_verb(victim: Victim, kind: str, depth: int) -> None:
     if kind == "objects" and depth > 400_000:
         depth = 400_000  # as much as fits into a body
     inner = nested(depth, kind)

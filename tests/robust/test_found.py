@@ -23,6 +23,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*.json")), ids=lambda path: path.stem)
-def test_what_was_found_does_not_hurt(world: World, path: Path) -> None:
+def test_inputs_found_by_the_fuzzer_are_handled(world: World, path: Path) -> None:
     found = read(path)
     assert asyncio.run(told(world, found.cases)) == set(), found.trouble

@@ -88,7 +88,7 @@ def living(server: LiveServer) -> dict[str, int]:
 
 
 @pytest.mark.usefixtures("by_itself")
-def test_nothing_of_a_crd_stays_when_it_is_gone(server: LiveServer) -> None:
+def test_a_deleted_crd_leaves_nothing_in_memory(server: LiveServer) -> None:
     used_and_deleted(server, 0)
     before = living(server)
     for number in range(1, 4):

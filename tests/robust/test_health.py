@@ -50,7 +50,7 @@ def test_a_file_that_is_gone_is_noticed_and_takes_no_more_writes(tmp_path: Path,
 
 
 @pytest.mark.parametrize("held", [0.0, 1000.0])
-def test_a_failed_write_is_told_until_one_succeeds_for_a_while(
+def test_a_failed_write_is_reported_until_one_succeeds_for_a_while(
     monkeypatch: pytest.MonkeyPatch, held: float
 ) -> None:
     """A full disk takes a small write now and then: one that succeeds says nothing at once."""
@@ -86,7 +86,7 @@ def test_a_failed_write_is_told_until_one_succeeds_for_a_while(
     assert asyncio.run(told()) == [None, "disk full", "disk full" if held else None]
 
 
-def test_a_write_whose_commit_failed_is_told_to_be_in_doubt(
+def test_a_write_with_a_failed_commit_is_reported_as_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an fsync that failed some of the writes answered 503 were there later."""

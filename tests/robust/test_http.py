@@ -29,7 +29,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_what_does_not_end_is_cut_off(victim: Victim, name: str) -> None:
+def test_an_endless_head_is_refused(victim: Victim, name: str) -> None:
     opening, more = ENDLESS[name]
     before = victim.memory
     with victim.watched(), victim.dial() as tls:
@@ -43,7 +43,7 @@ def test_what_does_not_end_is_cut_off(victim: Victim, name: str) -> None:
         assert victim.memory - before < 50 << 20
 
 
-def test_thousands_of_tiny_requests_at_once_leave_the_loop_to_others(victim: Victim) -> None:
+def test_thousands_of_pipelined_requests_do_not_hold_the_event_loop(victim: Victim) -> None:
     """In one turn of the loop they took 12 s of it."""
     tiny = b"GET /a HTTP/1.1\r\n\r\n" * 13_000
 
@@ -82,7 +82,7 @@ def test_a_drop_now_and_then_does_not_lengthen_a_deadline() -> None:
     assert not reader.reading
 
 
-def test_a_credential_behind_the_body_is_none(victim: Victim) -> None:
+def test_a_credential_in_a_trailer_is_ignored(victim: Victim) -> None:
     data = (
         b"POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
         b"Connection: close\r\n\r\n2\r\n{}\r\n0\r\n"

@@ -32,7 +32,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("full")
-def test_a_large_refusal_is_told_as_busy_where_no_thread_is_free() -> None:
+def test_a_large_refusal_becomes_429_when_no_thread_is_free() -> None:
     response = asyncio.run(error_responses.render_error(Invalid("x" * 100_000), asked()))
     assert response.status == 429
 

@@ -93,7 +93,7 @@ def lived(chance: Random, length: int, states: list[State] | None = None) -> lis
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 120))
-def test_what_one_object_did_is_accepted(seed: int, length: int) -> None:
+def test_a_linearizable_history_of_one_object_is_accepted(seed: int, length: int) -> None:
     chance = Random(seed)
     history = lived(chance, length)
     chance.shuffle(history)
@@ -112,7 +112,7 @@ def test_a_read_of_what_was_overwritten_long_ago_is_refused(seed: int) -> None:
         assert contradiction([*history, absent, ghost]) is not None
 
 
-def test_what_watchers_never_saw_did_not_happen() -> None:
+def test_a_write_that_no_watcher_saw_is_rejected() -> None:
     unanswered = [Operation(SET, NONE, 2, token=f"b{at}") for at in range(40)]
     history = [did(CREATE, 0, 1, "a"), *unanswered, did(READ, 3, 4, "b7"), did(READ, 5, 6, "b7")]
     assert contradiction(history, ["a", "b7"]) is None

@@ -38,7 +38,7 @@ def crowded(
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_others_do_not_wait(crowded: Victim, name: str) -> None:
+def test_other_requests_do_not_wait(crowded: Victim, name: str) -> None:
     query, accept = ASKED[name]
     with crowded.watched():
         answer = crowded.request("GET", THINGS + query, headers={"Accept": accept})

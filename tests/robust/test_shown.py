@@ -53,7 +53,7 @@ def test_a_lease_of_any_time_is_shown_in_every_form(server: LiveServer, moment: 
     assert (made.status, answers) == (201, [200, 200, 200])
 
 
-def test_what_was_stored_without_leading_zeros_is_shown() -> None:
+def test_times_stored_without_leading_zeros_are_shown() -> None:
     obj = lease("old", "999-01-02T03:04:05.000000Z")
 
     shown = decode_object(encode_object(obj))

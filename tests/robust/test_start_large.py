@@ -69,7 +69,7 @@ async def starting(settings: Settings, gate: asyncio.Event) -> AsyncIterator[Ser
 
 
 @pytest.mark.parametrize("values", ["memory", "disk"])
-def test_while_a_large_collection_is_read_others_can_be_and_the_rest_waits(
+def test_while_a_large_collection_loads_others_are_served_and_its_requests_wait(
     tmp_path: Path, values: str
 ) -> None:
     async def scenario() -> None:
@@ -137,7 +137,7 @@ def test_while_crds_are_read_what_depends_on_none_is_served_and_the_rest_waits(
     asyncio.run(scenario())
 
 
-def test_reading_many_crds_leaves_turns_to_others(
+def test_loading_many_crds_does_not_hold_the_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[int] = []
@@ -167,7 +167,7 @@ def test_reading_many_crds_leaves_turns_to_others(
     assert len(set(taken)) == len(taken) == 2
 
 
-def test_a_watch_of_before_a_restart_goes_on_though_its_collection_is_large(
+def test_a_watch_of_before_a_restart_continues_though_its_collection_is_large(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:

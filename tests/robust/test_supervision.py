@@ -100,7 +100,7 @@ def _sealing() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", sorted(KEPT))
-def test_a_task_that_fails_unexpectedly_is_counted_and_goes_on(
+def test_a_task_that_fails_unexpectedly_is_counted_and_continues(
     server: LiveServer, name: str
 ) -> None:
     [kept] = [each for each in tasks_of(server) if each.record.name == name]
@@ -133,7 +133,7 @@ def _queues(server: LiveServer) -> dict[str, Queue[Any]]:
 
 
 @pytest.mark.parametrize("name", sorted(QUEUES))
-def test_a_controller_whose_item_fails_unexpectedly_goes_on_with_the_next(
+def test_a_controller_whose_item_fails_unexpectedly_continues_with_the_next(
     server: LiveServer, name: str
 ) -> None:
     queue = _queues(server)[name]
@@ -165,7 +165,7 @@ def _metrics(server: LiveServer) -> str:
     return server.request("GET", "/metrics").text
 
 
-def test_the_audit_log_goes_on_after_a_write_that_failed_unexpectedly(
+def test_the_audit_log_continues_after_a_write_that_failed_unexpectedly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = tmp_path / "policy.yaml"
@@ -212,7 +212,7 @@ def test_an_observer_that_fails_takes_no_event_from_the_others() -> None:
     assert FAILURES.value(("controller-events",)) == before + 1
 
 
-def test_a_thread_that_fails_is_started_again_and_one_that_ends_is_told() -> None:
+def test_a_thread_that_fails_is_started_again_and_one_that_ends_is_reported() -> None:
     supervision, runs = Supervision(), threading.Semaphore(0)
     finish = threading.Event()
 
@@ -231,7 +231,7 @@ def test_a_thread_that_fails_is_started_again_and_one_that_ends_is_told() -> Non
     assert supervision.trouble() is None
 
 
-def test_a_thread_ended_by_what_is_no_exception_is_told(
+def test_a_thread_ended_by_a_base_exception_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
@@ -246,7 +246,7 @@ def test_a_thread_ended_by_what_is_no_exception_is_told(
 
 
 @pytest.mark.anyio
-async def test_a_part_that_keeps_failing_is_told_until_it_is_stopped() -> None:
+async def test_a_part_that_keeps_failing_is_reported_until_it_is_stopped() -> None:
     supervision, often, runs = Supervision(), asyncio.Event(), []
 
     async def run() -> None:

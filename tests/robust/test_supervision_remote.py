@@ -91,7 +91,7 @@ def _trusting(issuer: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(REMOTE))
-def test_a_remote_task_that_fails_unexpectedly_is_counted_and_goes_on(
+def test_a_remote_task_that_fails_unexpectedly_is_counted_and_continues(
     server: LiveServer, name: str
 ) -> None:
     [kept] = [each for each in tasks_of(server) if each.record.name == name]
@@ -111,7 +111,7 @@ def _rests(kept: SupervisedTask) -> bool:
     return kept.record.finished or kept.record.pulse.rests == 1
 
 
-def test_an_etcd_watch_that_fails_unexpectedly_goes_on(
+def test_an_etcd_watch_that_fails_unexpectedly_continues(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = FAILURES.value(("etcd-watch",))
@@ -184,7 +184,7 @@ def test_readyz_says_that_no_server_leads(
     eventually(lambda: supervision_of(server).trouble() is None)
 
 
-def test_the_keeper_of_a_worker_goes_on(tmp_path: Path) -> None:
+def test_the_supervisor_of_a_worker_continues(tmp_path: Path) -> None:
     async def scenario() -> None:
         supervision = Supervision()
         program = "import sys; print('ready', flush=True); sys.stdin.read()"
@@ -198,7 +198,7 @@ def test_the_keeper_of_a_worker_goes_on(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_the_lending_of_the_store_goes_on(tmp_path: Path) -> None:
+def test_the_store_server_for_workers_continues(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with beside(Cluster(), tmp_path) as (lender, _):
             await _struck(lender._supervision, "lending")
@@ -206,7 +206,7 @@ def test_the_lending_of_the_store_goes_on(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_the_merge_of_metrics_goes_on_and_shows_a_worker_that_is_silent(
+def test_the_merge_of_metrics_continues_and_shows_a_worker_that_is_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metrics_merge, "_SILENT_SECONDS", 0.0)

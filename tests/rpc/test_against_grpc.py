@@ -96,7 +96,7 @@ async def test_an_unknown_method_is_unimplemented(channel: GrpcChannel) -> None:
     assert caught.value.code is GrpcCode.UNIMPLEMENTED
 
 
-async def test_a_conversation_goes_on_until_one_side_ends_it(channel: GrpcChannel) -> None:
+async def test_a_stream_continues_until_one_side_ends_it(channel: GrpcChannel) -> None:
     messages = Messages()
     chat = await channel.converse("/test/chat", b"a", messages.on_message, messages.on_end, 5)
     assert await messages.read() == b"A"
@@ -106,7 +106,7 @@ async def test_a_conversation_goes_on_until_one_side_ends_it(channel: GrpcChanne
     assert await messages.read() is None
 
 
-async def test_a_conversation_that_is_given_up_is_told_so_once(channel: GrpcChannel) -> None:
+async def test_a_cancelled_stream_is_reset_once(channel: GrpcChannel) -> None:
     ends: list[RpcError | None] = []
     chat = await channel.converse("/test/chat", b"a", lambda message: None, ends.append, 5)
     chat.cancel()

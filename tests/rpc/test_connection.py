@@ -42,7 +42,7 @@ async def test_no_more_is_sent_than_the_server_takes() -> None:
         await channel.close()
 
 
-async def test_a_server_that_answers_before_it_has_heard_all_is_sent_no_more() -> None:
+async def test_a_server_that_responds_early_is_sent_no_more_data() -> None:
     refusal = literal("grpc-status", "8") + literal("grpc-message", "larger than max")
 
     async def impatient(peer: Peer) -> None:
@@ -96,7 +96,7 @@ async def test_bytes_may_come_in_any_pieces() -> None:
         await channel.close()
 
 
-async def test_a_ping_beside_every_call_is_no_write_more_for_each(
+async def test_a_ping_with_every_call_needs_no_additional_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connections, "_PONG_AFTER", 3600)
@@ -143,7 +143,7 @@ async def test_a_ping_is_answered_and_settings_are_confirmed() -> None:
         await channel.close()
 
 
-async def test_the_server_may_go_on_when_it_has_sent_a_window() -> None:
+async def test_the_server_may_continue_after_a_full_window() -> None:
     size = 9 << 20
 
     async def talkative(peer: Peer) -> None:
@@ -207,7 +207,7 @@ async def test_calls_beyond_what_the_server_takes_at_once_wait_their_turn() -> N
         await channel.close()
 
 
-async def test_a_closed_channel_ends_what_is_under_way_and_takes_nothing_new() -> None:
+async def test_a_closed_channel_ends_running_calls_and_refuses_new_ones() -> None:
     async def hanging(peer: Peer) -> None:
         await peer.greeted()
         await peer.asked()

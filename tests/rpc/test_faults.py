@@ -106,7 +106,7 @@ async def test_calls_after_the_last_a_leaving_server_took_were_not_carried_out()
         await channel.close()
 
 
-async def test_a_call_that_waits_for_others_to_end_was_not_sent_when_its_time_is_over() -> None:
+async def test_a_queued_call_that_times_out_was_not_sent() -> None:
     async def one_at_a_time(peer: Peer) -> None:
         await peer.greeted({frames.MAX_STREAMS: 1})
         first = await peer.asked()
@@ -185,7 +185,7 @@ async def test_a_server_that_stops_in_the_middle_may_have_carried_it_out(
         (trailers(1, b"\x88" + literal("content-type", "text/html")),),
     ],
 )
-async def test_an_answer_that_is_none_is_no_answer(parts: tuple[bytes, ...]) -> None:
+async def test_an_invalid_response_is_an_error(parts: tuple[bytes, ...]) -> None:
     failure = await failure_of(saying(*parts))
     assert failure.code in (GrpcCode.INTERNAL, GrpcCode.UNKNOWN)
     assert not failure.unsent
@@ -278,7 +278,7 @@ async def test_a_caller_that_gives_up_takes_the_call_back() -> None:
         await channel.close()
 
 
-async def test_a_silent_server_is_asked_for_a_sign_of_life_and_left(
+async def test_a_silent_server_is_pinged_and_disconnected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connections, "_PING_AFTER", 0.05)
@@ -298,14 +298,14 @@ async def test_a_silent_server_is_asked_for_a_sign_of_life_and_left(
     assert not failure.unsent
 
 
-async def test_an_error_page_of_a_proxy_is_no_answer_of_a_server() -> None:
+async def test_an_error_page_of_a_proxy_is_not_a_grpc_response() -> None:
     page = literal(":status", "503") + literal("content-type", "text/html")
     parts = frames.frame(frames.HEADERS, frames.END_HEADERS, 1, page), data(1, b"<html>", 1)
     failure = await failure_of(saying(*parts))
     assert (failure.code, failure.unsent) == (GrpcCode.UNAVAILABLE, False)
 
 
-async def test_what_one_caller_cannot_read_ends_its_conversation_alone() -> None:
+async def test_a_message_that_one_caller_cannot_decode_ends_its_stream_alone() -> None:
     async def talking(peer: Peer) -> None:
         await peer.greeted()
         chat = (await peer.until(frames.DATA)).stream

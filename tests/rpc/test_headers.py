@@ -51,7 +51,7 @@ def test_the_examples_of_the_rfc_are_read(block: str, found: tuple[str, str]) ->
     assert headers.read(bytes.fromhex(block)) == (found,)
 
 
-def test_what_we_write_is_read_again() -> None:
+def test_written_headers_are_read_back() -> None:
     long = "v" * 5000
     assert headers.read(headers.literal("n", long) + headers.literal("m", "")) == (
         ("n", long),
@@ -59,7 +59,7 @@ def test_what_we_write_is_read_again() -> None:
     )
 
 
-def test_a_server_may_say_that_it_uses_no_table_and_nothing_else() -> None:
+def test_a_server_may_only_set_the_header_table_size_to_zero() -> None:
     assert headers.read(b"\x20\x88") == ((":status", "200"),)
     with pytest.raises(Garbled):
         headers.read(b"\x3f\xe1\x1f\x88")
@@ -83,6 +83,6 @@ def test_a_block_that_lies_is_refused(block: bytes) -> None:
 
 
 @given(st.binary(max_size=60))
-def test_whatever_comes_is_read_or_refused(block: bytes) -> None:
+def test_any_header_block_is_read_or_refused(block: bytes) -> None:
     with suppress(Garbled):
         headers.read(block)

@@ -46,7 +46,7 @@ def foo(**members: Any) -> dict[str, Any]:
     return {**head, "spec": {}, **members}
 
 
-def test_an_accepted_object_comes_back_as_it_would_be_kept() -> None:
+def test_an_accepted_object_is_returned_as_it_would_be_stored() -> None:
     sent = foo(spec={"zz": 1}, status={"phase": "up"})
     before = deepcopy(sent)
 
@@ -59,7 +59,7 @@ def test_an_accepted_object_comes_back_as_it_would_be_kept() -> None:
     assert sent == before, "the argument is left alone"
 
 
-def test_what_cannot_be_decoded_is_refused_with_its_reason() -> None:
+def test_an_undecodable_body_is_refused_with_its_reason() -> None:
     answer = create(pipeline(), foo(metadata=["a"]))
 
     assert not answer.accepted
@@ -97,7 +97,7 @@ def test_a_default_of_the_status_is_what_the_second_request_starts_from() -> Non
     ]
 
 
-def test_a_name_left_to_the_server_is_no_missing_name() -> None:
+def test_a_server_generated_name_does_not_count_as_missing() -> None:
     metadata = {"generateName": "a" * 250 + "-"}
 
     assert create(pipeline(), foo(metadata=metadata)).accepted
@@ -134,7 +134,7 @@ def test_transition_rules_hold_in_both_requests_of_an_update() -> None:
     assert status.refusals == ["status.seen: Invalid value: 4: less"]
 
 
-def test_an_update_may_take_the_status_away() -> None:
+def test_an_update_may_remove_the_status() -> None:
     assert update(pipeline(), foo(), foo(status={"seen": 5})).accepted
 
 

@@ -60,7 +60,7 @@ CASES: list[tuple[dict[str, Any], Any, Any, list[str]]] = [
 
 
 @pytest.mark.parametrize(("schema", "value", "left", "paths"), CASES)
-def test_pruning_keeps_what_the_skeleton_knows(
+def test_pruning_keeps_specified_fields(
     schema: dict[str, Any], value: Any, left: Any, paths: list[str]
 ) -> None:
     assert pruned(schema, value) == (left, paths)

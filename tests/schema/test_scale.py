@@ -18,7 +18,7 @@ def errors(spec: Any = None, status: Any = None, *, status_only: bool = False) -
 
 
 @pytest.mark.parametrize("spec", [{}, {"n": None}, {"n": 0}, {"n": 2_147_483_647}])
-def test_counts_and_what_is_not_there_are_fine(spec: Any) -> None:
+def test_integers_and_absent_values_are_accepted(spec: Any) -> None:
     assert errors(spec, {"n": 1, "sel": "a=b"}) == []
 
 
@@ -32,7 +32,7 @@ def test_counts_and_what_is_not_there_are_fine(spec: Any) -> None:
         (1.5, "0: .spec.n accessor error: 1.5 is of the type float64, expected int64"),
     ],
 )
-def test_what_is_no_count_is_refused(value: Any, detail: str) -> None:
+def test_a_replica_count_that_is_not_an_integer_is_refused(value: Any, detail: str) -> None:
     assert errors({"n": value}) == [f".spec.n: Invalid value: {detail}"]
 
 
@@ -52,7 +52,7 @@ def test_a_write_of_the_status_is_not_answerable_for_the_spec() -> None:
     ("spec", "shown"),
     [("text", "text is of the type string"), ([], "[] is of the type []interface {}")],
 )
-def test_a_spec_that_is_no_object_is_told_in_go_words(spec: Any, shown: str) -> None:
+def test_a_spec_that_is_not_an_object_is_reported_in_go_words(spec: Any, shown: str) -> None:
     found = errors(spec, {"n": 1, "sel": "a=b"})
 
     text = f"Invalid value: 0: .spec.n accessor error: {shown}, expected map[string]interface{{}}"

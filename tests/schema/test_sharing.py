@@ -32,7 +32,7 @@ def test_parts_that_differ_in_prose_alone_are_the_same_part() -> None:
     assert one is other
 
 
-def test_parts_that_differ_in_a_keyword_share_what_is_below() -> None:
+def test_nodes_that_differ_in_a_keyword_share_their_children() -> None:
     one, other = (
         intern_node(structural(_schema(""))),
         intern_node(structural(_schema("", minProperties=2))),

@@ -24,7 +24,7 @@ def reported(compiled: CompiledSchema, obj: Object) -> list[str]:
 
 
 @given(SCHEMAS, OBJECTS)
-def test_what_is_called_tidy_loses_nothing(schema: Any, obj: Object) -> None:
+def test_an_object_found_normal_loses_nothing_by_pruning(schema: Any, obj: Object) -> None:
     compiled = compile_schema(schema)
 
     said = compiled.is_tidy(obj)
@@ -34,7 +34,7 @@ def test_what_is_called_tidy_loses_nothing(schema: Any, obj: Object) -> None:
 
 
 @given(SCHEMAS, OBJECTS)
-def test_what_was_taken_in_passes_exactly_when_nothing_is_reported(
+def test_an_accepted_object_passes_exactly_when_no_error_is_reported(
     schema: Any, obj: Object
 ) -> None:
     compiled, node = compile_schema(schema), compile_node(structural(schema))
@@ -48,7 +48,7 @@ def test_what_was_taken_in_passes_exactly_when_nothing_is_reported(
 
 
 @given(SCHEMAS, OBJECTS)
-def test_whatever_comes_passes_exactly_when_nothing_is_reported(schema: Any, obj: Object) -> None:
+def test_any_object_passes_exactly_when_no_error_is_reported(schema: Any, obj: Object) -> None:
     node = compile_node(structural(schema))
 
     assert node.passes(obj) == node.accepts(obj, "")

@@ -26,7 +26,7 @@ def test_only_nothing_is_remembered_and_each_gets_its_own() -> None:
     assert len(looked) == 4
 
 
-def test_a_schema_that_cannot_be_written_down_is_looked_at_each_time() -> None:
+def test_a_schema_without_a_cache_key_is_checked_each_time() -> None:
     looked: list[int] = []
 
     @cache_clean

@@ -282,7 +282,7 @@ def test_status_errors_are_prefixed_in_the_field_only() -> None:
     ]
 
 
-def test_a_repeated_error_is_said_once() -> None:
+def test_a_repeated_error_is_reported_once() -> None:
     schema = {"type": "string", "minLength": 2, "allOf": [{"minLength": 2}]}
 
     assert len(said(schema, "b")) == 2
@@ -292,7 +292,7 @@ def test_a_schemaless_version_validates_nothing() -> None:
     assert compile_schema(None).validate({"spec": 1}) == []
 
 
-def test_a_bound_that_is_no_integer_is_itself_an_error_on_an_integer() -> None:
+def test_a_bound_that_is_not_an_integer_is_an_error_on_an_integer() -> None:
     schema = {"type": "integer", "maximum": 2.5}
 
     assert said(schema, 3) == [

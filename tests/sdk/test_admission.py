@@ -60,7 +60,7 @@ def answer(name: str, asked: Object) -> Object:
     return response
 
 
-def test_a_mutators_change_becomes_a_patch_and_what_it_got_stays() -> None:
+def test_a_mutators_change_becomes_a_patch_and_its_input_is_unchanged() -> None:
     obj = {"spec": {"a": "x"}}
     response = answer("fill-size", request(obj))
 
@@ -73,7 +73,7 @@ def test_a_mutator_that_changes_nothing_sends_no_patch() -> None:
     assert "patch" not in answer("fill-size", request({"spec": {"n": 1}}))
 
 
-def test_a_refusal_is_told_with_its_code() -> None:
+def test_a_refusal_is_reported_with_its_code() -> None:
     response = answer("keep-locked", request(None, "DELETE", {"spec": {"a": "locked"}}))
 
     assert response["allowed"] is False

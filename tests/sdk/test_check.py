@@ -245,7 +245,7 @@ def test_json_and_junit_say_the_same(crd_file: Path, capsys: pytest.CaptureFixtu
         ),
     ],
 )
-def test_what_cannot_be_checked_exits_2(words: list[str], message: str, crd_file: Path) -> None:
+def test_an_uncheckable_converter_exits_2(words: list[str], message: str, crd_file: Path) -> None:
     with pytest.raises(CliFailure, match=message) as caught:
         check.run(_args(*(word.format(crd=crd_file) for word in words)))
 
@@ -282,7 +282,7 @@ def _webhook(converter: Converter, folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("name", "code"), [("good", 0), ("drops_a_field", 1)])
-def test_a_webhook_behind_a_url_is_checked_like_any_other(
+def test_a_webhook_behind_a_url_is_checked(
     name: str, code: int, crd_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with _webhook(getattr(planted, name), tmp_path) as url:

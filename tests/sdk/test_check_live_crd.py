@@ -86,13 +86,13 @@ def _service() -> Object:
     }
 
 
-def test_a_service_is_asked_by_its_name_in_the_cluster() -> None:
+def test_a_service_is_called_by_its_name_in_the_cluster() -> None:
     found = webhook_of(parse_crd(crd(conversion=_service())))
 
     assert found == ("https://hook.ops.svc:9443/c", "pem")
 
 
-def test_a_crd_without_a_webhook_is_said_to_have_none() -> None:
+def test_a_crd_without_a_webhook_is_reported() -> None:
     with pytest.raises(Uncheckable, match="has no conversion webhook"):
         webhook_of(parse_crd(crd()))
 

@@ -50,7 +50,7 @@ def _handler() -> ConversionReviewHandler:
 
 
 @given(REVIEWS | JSON)
-def test_whatever_is_sent_is_answered_or_refused(review: Any) -> None:
+def test_any_body_is_answered_or_refused(review: Any) -> None:
     try:
         answer = _handler().answer(orjson.dumps(review))
     except BadRequest:

@@ -163,7 +163,7 @@ def test_stdin_goes_to_stdout(
 
 
 @pytest.mark.parametrize(("indent", "sign"), [(2, "\n"), (None, "")])
-def test_json_keeps_its_shape_and_lists_are_looked_into(
+def test_json_keeps_its_layout_and_items_of_lists_are_converted(
     indent: int | None, sign: str, rules: str, tmp_path: Path
 ) -> None:
     item = {
@@ -260,7 +260,7 @@ def crd(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_what_a_server_takes_is_converted_as_ever(rules: str, crd: str, tmp_path: Path) -> None:
+def test_objects_that_a_server_accepts_are_converted(rules: str, crd: str, tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(MANIFEST)
 
@@ -280,7 +280,7 @@ def test_what_a_server_takes_is_converted_as_ever(rules: str, crd: str, tmp_path
         ),
     ],
 )
-def test_what_a_server_would_not_take_is_left_alone_and_reported(
+def test_objects_that_a_server_would_refuse_are_left_alone_and_reported(
     rules: str,
     crd: str,
     tmp_path: Path,
@@ -334,7 +334,7 @@ def test_wrong_calls_exit_2(rules: str, words: list[str], message: str) -> None:
     assert caught.value.code == 2
 
 
-def test_a_document_with_keys_that_are_no_text_is_left_alone_and_told(
+def test_a_document_with_keys_that_are_not_text_is_left_alone_and_reported(
     rules: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.yaml"

@@ -63,7 +63,7 @@ def test_objects_that_share_a_part_are_each_converted() -> None:
 
 
 @pytest.mark.parametrize("text", [MERGED, ALIASED])
-def test_line_ends_stay_as_they_are(text: str) -> None:
+def test_line_ends_are_kept(text: str) -> None:
     result = rewrite(text.replace("\n", "\r\n"), convert)
 
     assert result.text == rewrite(text, convert).text.replace("\n", "\r\n")

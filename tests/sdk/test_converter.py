@@ -127,7 +127,7 @@ def test_a_renamed_object_is_refused() -> None:
         widget.build().convert_all([_obj("v1")], "example.com/v2")
 
 
-def test_an_exception_is_told_by_type_and_place_but_never_with_content() -> None:
+def test_an_exception_is_reported_by_type_and_line_but_never_with_content() -> None:
     widget = Converter("Widget", group="example.com")
 
     @widget.convert("v1", "v2")

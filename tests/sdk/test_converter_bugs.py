@@ -68,7 +68,7 @@ def test_real_objects_are_tried_first(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "lost     spec.limit" in capsys.readouterr().out
 
 
-def test_files_without_objects_are_said(tmp_path: Path) -> None:
+def test_files_without_objects_are_reported(tmp_path: Path) -> None:
     (tmp_path / "empty.yaml").write_text("kind: ConfigMap\n")
 
     with pytest.raises(CliFailure, match="hold no Job of example"):

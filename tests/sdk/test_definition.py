@@ -42,7 +42,7 @@ def test_a_date_in_a_crd_is_the_text_it_is_for_kubernetes(tmp_path: Path) -> Non
         (f"{HEAD}metadata: 7", "not a usable CRD: json: cannot unmarshal number"),
     ],
 )
-def test_a_file_without_a_usable_crd_is_told_in_one_line(
+def test_a_file_without_a_usable_crd_is_reported_in_one_line(
     tmp_path: Path, text: str, message: str
 ) -> None:
     path = tmp_path / "crd.yaml"

@@ -93,7 +93,7 @@ def test_a_module_with_a_syntax_error_is_a_wrong_call(here: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_check_tells_the_key_that_was_missing_and_on_demand_the_way_there(here: Path) -> None:
+def test_check_names_the_missing_key_and_with_a_flag_the_traceback(here: Path) -> None:
     (here / "failing.py").write_text(FAILING)
     words = ["check", "--crd", str(CRON / "crd.yaml"), "--converter", "failing:crontab"]
     words += ["--laws", "total", "--examples", "20"]
@@ -127,7 +127,7 @@ def test_a_converter_that_is_never_called_is_reported() -> None:
     assert why_unused(["widgets.typo.example.com"], []) is None
 
 
-def test_a_crd_that_comes_later_is_told_that_its_converter_is_not_asked(here: Path) -> None:
+def test_a_crd_created_later_gets_a_warning_that_its_converter_is_not_called(here: Path) -> None:
     crd = widget_crd("later.example.com")
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     converters = {"widgets.later.example.com": lambda objects, version: objects}

@@ -161,7 +161,7 @@ def test_every_field_of_a_wide_schema_is_reached() -> None:
 
 
 @given(st.data())
-def test_objects_carry_the_frame_they_were_asked_for(data: Any) -> None:
+def test_generated_objects_have_the_requested_identity(data: Any) -> None:
     strategy = objects(structural({"type": "object"}), api_version="g/v1", kind="X")
 
     obj = data.draw(strategy)

@@ -50,7 +50,7 @@ def test_a_prepared_take_is_a_pop(node: dict[str, Any], fields: Any, spare: int)
 
 
 @given(st.dictionaries(st.sampled_from("abc"), _NODES), _FIELDS)
-def test_what_is_put_is_found_where_it_was_put(node: dict[str, Any], fields: Any) -> None:
+def test_a_value_put_at_a_path_is_found_there(node: dict[str, Any], fields: Any) -> None:
     before = copy_json(node)
     try:
         putter([(fields, 0)])(node, ["new"])

@@ -174,7 +174,7 @@ def _bytes(obj: dict[str, Any]) -> bytes:
     return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
 
 
-def test_what_does_not_fit_is_kept_while_untouched() -> None:
+def test_values_that_do_not_fit_are_kept_while_untouched() -> None:
     rule = scale("seconds", "millis", 1000)
 
     seen = _back({"millis": 1500}, rule)
@@ -193,7 +193,7 @@ def test_an_edit_wins_over_what_was_kept() -> None:
     assert _kept(result) == []
 
 
-def test_a_removed_field_does_not_come_back() -> None:
+def test_a_removed_field_is_not_restored() -> None:
     rule = list_of_one("ip", "ips")
     seen = _back({"ips": ["a", "b"]}, rule)
     del seen["ip"]
@@ -221,7 +221,7 @@ def test_kept_values_of_unkeyed_items_are_dropped_when_the_item_changed() -> Non
     assert items == [{"x": 2, "ms": 1000}, {"x": 1, "ms": 1000}]
 
 
-def test_of_a_list_only_its_order_is_kept_and_it_outlives_edits() -> None:
+def test_only_the_order_of_a_list_is_kept_and_it_survives_edits() -> None:
     rule = list_to_map("env", "env", key="name")
     seen = _there({"env": [{"name": "b"}, {"name": "c"}, {"name": "a"}]}, rule)
     seen["env"]["0"] = {}

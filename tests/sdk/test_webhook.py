@@ -118,7 +118,7 @@ async def test_a_large_review_takes_the_worker_thread_and_keeps_order() -> None:
         (_review({**_obj(), "metadata": 3}), "without metadata"),
     ],
 )
-async def test_what_cannot_be_converted_is_a_failed_review(review: Any, message: str) -> None:
+async def test_an_inconvertible_object_is_a_failed_review(review: Any, message: str) -> None:
     code, answer = await _post(ConversionApp(_widget()), review)
 
     assert code == 200
@@ -139,7 +139,7 @@ async def test_what_cannot_be_converted_is_a_failed_review(review: Any, message:
         (b"x" * 2000, JSON, 413, "limit is 1000 bytes"),
     ],
 )
-async def test_what_is_no_review_is_an_http_error_with_a_status(
+async def test_a_body_that_is_not_a_review_is_an_http_error_with_a_status(
     body: Any, headers: dict[str, str], code: int, message: str
 ) -> None:
     got, answer = await _post(ConversionApp(_widget(), max_body=1000), body, headers)

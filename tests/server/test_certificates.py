@@ -91,7 +91,7 @@ def test_a_restart_finds_everything_and_other_names_keep_the_authority(tmp_path:
 
 
 @pytest.mark.parametrize("gone", ["ca.key", "server.key", "admin.crt"])
-def test_what_is_missing_is_made_and_all_fits_together(tmp_path: Path, gone: str) -> None:
+def test_missing_certificates_are_created_and_fit_together(tmp_path: Path, gone: str) -> None:
     ensure_certificates(tmp_path, ["a"])
     (tmp_path / gone).unlink()
 
@@ -131,7 +131,7 @@ def test_an_authority_with_an_rsa_key_signs_too_and_other_keys_are_refused() -> 
         Authority(KeyPair(cert, other))
 
 
-def test_what_is_written_by_hand_is_what_the_library_writes() -> None:
+def test_our_der_encoder_writes_what_the_library_writes() -> None:
     authority = Authority.make("an authority", timedelta(days=40_000))  # beyond 2049
     pairs = [
         authority.pem,

@@ -110,7 +110,7 @@ def played(folder: Path, scenario: Callable[[Company], Coroutine[Any, Any, None]
         runner.run(play())
 
 
-def test_every_process_gets_as_many_as_the_others(tmp_path: Path) -> None:
+def test_every_process_gets_as_many_connections(tmp_path: Path) -> None:
     async def scenario(company: Company) -> None:
         await company.join(b"second")
         await company.join(b"third")

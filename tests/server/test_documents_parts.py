@@ -106,7 +106,7 @@ def test_a_hash_changes_with_the_spec_and_only_that_of_its_group() -> None:
     _in_server(act)
 
 
-def test_a_crd_write_makes_only_its_own_parts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crd_write_rebuilds_only_its_own_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     custom_part, part_of = v2.custom_part, groups_page.GroupPart.__init__
 
@@ -163,7 +163,7 @@ def test_a_v3_document_is_made_once_until_its_group_changes(
     assert made == ["g1.example.com/v1"] * 2
 
 
-def test_a_v2_document_larger_than_what_is_kept_is_there_when_asked_for_again(
+def test_a_v2_document_larger_than_the_cache_is_built_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[str] = []

@@ -50,7 +50,7 @@ async def turn() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_waits_for_an_outcome_goes_on_without_a_task() -> None:
+async def test_a_coroutine_that_waits_for_a_ticket_resumes_without_a_task() -> None:
     begun, before = Begun(), len(asyncio.all_tasks())
     await begun.begin(steps=2)
     for number in (1, 2):
@@ -75,7 +75,7 @@ async def test_an_outcome_that_is_there_already_is_not_waited_for() -> None:
     assert await ticket == 5
 
 
-async def test_an_outcome_is_told_once() -> None:
+async def test_a_ticket_is_resolved_once() -> None:
     ticket: Ticket[int] = Ticket()
     ticket.set_result(5)
     with pytest.raises(asyncio.InvalidStateError):
@@ -102,7 +102,7 @@ async def test_a_cancellation_in_the_turn_of_the_result_wins() -> None:
     assert begun.told == ["cancelled", "and answered"]
 
 
-async def test_what_waits_for_something_else_after_that_becomes_a_task() -> None:
+async def test_a_coroutine_that_then_waits_for_something_else_becomes_a_task() -> None:
     first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     told: list[str] = []
 
@@ -205,7 +205,7 @@ async def test_in_a_task_one_waits_for_a_future() -> None:
     assert isinstance(waiter(), asyncio.Future)
 
 
-async def test_what_goes_on_later_has_the_context_it_began_with() -> None:
+async def test_a_resumed_coroutine_has_its_original_context() -> None:
     seen: list[str] = []
     tickets: list[Waiter[None]] = []
 
@@ -223,7 +223,7 @@ async def test_what_goes_on_later_has_the_context_it_began_with() -> None:
     assert seen == ["mine"]
 
 
-async def test_a_deadline_holds_for_what_goes_on_without_a_task() -> None:
+async def test_a_deadline_holds_for_a_coroutine_without_a_task() -> None:
     ticket, told, over = Ticket[int](), list[object](), asyncio.Event()
 
     async def limited() -> None:

@@ -9,7 +9,7 @@ from instar.server.lifecycle.extension_authentication import authentication_data
 from instar.server.settings import Settings
 
 
-def test_without_a_front_proxy_only_the_client_ca_is_told(tmp_path: Path) -> None:
+def test_without_a_front_proxy_only_the_client_ca_is_published(tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     ours.write_text("OURS\n")
     theirs.write_text("THEIRS\n")
@@ -19,7 +19,7 @@ def test_without_a_front_proxy_only_the_client_ca_is_told(tmp_path: Path) -> Non
     assert data == {"client-ca-file": "OURS\nTHEIRS\n"}
 
 
-def test_a_front_proxy_is_told_by_ca_names_and_headers(tmp_path: Path) -> None:
+def test_a_front_proxy_is_published_with_ca_names_and_headers(tmp_path: Path) -> None:
     ours, proxies = tmp_path / "ours", tmp_path / "proxies"
     ours.write_text("OURS\n")
     proxies.write_text("PROXIES\n")

@@ -91,7 +91,7 @@ async def test_freed_seats_go_round_among_users() -> None:
     assert "calm" in served[:2]
 
 
-async def test_while_others_are_about_a_flood_begins_few_requests_a_turn() -> None:
+async def test_with_several_users_a_flood_starts_few_requests_a_turn() -> None:
     flow = FairQueue(reads=400, writes=200)
     flow.notice("calm")
 
@@ -106,7 +106,7 @@ async def test_while_others_are_about_a_flood_begins_few_requests_a_turn() -> No
     assert next_turn == 2 * limits.BEGUN_PER_TURN
 
 
-async def test_a_share_of_the_seats_is_all_a_user_gets_while_others_are_about() -> None:
+async def test_a_user_gets_only_its_share_of_the_seats_while_other_users_send() -> None:
     flow = FairQueue(reads=10, writes=10)
     flow.notice("calm")
     held = 0

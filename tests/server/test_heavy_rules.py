@@ -28,7 +28,7 @@ def crd() -> dict[str, Any]:
     return crds.crd(version("v1", schema), group=GROUP, plural="things", kind="Thing")
 
 
-def test_rules_over_a_large_object_leave_the_event_loop_to_others(
+def test_rules_over_a_large_object_do_not_hold_the_event_loop(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluate = CelProgram.evaluate

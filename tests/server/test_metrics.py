@@ -57,7 +57,7 @@ def test_numbers_without_labels_are_there_from_the_start() -> None:
     assert gauge.value() == -2
 
 
-def test_what_is_measured_is_measured_when_the_page_is_asked_for() -> None:
+def test_gauges_are_measured_when_the_page_is_requested() -> None:
     found = [1]
     metric = Measured("size", "Size", ("of",), lambda: [(("list",), len(found))])
 

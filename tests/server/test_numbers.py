@@ -64,7 +64,7 @@ def test_every_process_serves_the_sum_of_all_metrics(tmp_path: Path) -> None:
         assert numbers_of(families, "instar_processes") == {(): [3]}
 
 
-def test_what_a_process_counted_outlives_it_and_how_it_was_does_not(tmp_path: Path) -> None:
+def test_counters_of_an_ended_process_are_kept_and_gauges_are_dropped(tmp_path: Path) -> None:
     first, second, third = Process(1), Process(2), Process(4)
 
     async def scenario() -> list[Family]:
@@ -84,7 +84,7 @@ def test_what_a_process_counted_outlives_it_and_how_it_was_does_not(tmp_path: Pa
     assert numbers_of(families, "running") == {(): [5]}
 
 
-def test_of_one_that_does_not_answer_the_last_word_counts(
+def test_the_last_metrics_of_a_silent_worker_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = Process(), Process()

@@ -26,7 +26,7 @@ ESCAPED = "\\u0069" + UNREADABLE[1:]
         ("application/json", "{}", False),
     ],
 )
-def test_an_unsafe_delete_is_told_by_what_the_body_means(
+def test_an_unsafe_delete_is_recognised_by_the_meaning_of_the_body(
     media: str, body: str, asked: bool
 ) -> None:
     headers: dict[bytes, bytes] = {b"content-type": media.encode()}

@@ -23,7 +23,7 @@ def crd(*names: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("deny", "status"), [(False, 200), (True, 403)])
-def test_a_removed_field_is_told_or_refused(deny: bool, status: int) -> None:
+def test_a_removed_field_is_reported_or_refused(deny: bool, status: int) -> None:
     with live_server(review=breaking, deny_breaking=deny) as server:
         server.create_crd(crd("kept", "gone"))
         current = server.request("GET", f"{PATH}/things.review.example.com").json

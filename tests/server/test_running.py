@@ -14,7 +14,7 @@ def anyio_backend() -> str:
 
 
 @pytest.mark.anyio
-async def test_single_settings_are_given_by_name_with_and_without_others() -> None:
+async def test_single_settings_are_passed_by_name_with_and_without_others() -> None:
     async with instar.server.running(extra_names=("elsewhere.test",)) as server:
         assert server.url.startswith("https://127.0.0.1:")
     base = Settings(port=0, host="127.0.0.1", strict_namespaces=False)

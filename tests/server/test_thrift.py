@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library has no malloc_trim")
-def test_the_c_library_is_asked() -> None:
+def test_the_trim_function_of_the_c_library_is_called() -> None:
     trim = heap_trim.trimmer()
     assert trim is not None
     assert trim() in (0, 1)

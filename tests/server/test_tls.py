@@ -49,7 +49,7 @@ def trusting(authority: trustme.CA) -> ssl.SSLContext:
     return context
 
 
-def test_a_changed_certificate_is_served_without_a_restart_and_open_connections_go_on(
+def test_a_changed_certificate_is_served_without_a_restart_and_open_connections_continue(
     tmp_path: Path, authority: trustme.CA, trusting: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("instar.server.http.tls._CHECK_SECONDS", 0.05)

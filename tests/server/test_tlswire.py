@@ -227,7 +227,7 @@ def test_a_handshake_has_its_time(
     served(script)
 
 
-def test_goodbye_comes_after_everything_that_was_said(served: Callable[[Script], None]) -> None:
+def test_close_notify_is_sent_after_all_data(served: Callable[[Script], None]) -> None:
     async def script(door: Door) -> None:
         client = await door.client()
         client.send(client.sealed(b"x" * 15_000 + b"bye"))

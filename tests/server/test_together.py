@@ -7,7 +7,7 @@ import pytest
 from instar.server.http.write_batching import join_pieces
 
 
-def test_what_is_small_goes_out_with_what_is_large() -> None:
+def test_small_pieces_are_sent_with_large_ones() -> None:
     pieces = [b"[", b"x" * 100, b"y" * 100, b"z", b"]"]
 
     parts = [len(part) for part in join_pieces(b"head", pieces, 64)]

@@ -35,7 +35,7 @@ class One:
             self.turns.wait(self, new=False)
 
 
-async def test_what_goes_beyond_the_budget_waits_for_the_next_turn() -> None:
+async def test_work_beyond_the_budget_waits_for_the_next_turn() -> None:
     clock, done = Clock(), list[str]()
     turns = LoopBudget(3, clock)
     one = One("a", clock, done, turns, again=9)

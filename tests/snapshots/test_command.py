@@ -153,7 +153,7 @@ def test_a_wrong_call_is_one_line_and_leaves_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_serve_says_in_one_line_what_is_wrong_with_its_source(
+def test_serve_reports_a_bad_source_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve", "--listen", "127.0.0.1:0", "--from", str(tmp_path / "nowhere")]) == 2

@@ -44,7 +44,7 @@ def captured(name: str, version: str = "v1") -> dict[str, Any]:
     return obj
 
 
-async def test_what_was_captured_is_read_back(tmp_path: Path) -> None:
+async def test_a_captured_cluster_is_read_back(tmp_path: Path) -> None:
     given = captured("1")
     store = MemoryStore()
 
@@ -107,7 +107,7 @@ async def test_stored_versions_and_conditions_of_a_cluster_are_kept(tmp_path: Pa
     assert {each["lastTransitionTime"] for each in found["status"]["conditions"][:2]} == {then}
 
 
-async def test_a_crd_that_a_server_refuses_is_said_and_its_objects_are_left_out(
+async def test_a_crd_that_a_server_refuses_is_reported_and_its_objects_are_omitted(
     tmp_path: Path,
 ) -> None:
     bad = copy_json(CRD)
@@ -157,7 +157,7 @@ async def test_an_invalid_crd_is_refused_and_others_are_loaded(
         {"metadata": {"name": "w", "namespace": "../etc"}},
     ],
 )
-async def test_what_has_no_place_is_left_out_and_the_rest_is_loaded(
+async def test_objects_of_unknown_kinds_are_omitted_and_the_rest_is_loaded(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
     loaded, world, _ = await _loaded(tmp_path, [{**captured("1"), **change}, captured("2")])

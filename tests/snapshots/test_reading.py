@@ -19,7 +19,7 @@ NAME = "widgets.example.com"
 WIDGETS = [widget(f"w{number}", size=number) for number in range(50)]
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_a_written_snapshot_is_read_back(tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "s.tar.gz", WIDGETS)
 
     with open_captured_cluster(str(path)) as world:
@@ -67,7 +67,7 @@ def test_a_snapshot_packed_anew_by_tar_is_read(tmp_path: Path) -> None:
         assert world.problems == []
 
 
-def test_a_file_cut_in_half_gives_what_is_there_and_counts_the_rest(tmp_path: Path) -> None:
+def test_a_truncated_file_gives_its_complete_parts_and_counts_the_missing(tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "s.tar.gz", WIDGETS)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) * 2 // 3])
@@ -105,7 +105,7 @@ def test_another_version_of_the_format_is_read_as_far_as_it_is_known(tmp_path: P
         assert [problem for problem in world.problems if "version 2 of the format" in problem]
 
 
-def test_bytes_changed_afterwards_are_said(tmp_path: Path) -> None:
+def test_bytes_changed_afterwards_are_reported(tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "s.tar.gz", WIDGETS)
     plain = bytearray(gzip.decompress(path.read_bytes()))
     at = plain.index(b'"size":7')
@@ -118,7 +118,7 @@ def test_bytes_changed_afterwards_are_said(tmp_path: Path) -> None:
         assert len(list(world.objects(NAME))) == 50
 
 
-def test_lines_that_are_no_objects_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_lines_that_are_not_objects_are_omitted_and_counted(tmp_path: Path) -> None:
     folder = _unpacked(tmp_path)
     part = folder / "objects" / f"{NAME}.ndjson"
     part.write_bytes(b"not json\n" + part.read_bytes() + b"[1]\n")

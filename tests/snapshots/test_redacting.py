@@ -92,7 +92,7 @@ def test_a_field_of_one_crd_is_left_alone_elsewhere() -> None:
     assert field.redact(_widget(), "widgets.x.io") != _widget()
 
 
-def test_values_of_secrets_are_dropped_unless_asked_for() -> None:
+def test_values_of_secrets_are_dropped_by_default() -> None:
     secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {}, "data": {"a": "aHVudGVyMg=="}}
 
     assert redaction().redact(secret, "secrets")["data"] == {"a": ""}
@@ -126,7 +126,7 @@ def test_a_redacted_name_is_redacted_in_events_too() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "spec..x", "=spec.x", "a=", "spec[0]"])
-def test_what_is_no_field_is_refused(text: str) -> None:
+def test_an_invalid_field_path_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         read_field(text)
 

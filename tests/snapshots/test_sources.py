@@ -155,7 +155,7 @@ def test_a_dump_too_large_for_one_document_is_read_member_by_member(
 
 
 @pytest.mark.parametrize("written", [_as_yaml, _as_documents, _as_json])
-def test_a_member_that_is_too_large_is_left_out_and_said(
+def test_a_member_that_is_too_large_is_omitted_and_reported(
     written: Callable[[list[Any]], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     huge = widget("huge", lines=["x" * 50] * 200)
@@ -195,7 +195,7 @@ def test_objects_of_unknown_crds_are_counted_as_unknown(tmp_path: Path) -> None:
     assert [problem for problem in world.problems if "Gadget.example.com" in problem]
 
 
-def test_a_bad_file_is_said_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_bad_file_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
     folder_of_yaml(tmp_path / "given")
     (tmp_path / "given" / "bad.yaml").write_text("a: [1,\n")
     (tmp_path / "given" / "binary.json").write_bytes(b"\xff\xfe\x00")
@@ -207,7 +207,7 @@ def test_a_bad_file_is_said_and_the_others_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "{}", "[1]", "text"])
-def test_what_holds_no_object_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+def test_a_source_without_objects_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.yaml").write_text(text)
 
     with pytest.raises(SnapshotError) as caught:
@@ -216,7 +216,7 @@ def test_what_holds_no_object_is_refused_in_one_line(tmp_path: Path, text: str) 
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_not_there_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_source_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="No such file"):
         open_captured_cluster(str(tmp_path / "nowhere"))
 

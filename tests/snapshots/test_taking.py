@@ -103,7 +103,7 @@ async def test_a_list_that_expires_is_begun_anew(tmp_path: Path) -> None:
         assert list(world.objects(NAME)) == cluster.objects[WIDGETS]
 
 
-async def test_a_list_that_expires_again_goes_on_and_says_that_it_is_not_of_one_moment(
+async def test_a_list_that_expires_again_continues_and_is_marked_inconsistent(
     tmp_path: Path,
 ) -> None:
     cluster = Cluster()
@@ -122,7 +122,7 @@ async def test_a_list_that_expires_again_goes_on_and_says_that_it_is_not_of_one_
         assert [problem for problem in world.problems if "not of one moment" in problem]
 
 
-async def test_what_one_may_not_list_is_said_and_the_rest_is_taken(tmp_path: Path) -> None:
+async def test_forbidden_resources_are_reported_and_the_rest_is_captured(tmp_path: Path) -> None:
     cluster = Cluster()
     cluster.trouble[WIDGETS, "10"] = [Forbidden("you may not")] * 9
 
@@ -138,7 +138,7 @@ async def test_what_one_may_not_list_is_said_and_the_rest_is_taken(tmp_path: Pat
         assert len(list(world.others())) == 1
 
 
-async def test_an_interrupted_snapshot_goes_on_after_its_last_page(tmp_path: Path) -> None:
+async def test_an_interrupted_snapshot_resumes_after_its_last_page(tmp_path: Path) -> None:
     cluster, path = Cluster(), tmp_path / "s.tar.gz"
     cluster.trouble[WIDGETS, "10"] = [ServiceUnavailable("gone")] * 2
     with pytest.raises(Interrupted):
@@ -259,7 +259,7 @@ async def test_audit_events_become_usage_where_the_server_has_no_counters(tmp_pa
     assert len(kept) == 2
 
 
-async def test_one_crd_can_be_asked_for(tmp_path: Path) -> None:
+async def test_one_crd_can_be_selected(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="no CustomResourceDefinition"):
         await taken(Cluster(), tmp_path / "s.tar.gz", CaptureScope(frozenset({"x.y"})))
 

@@ -96,7 +96,7 @@ async def _loaded(source: str, *, trust: bool) -> tuple[Loaded, set[str], str]:
 
 
 @pytest.mark.anyio
-async def test_what_opens_a_server_is_left_out_and_told(tmp_path: Path) -> None:
+async def test_credentials_are_omitted_and_reported(tmp_path: Path) -> None:
     loaded, keys, url = await _loaded(_folder(tmp_path / "f"), trust=False)
 
     assert +loaded.withheld == {
@@ -109,7 +109,7 @@ async def test_what_opens_a_server_is_left_out_and_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_trusted_is_loaded_as_it_is(tmp_path: Path) -> None:
+async def test_a_trusted_snapshot_is_loaded_unchanged(tmp_path: Path) -> None:
     loaded, keys, url = await _loaded(_folder(tmp_path / "f"), trust=True)
 
     assert not +loaded.withheld
@@ -133,6 +133,6 @@ def test_each_built_in_kind_of_a_group_about_access_is_withheld() -> None:
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
-def test_a_device_is_no_snapshot(device: str) -> None:
+def test_a_device_is_not_a_snapshot(device: str) -> None:
     with pytest.raises(SnapshotError, match="neither a file nor a folder"):
         open_captured_cluster(device)

@@ -35,7 +35,7 @@ def test_null_where_none_may_be_is_refused(things: Things) -> None:
     ]
 
 
-def test_null_where_a_default_stands_gives_the_default(things: Things) -> None:
+def test_null_at_a_field_with_a_default_gives_the_default(things: Things) -> None:
     answer = things.apply("a", {"replicas": None})
 
     assert (answer.status, answer.json["spec"]["replicas"]) == (201, 1)

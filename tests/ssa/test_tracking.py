@@ -78,7 +78,7 @@ def test_setting_ones_own_field_to_another_value_moves_ones_time(single: Things)
     assert _times(single, "a")["alice"] > LONG_AGO
 
 
-def test_other_times_alone_are_no_change(single: Things) -> None:
+def test_times_alone_are_not_a_change(single: Things) -> None:
     single.apply("a", {"image": "one"})
     before = single.get("a")
     later = single.get("a")

@@ -26,7 +26,7 @@ def test_an_updater_has_an_entry_per_version(plain: Things) -> None:
     }
 
 
-def test_a_conflict_across_versions_is_told_in_the_owners_words(converted: Things) -> None:
+def test_a_conflict_across_versions_names_the_owners_field_paths(converted: Things) -> None:
     converted.apply("a", {"image": "one"})
 
     refused = converted.apply("a", {"picture": "two"}, manager="carol", version="v2")
@@ -51,7 +51,9 @@ def test_an_update_at_another_version_takes_what_it_changed(converted: Things) -
     assert owners[("bob", "Update", "v2", "")] == {"f:spec": {"f:picture": {}}}
 
 
-def test_giving_up_a_renamed_field_at_the_other_version_removes_it(converted: Things) -> None:
+def test_no_longer_applying_a_renamed_field_at_another_version_removes_it(
+    converted: Things,
+) -> None:
     converted.apply("a", {"image": "one", "maybe": "m"})
 
     converted.apply("a", {"maybe": "m"}, version="v2")

@@ -62,7 +62,7 @@ async def beside(cluster: Cluster, folder: Path) -> AsyncIterator[tuple[StoreSer
     os.close(file)
 
 
-def test_what_it_writes_by_itself_it_borrows_from_the_lender(tmp_path: Path) -> None:
+def test_a_worker_uses_its_own_writes_from_shared_memory(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with beside(Cluster(), tmp_path) as (_, worker):
             objects = worker.collection(PREFIX)
@@ -99,7 +99,7 @@ def test_a_read_waits_for_what_the_cluster_says_and_the_lender_sees_to_it(tmp_pa
     asyncio.run(scenario())
 
 
-def test_nothing_is_asked_of_a_lender_that_keeps_up(
+def test_an_up_to_date_owner_gets_no_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = Cluster()
@@ -157,7 +157,7 @@ def test_a_key_that_is_not_utf8_reaches_all_workers(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_it_knows_that_it_is_behind_as_soon_as_the_lender_has_seen_more(tmp_path: Path) -> None:
+def test_a_worker_is_behind_as_soon_as_the_owner_has_a_newer_revision(tmp_path: Path) -> None:
     cluster = Cluster()
 
     async def scenario() -> None:

@@ -76,7 +76,7 @@ async def test_a_day_of_churn_leaves_the_file_as_large_as_an_hour_does(tmp_path:
     await again.close()
 
 
-async def test_values_that_were_compacted_make_room_for_others(tmp_path: Path) -> None:
+async def test_compacted_values_free_their_space(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "s.db"))
     revision = 0
     for _ in range(40):

@@ -30,7 +30,7 @@ async def test_history_younger_than_the_limit_stays() -> None:
     assert [r.value for r in (await store.range("", revision=first)).records] == [b"1"]
 
 
-async def test_history_older_than_the_limit_goes_and_is_told() -> None:
+async def test_history_older_than_the_limit_is_compacted_and_logged() -> None:
     clock, store, told = Clock(), MemoryStore(), list[int]()
     compactor = Compactor(store, keep=300, clock=clock, compacted=told.append)
     first = await store.commit(Write("a", b"1", 0))

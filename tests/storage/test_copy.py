@@ -83,6 +83,6 @@ class Forgetful(MemoryStore):
     ("change", "message"),
     [("drop", "differs"), ("alter", "differs"), ("add", "does not")],
 )
-async def test_a_copy_that_did_not_arrive_is_told(change: str, message: str) -> None:
+async def test_a_copy_that_did_not_arrive_is_reported(change: str, message: str) -> None:
     with pytest.raises(StoreError, match=message):
         await copy_store(await filled(MemoryStore(), 5), Forgetful(change))

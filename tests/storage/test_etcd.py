@@ -126,7 +126,7 @@ async def test_a_wrong_url_is_refused(url: str) -> None:
 # -- two processes on one cluster
 
 
-async def test_what_one_store_writes_the_other_reads_and_follows(
+async def test_writes_of_one_store_are_read_and_followed_by_a_second(
     cluster: EtcdCluster, prefix: str, direct: EtcdStore
 ) -> None:
     other = EtcdStore(cluster.addresses, prefix)
@@ -141,7 +141,7 @@ async def test_what_one_store_writes_the_other_reads_and_follows(
 
 
 @pytest.mark.parametrize("by_progress_request", [True, False])
-async def test_a_follower_reaches_the_barrier_when_others_write_elsewhere(
+async def test_a_follower_reaches_the_barrier_when_other_keys_are_written(
     cluster: EtcdCluster,
     direct: EtcdStore,
     by_progress_request: bool,
@@ -169,7 +169,7 @@ async def test_a_follower_reaches_the_barrier_when_others_write_elsewhere(
         ((0,), False),
     ],
 )
-def test_progress_is_asked_only_where_it_tells_the_truth(
+def test_progress_is_requested_only_from_etcd_versions_that_report_it_correctly(
     version: tuple[int, ...], reliable: bool
 ) -> None:
     assert reliable_progress(version) is reliable
@@ -196,7 +196,7 @@ async def test_an_own_write_is_shown_when_it_is_acknowledged_and_once(
     assert [event.value for event in recorder.events[-2:]] == [None, b""]
 
 
-async def test_own_writes_wait_for_those_of_others_before_them(
+async def test_own_writes_wait_for_earlier_writes_of_other_clients(
     cluster: EtcdCluster, prefix: str, direct: EtcdStore
 ) -> None:
     other = EtcdStore(cluster.addresses, prefix, PATIENT)

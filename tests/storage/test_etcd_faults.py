@@ -93,7 +93,7 @@ async def test_the_leader_killed_under_load_loses_nothing(
     await checker.verify(recorder)
 
 
-async def test_a_stopped_member_is_left_and_may_come_back(
+async def test_a_stopped_member_is_avoided_and_used_again_after_its_return(
     cluster: EtcdCluster, store: EtcdStore
 ) -> None:
     recorder, checker = Recorder(store, after=await store.barrier()), Checker(store)
@@ -143,7 +143,7 @@ async def test_a_restart_of_all_members_leaves_no_gap(
     await checker.verify(recorder)
 
 
-async def test_a_follower_that_misses_a_compaction_is_told(
+async def test_a_follower_behind_a_compaction_gets_an_error(
     cluster: EtcdCluster, store: EtcdStore
 ) -> None:
     first = await store.commit(Write("a", b"1", 0))
@@ -153,7 +153,7 @@ async def test_a_follower_that_misses_a_compaction_is_told(
     assert "compacted" in str(failure)
 
 
-async def test_out_of_space_writes_are_refused_reads_go_on_and_it_recovers(
+async def test_out_of_space_writes_are_refused_reads_continue_and_it_recovers(
     tmp_path: Path,
 ) -> None:
     quota = ("--quota-backend-bytes", "3000000")

@@ -67,12 +67,12 @@ async def outcome(write: Write, *answers: bytes) -> int:
 
 
 @pytest.mark.parametrize("garbled", GARBLED.values(), ids=GARBLED)
-async def test_a_creation_whose_answer_cannot_be_read_is_looked_for(garbled: bytes) -> None:
+async def test_a_creation_with_an_unreadable_response_is_looked_up(garbled: bytes) -> None:
     assert await outcome(CREATION, garbled, found(b"new", 8, 8)) == 8
 
 
 @pytest.mark.parametrize("answer", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
-async def test_an_update_whose_answer_cannot_be_believed_is_unknown(answer: bytes) -> None:
+async def test_an_update_with_an_implausible_response_is_unknown(answer: bytes) -> None:
     with pytest.raises(Unavailable, match="unknown whether"):
         await outcome(UPDATE, answer, found(b"old", 3, 5))
 
@@ -82,12 +82,12 @@ async def test_an_update_that_lost_is_stale_though_the_answer_could_not_be_read(
         await outcome(UPDATE, b"<html>", found(b"other", 3, 8), found(b"old", 3, 5))
 
 
-async def test_where_no_answer_can_be_read_the_store_is_unavailable() -> None:
+async def test_without_a_readable_response_the_store_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="unreadable answer"):
         await outcome(CREATION, b"<html>")
 
 
-async def test_a_read_is_asked_again() -> None:
+async def test_a_read_is_retried() -> None:
     answers = [*GARBLED.values(), at(12)]
 
     async def etcd(peer: Peer) -> None:
@@ -102,7 +102,7 @@ async def test_a_read_is_asked_again() -> None:
     assert answers == []
 
 
-async def test_a_compaction_does_not_depend_on_what_is_answered() -> None:
+async def test_a_compaction_does_not_depend_on_the_response() -> None:
     async def etcd(peer: Peer) -> None:
         await peer.greeted()
         peer.answer(await peer.asked(), b"<html>")

@@ -99,7 +99,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("version", [RELIABLE, UNRELIABLE, UNKNOWN])
-async def test_a_key_that_is_there_is_told_up_to_its_last_write_however_late(
+async def test_history_of_an_existing_key_includes_its_last_write_however_late(
     version: tuple[int, ...],
 ) -> None:
     etcd = Etcd(version, newest=7)
@@ -109,7 +109,7 @@ async def test_a_key_that_is_there_is_told_up_to_its_last_write_however_late(
 
 
 @pytest.mark.parametrize("version", [RELIABLE, UNRELIABLE, UNKNOWN])
-async def test_a_key_that_is_there_is_never_told_without_its_last_write(
+async def test_history_of_an_existing_key_never_lacks_its_last_write(
     version: tuple[int, ...],
 ) -> None:
     etcd = Etcd(version, newest=7)
@@ -120,7 +120,7 @@ async def test_a_key_that_is_there_is_never_told_without_its_last_write(
         await etcd.past()
 
 
-async def test_where_progress_is_told_silence_is_no_end() -> None:
+async def test_with_progress_notifications_silence_does_not_end_a_history() -> None:
     etcd = Etcd(RELIABLE)
     etcd.tells(put(3), deletion(5))
 
@@ -128,7 +128,7 @@ async def test_where_progress_is_told_silence_is_no_end() -> None:
         await etcd.past()
 
 
-async def test_progress_is_asked_again_until_the_watch_has_caught_up() -> None:
+async def test_progress_is_requested_until_the_watch_has_caught_up() -> None:
     etcd = Etcd(RELIABLE)
     etcd.progress_from = 6
     etcd.tells(put(3), deletion(5))
@@ -137,7 +137,7 @@ async def test_progress_is_asked_again_until_the_watch_has_caught_up() -> None:
     assert etcd.asked_progress >= 6
 
 
-async def test_without_progress_silence_is_believed_after_a_deletion() -> None:
+async def test_without_progress_notifications_silence_ends_a_history_after_a_deletion() -> None:
     etcd = Etcd(UNRELIABLE)
     etcd.tells(put(3), deletion(5))
 
@@ -160,7 +160,7 @@ async def test_without_progress_a_deletion_that_must_have_been_is_waited_for() -
 
 
 @pytest.mark.parametrize("versions", [[UNKNOWN], [UNRELIABLE, UNKNOWN]])
-async def test_the_silence_of_a_member_that_does_not_answer_is_no_end(
+async def test_the_silence_of_an_unresponsive_member_does_not_end_a_history(
     versions: list[tuple[int, ...]],
 ) -> None:
     etcd = Etcd(UNKNOWN)

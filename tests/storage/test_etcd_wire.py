@@ -74,12 +74,12 @@ def test_unknown_fields_of_a_newer_etcd_are_skipped() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\x0b", int_field(1, 5), bytes_field(2, int_field(1, 3))])
-def test_what_is_not_etcds_api_is_refused(data: bytes) -> None:
+def test_a_server_without_etcds_api_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
         wire.read_range(data)
 
 
-def test_only_of_an_answer_that_is_nothing_but_events_is_it_told_how_far_they_go() -> None:
+def test_only_a_response_with_nothing_but_events_reports_its_last_revision() -> None:
     event = bytes_field(11, bytes_field(2, key_value(b"k", b"v", 7, 9)))
     assert wire.events_up_to(header(9) + event) == 9
     assert wire.events_up_to(header(9) + event * 3) == 9

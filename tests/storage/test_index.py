@@ -52,7 +52,7 @@ def test_a_range_is_what_whole_keys_in_order_would_give(
 
 @settings(deadline=None, max_examples=200)
 @given(writes, st.integers(0, 30))
-def test_loading_many_rows_is_applying_each_and_forgetting_leaves_what_is_current(
+def test_bulk_loading_equals_applying_each_row_and_compaction_keeps_current_rows(
     changes: list[tuple[str, bool]], compacted: int
 ) -> None:
     one, rows = filled(changes)

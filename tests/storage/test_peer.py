@@ -41,7 +41,7 @@ def test_a_worker_notices_that_the_owner_disconnected(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_request_is_told_to_come_back_when_the_lender_has_hung_up(tmp_path: Path) -> None:
+def test_a_request_gets_a_retry_answer_when_the_owner_has_disconnected(tmp_path: Path) -> None:
     async def scenario() -> None:
         lender = StoreServer(MemoryStore(), tmp_path)
         await lender.start()
@@ -112,7 +112,7 @@ def test_a_server_does_not_wait_for_a_lender_that_has_hung_up(tmp_path: Path) ->
     asyncio.run(scenario())
 
 
-def test_what_cannot_be_sent_is_an_error_and_no_silence(tmp_path: Path) -> None:
+def test_a_message_that_cannot_be_sent_raises_an_error(tmp_path: Path) -> None:
     class Odd(MemoryStore):
         async def get(self, key: str) -> Record | None:
             return Record(key, b"", object())  # type: ignore[arg-type]
@@ -131,7 +131,7 @@ def test_what_cannot_be_sent_is_an_error_and_no_silence(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_worker_takes_no_clients_from_the_others_before_it_can_serve_them(tmp_path: Path) -> None:
+def test_a_worker_accepts_no_clients_before_it_can_serve_them(tmp_path: Path) -> None:
     asked, may_answer, met = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     class Held(MemoryStore):
@@ -166,7 +166,7 @@ def test_a_worker_takes_no_clients_from_the_others_before_it_can_serve_them(tmp_
     asyncio.run(scenario())
 
 
-def test_discovery_through_a_worker_knows_a_crd_written_a_moment_ago(tmp_path: Path) -> None:
+def test_discovery_through_a_worker_shows_a_crd_written_just_before(tmp_path: Path) -> None:
     group, key = "moment.io", "apiextensions.k8s.io/customresourcedefinitions/notes.moment.io"
 
     async def scenario() -> int:

@@ -69,9 +69,7 @@ async def test_a_batch_numbers_accepted_writes_and_spares_the_stale(
         assert store.commits == batches + 1
 
 
-async def test_stale_writes_alone_leave_the_revision_as_it_is(
-    postgres: PostgresNode, schema: str
-) -> None:
+async def test_stale_writes_do_not_change_the_revision(postgres: PostgresNode, schema: str) -> None:
     async with opened(postgres.url(schema)) as store:
         revision = await store.commit(Write("a", b"1", 0))
         with pytest.raises(StoreError):
@@ -79,7 +77,9 @@ async def test_stale_writes_alone_leave_the_revision_as_it_is(
         assert await store.barrier() == revision
 
 
-async def test_what_is_too_large_harms_nothing_else(postgres: PostgresNode, schema: str) -> None:
+async def test_a_value_that_is_too_large_does_not_affect_other_writes(
+    postgres: PostgresNode, schema: str
+) -> None:
     async with opened(postgres.url(schema)) as store:
         answers = await asyncio.gather(
             store.commit(Write("a", b"1", 0)),
@@ -143,7 +143,9 @@ async def test_a_runtime_role_can_write_through_the_functions_and_nothing_else(
             postgres.sql(forbidden, user=schema)
 
 
-async def test_a_role_that_may_not_create_is_told_how(postgres: PostgresNode, schema: str) -> None:
+async def test_a_role_without_create_rights_gets_instructions(
+    postgres: PostgresNode, schema: str
+) -> None:
     postgres.sql(f"create role {schema} login")
     url = postgres.url(schema).replace("postgres@", f"{schema}@")
     async with opened(url, 1) as store:
@@ -290,7 +292,7 @@ async def test_from_sqlite_to_postgresql_to_etcd_and_back(
         await store.close()
 
 
-async def test_one_dump_is_one_state_however_many_writes_go_on(
+async def test_one_dump_is_one_state_however_many_writes_continue(
     postgres: PostgresNode, schema: str
 ) -> None:
     async with opened(postgres.url(schema)) as store:

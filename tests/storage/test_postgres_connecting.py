@@ -125,7 +125,7 @@ async def test_plain_text_is_not_fallen_back_to(postgres: PostgresNode) -> None:
 
 
 @pytest.mark.parametrize(("database", "told"), [("nothing", "the database does not exist")])
-async def test_a_wrong_name_is_told_as_such(
+async def test_a_wrong_database_name_is_reported_as_such(
     postgres: PostgresNode, database: str, told: str
 ) -> None:
     url = f"postgresql://postgres@{postgres.address}/{database}"
@@ -134,7 +134,7 @@ async def test_a_wrong_name_is_told_as_such(
             await store.barrier()
 
 
-async def test_too_many_connections_are_told_and_waited_for() -> None:
+async def test_too_many_connections_are_reported_and_retried() -> None:
     with postgres_node(
         {"max_connections": "8", "superuser_reserved_connections": "0", "max_wal_senders": "0"}
     ) as node:

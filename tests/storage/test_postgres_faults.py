@@ -136,7 +136,7 @@ async def test_an_event_arrives_although_no_notification_does(
     await other.close()
 
 
-async def test_a_follower_behind_compaction_is_told_so(
+async def test_a_follower_behind_a_compaction_gets_an_error(
     postgres: PostgresNode, schema: str, store: PostgresStore
 ) -> None:
     first = await store.commit(Write("g/p/a", b"1", 0))
@@ -149,7 +149,7 @@ async def test_a_follower_behind_compaction_is_told_so(
     assert getattr(error, "oldest", 0) == gone
 
 
-async def test_writers_are_told_that_nothing_was_written_while_the_server_is_away(
+async def test_writers_get_a_definite_failure_while_the_server_is_away(
     postgres: PostgresNode, schema: str
 ) -> None:
     nowhere = PostgresStore(parse_url("postgresql://postgres@127.0.0.1:1/postgres", timeout=1))

@@ -45,7 +45,7 @@ def test_a_service_file_and_the_environment_fill_what_the_url_leaves_out(tmp_pat
     assert (asked.hosts, asked.user, asked.database) == ((DatabaseHost("h", 1),), "u", "d")
 
 
-def test_plain_text_to_another_machine_must_be_asked_for() -> None:
+def test_plain_text_to_another_machine_must_be_requested() -> None:
     assert dict(parsed("postgresql://u@far/d").driver)["sslmode"] == "require"
     assert dict(parsed("postgresql://u@far/d?sslmode=disable").driver)["sslmode"] == "disable"
     assert dict(parsed("postgresql://u@localhost/d").driver)["sslmode"] == "prefer"
@@ -64,7 +64,7 @@ def test_plain_text_to_another_machine_must_be_asked_for() -> None:
         ("postgresql://?service=none", "service 'none'"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_by_name(url: str, told: str) -> None:
+def test_settings_that_cannot_be_honoured_are_refused_by_name(url: str, told: str) -> None:
     with pytest.raises(StoreError, match=told):
         parsed(url, HOME="/nowhere")
 

@@ -35,7 +35,7 @@ async def test_a_waiter_times_out_when_its_revision_is_not_reached() -> None:
     assert await patient
 
 
-async def test_a_cancelled_waiter_does_not_disturb_others() -> None:
+async def test_a_cancelled_waiter_does_not_disturb_other_waiters() -> None:
     reaching = RevisionWaiters()
     gone, stays = await waiting(reaching, (5, 10.0), (5, 10.0))
     gone.cancel()

@@ -67,7 +67,7 @@ async def test_a_failure_reaches_every_caller_and_the_next_call_is_made() -> Non
     assert await shared.get() == 2
 
 
-async def test_a_caller_that_gives_up_leaves_the_others_their_answer() -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_shared_call() -> None:
     slow = Slow()
     shared = CoalescedCall(slow)
     gone, stays = (asyncio.ensure_future(shared.get()) for _ in range(2))

@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "s.db")
 
 
-async def test_everything_is_there_after_opening_again(path: str) -> None:
+async def test_all_data_is_present_after_reopening(path: str) -> None:
     store = SqliteStore(path)
     one = await store.commit(Write("a", b"1", 0))
     two = await store.commit(Write("a", b"2", one))
@@ -103,7 +103,7 @@ async def test_concurrent_writers_share_transactions(path: str) -> None:
     await store.close()
 
 
-async def test_what_was_accepted_is_finished_before_closing(path: str) -> None:
+async def test_accepted_writes_are_finished_before_closing(path: str) -> None:
     store = SqliteStore(path)
     writes = [asyncio.ensure_future(store.commit(Write(f"k{n}", b"", 0))) for n in range(20)]
     await asyncio.sleep(0)
@@ -141,7 +141,7 @@ async def test_a_file_left_in_rollback_mode_gets_its_log_back(path: str) -> None
     await store.close()
 
 
-async def test_another_programs_lock_makes_writes_unavailable_and_reads_go_on(path: str) -> None:
+async def test_another_programs_lock_makes_writes_unavailable_and_reads_continue(path: str) -> None:
     store = SqliteStore(path)
     revision = await store.commit(Write("a", b"1", 0))
     other = sqlite3.connect(path, isolation_level=None)

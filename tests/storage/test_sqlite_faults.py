@@ -235,7 +235,7 @@ async def check_recovery(path: Path, store: SqliteStore, acknowledged: dict[str,
     await reopened.close()
 
 
-async def test_a_full_disk_fails_writes_and_the_store_goes_on_when_space_is_back(
+async def test_a_full_disk_fails_writes_and_the_store_recovers_when_space_is_back(
     tmp_path: Path,
 ) -> None:
     with mounted(tmp_path):

@@ -122,7 +122,7 @@ def test_a_failure_says_what_was_expected_and_what_came(
     assert any(line.startswith(told) for line in lines)
 
 
-def test_what_invalid_value_shows_does_not_count(
+def test_the_value_quoted_by_invalid_value_does_not_count(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = 'spec.size: Invalid value: "integer": spec.size in body should be greater'
@@ -217,7 +217,7 @@ def test_a_written_suite_passes(folder: Path, capsys: pytest.CaptureFixture[str]
         ("a: 1\n", "no suite found in suite.yaml"),
     ],
 )
-def test_a_file_that_is_no_suite_says_where_and_why(
+def test_a_file_that_is_not_a_suite_says_where_and_why(
     folder: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
 ) -> None:
     (folder / "suite.yaml").write_text(text)

@@ -152,7 +152,7 @@ def test_a_converter_is_served_to_the_server(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_an_admission_module_is_asked_what_it_wants_to_be_asked(tmp_path: Path) -> None:
+def test_an_admission_module_is_called_for_its_rules(tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "crds.yaml", tmp_path)
     (tmp_path / "judging.py").write_text(
         "from instar.sdk import Admission, Refused\n"

@@ -29,7 +29,7 @@ def test_any_setting_can_be_given_by_name(tmp_path: Path) -> None:
         assert server.request("GET", "/api", token=None).status == 401
 
 
-def test_what_cannot_start_says_why_where_it_was_started() -> None:
+def test_a_server_that_cannot_start_raises_the_reason_in_the_caller() -> None:
     with (
         pytest.raises(Exception, match="not a storage URL"),
         instar.testing.server(storage="nonsense:"),

@@ -27,7 +27,7 @@ def _is_object(row: dict[str, Any]) -> bool:
 
 @needs_builtins
 @pytest.mark.parametrize("row", recorded("defaults", _is_object))
-def test_what_a_server_shows_reads_back_as_itself(row: dict[str, Any]) -> None:
+def test_an_object_shown_by_a_server_reads_back_unchanged(row: dict[str, Any]) -> None:
     text = json.dumps(row["answer"])
     for placeholder, value in _FILLED.items():
         text = text.replace(placeholder, value)
@@ -58,13 +58,13 @@ def test_what_a_server_shows_reads_back_as_itself(row: dict[str, Any]) -> None:
          "PodSpec.spec.nodeName of type string"),
     ],
 )  # fmt: skip
-def test_a_wrong_type_is_told_in_gos_words(spec: Any, sentence: str) -> None:
+def test_a_wrong_type_is_reported_in_gos_words(spec: Any, sentence: str) -> None:
     with pytest.raises(TypedError) as refused:
         read_object({"spec": spec}, "v1", "Pod")
     assert str(refused.value) == sentence
 
 
-def test_unknown_fields_are_told_by_path_and_null_is_nothing() -> None:
+def test_unknown_fields_are_reported_by_path_and_null_is_ignored() -> None:
     pod = {"spec": {"containers": [{"name": "a", "imagee": 1}], "nope": 1, "nodeName": None}}
 
     unknown = read_object(pod, "v1", "Pod")

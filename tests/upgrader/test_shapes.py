@@ -29,7 +29,7 @@ def names(document: Object) -> list[tuple[str, bool, bool]]:
     return [(v["name"], v["served"], v["storage"]) for v in document["spec"]["versions"]]
 
 
-def test_what_is_applied_has_no_status_and_nothing_of_the_servers() -> None:
+def test_an_applied_crd_has_no_status_and_no_server_fields() -> None:
     body = crd_to_apply(crd("v1"))
 
     assert "status" not in body
@@ -61,7 +61,7 @@ def test_the_rollback_crd_keeps_the_webhook_that_converts_newer_objects() -> Non
     assert way_back(crd("v1beta1"), live)["spec"]["conversion"]["strategy"] == "Webhook"
 
 
-def test_what_the_server_notes_makes_no_other_crd() -> None:
+def test_server_fields_do_not_make_a_different_crd() -> None:
     noted = crd("v1", stored=("v1",))
     noted["metadata"]["managedFields"] = [{}]
 

@@ -86,7 +86,7 @@ def test_a_release_that_replaces_the_storage_version_goes_all_the_way(
     assert census(server, definition) == {"v1": 5}
 
 
-def test_dependents_know_their_owner_by_a_version_that_stays(
+def test_owner_references_are_moved_to_a_version_that_stays(
     server: LiveServer, tmp_path: Path
 ) -> None:
     definition = _installed(server, tmp_path, count=1)
@@ -194,7 +194,7 @@ def test_a_migration_that_changes_content_is_taken_back(server: LiveServer, tmp_
     assert read.status in (200, 500), read.text
 
 
-def test_a_crd_too_large_for_the_last_applied_annotation_is_no_problem(
+def test_a_crd_too_large_for_the_last_applied_annotation_is_applied(
     server: LiveServer, tmp_path: Path
 ) -> None:
     definition = crd()

@@ -132,7 +132,7 @@ def test_the_exit_code_says_whether_something_was_refused(folder: Path) -> None:
     assert main(["validate", "nowhere.yaml", "--", "good.yaml"]) == 2
 
 
-def test_crds_among_the_objects_serve_the_others(
+def test_crds_among_the_objects_validate_the_other_objects(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "all.yaml").write_text(widget("spec: {size: 7}\n") + "---\n" + CRD)

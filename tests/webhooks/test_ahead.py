@@ -49,7 +49,7 @@ def test_writes_in_company_share_a_call_and_no_object_goes_twice(
     assert hook.reviews == 2
 
 
-def test_what_a_writer_learnt_is_not_asked_again(ahead: Widgets, hook: Webhook) -> None:
+def test_conversions_made_for_a_write_are_cached(ahead: Widgets, hook: Webhook) -> None:
     ahead.create("v2", "a")
     before = hook.reviews
     ahead.create("v1", "b")

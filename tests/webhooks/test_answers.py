@@ -193,7 +193,7 @@ def test_deletecollection_with_a_selector_removes_what_a_list_with_it_shows(
     assert left == ["a", "c"]
 
 
-def test_one_hook_for_two_crds_is_asked_for_each(server: LiveServer, hook: Webhook) -> None:
+def test_one_webhook_of_two_crds_is_called_for_each(server: LiveServer, hook: Webhook) -> None:
     first, second = (Widgets(server, hook.conversion()) for _ in range(2))
     for widgets in (first, second):
         widgets.create("v1", "a", port=3)

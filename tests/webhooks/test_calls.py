@@ -30,7 +30,7 @@ def test_calls_are_counted_by_time_minute_and_direction() -> None:
     assert [item["failures"] for item in found["directions"]] == [0, 1]
 
 
-def test_a_webhook_that_was_not_asked_because_too_many_wait() -> None:
+def test_a_call_rejected_because_too_many_wait_is_recorded() -> None:
     log = CallLog()
     log.turned_away(HOOK, "https://a")
 

@@ -134,7 +134,7 @@ def _check(status: Object, broken: Broken, fault: Fault, *, from_v2: bool) -> No
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_client_is_told_which_conversion_failed_and_why(
+def test_the_client_gets_the_failed_conversion_and_its_reason(
     verb: str, fault: Fault, broken: Broken
 ) -> None:
     before = broken.widgets.get("v1").json["items"]
@@ -172,7 +172,7 @@ def neighbour(impatient_server: LiveServer) -> Iterator[Widgets]:
         yield Widgets(impatient_server, healthy.conversion())
 
 
-def test_what_needs_no_webhook_works_and_the_server_stays_healthy(
+def test_requests_without_a_webhook_work_and_the_server_stays_healthy(
     fault: Fault, broken: Broken, neighbour: Widgets
 ) -> None:
     widgets = broken.widgets

@@ -95,7 +95,7 @@ def narrow_server() -> Iterator[LiveServer]:
         yield running
 
 
-def test_a_hanging_webhook_turns_away_what_it_cannot_hold(
+def test_calls_beyond_the_limit_of_a_hanging_webhook_are_rejected(
     narrow_server: LiveServer, hook: Webhook
 ) -> None:
     widgets = Widgets(narrow_server, hook.conversion())
@@ -163,7 +163,7 @@ def test_a_client_that_leaves_takes_its_call_along(widgets: Widgets, hook: Webho
     assert hook.reviews == 2
 
 
-def test_a_client_that_leaves_does_not_take_along_what_others_wait_for(
+def test_a_client_that_disconnects_does_not_cancel_shared_conversions(
     widgets: Widgets, hook: Webhook
 ) -> None:
     widgets.create("v1", "a")

@@ -42,7 +42,7 @@ def _gone(server: LiveServer, path: str) -> Callable[[], bool]:
     return lambda: server.request("GET", path).status == 404
 
 
-def test_an_object_goes_at_the_version_it_lies_in_and_stays_at_one_it_cannot_be_shown_at(
+def test_an_object_can_be_deleted_at_its_stored_version_and_not_at_an_unreadable_one(
     down: Widgets,
 ) -> None:
     refused = _delete(down, "v2", "a")
@@ -137,7 +137,7 @@ def test_a_namespace_goes_with_its_objects() -> None:
         eventually(_gone(server, f"/api/v1/namespaces/{namespace}"))
 
 
-def test_the_unsafe_delete_removes_what_cannot_be_read_and_nothing_else(down: Widgets) -> None:
+def test_the_unsafe_delete_removes_unreadable_objects_and_nothing_else(down: Widgets) -> None:
     query = f"?{UNSAFE}=true"
 
     readable = _delete(down, "v1", "held", query)
@@ -192,7 +192,7 @@ def test_an_object_in_a_version_that_left_the_crd_is_named_and_can_be_deleted(
     assert down.get("v2").status == 200
 
 
-def test_a_write_at_the_stored_version_keeps_what_managers_of_the_other_own(
+def test_a_write_at_the_stored_version_keeps_fields_owned_at_another_version(
     server: LiveServer,
 ) -> None:
     with Webhook(convert) as hook:
@@ -206,7 +206,7 @@ def test_a_write_at_the_stored_version_keeps_what_managers_of_the_other_own(
     assert versions == {f"{widgets.group}/v1", f"{widgets.group}/v2"}
 
 
-def test_an_apply_that_cannot_see_what_others_own_is_refused(server: LiveServer) -> None:
+def test_an_apply_that_cannot_read_other_managers_fields_is_refused(server: LiveServer) -> None:
     with Webhook(convert) as hook:
         widgets = Widgets(server, hook.conversion())
         widgets.create("v2", "a")

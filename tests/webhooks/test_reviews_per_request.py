@@ -160,7 +160,7 @@ def test_an_empty_list_calls_no_webhook(widgets: Widgets, hook: Webhook) -> None
     assert hook.reviews == 0
 
 
-def test_only_what_is_missing_is_sent_in_the_order_of_the_list(
+def test_only_uncached_objects_are_sent_in_the_order_of_the_list(
     widgets: Widgets, hook: Webhook
 ) -> None:
     for number, name in enumerate("abcde"):

@@ -148,7 +148,7 @@ def test_every_verb_through_both_versions(served: ServerProcess, webhook: Webhoo
     watch.close()
 
 
-def test_a_webhook_that_stands_still_and_one_that_is_killed(
+def test_a_hanging_webhook_and_a_killed_one_are_reported(
     served: ServerProcess, webhook: WebhookProcess
 ) -> None:
     widgets = Widgets(served, webhook.conversion)
@@ -169,7 +169,7 @@ def test_a_webhook_that_stands_still_and_one_that_is_killed(
     assert widgets.get("v1", "a").json["spec"]["port"] == 8
 
 
-def test_a_fault_is_told_and_gone_with_its_cause(
+def test_a_fault_is_reported_until_its_cause_is_gone(
     served: ServerProcess, webhook: WebhookProcess
 ) -> None:
     widgets = Widgets(served, webhook.conversion)

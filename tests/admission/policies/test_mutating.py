@@ -41,7 +41,7 @@ def test_a_json_patch_is_applied_and_each_mutation_sees_the_one_before(cluster: 
     assert made["metadata"]["labels"] == {"a/b": "d"}
 
 
-def test_a_patch_whose_test_fails_changes_nothing_and_is_no_error(cluster: Cluster) -> None:
+def test_a_patch_whose_test_fails_changes_nothing_and_is_not_an_error(cluster: Cluster) -> None:
     cluster.mutation(
         json_patch(
             "[JSONPatch{op: 'add', path: '/spec/a', value: 'x'}, JSONPatch{op: 'test', path: "
@@ -125,7 +125,7 @@ def test_a_mutation_that_fails_denies_in_upstreams_shape(
     }
 
 
-def test_every_failure_is_a_cause_and_those_that_are_ignored_are_none(cluster: Cluster) -> None:
+def test_every_failure_is_a_cause_unless_it_is_ignored(cluster: Cluster) -> None:
     broken = apply("Object{spec: Object.spec{n: object.spec.nope}}")
     cluster.mutation(broken, broken)
     cluster.mutation(broken, name="lax.ref.io", failurePolicy="Ignore")
@@ -148,7 +148,7 @@ def test_a_fault_of_the_configuration_is_forbidden(cluster: Cluster) -> None:
     )
 
 
-def test_what_was_taken_away_is_defaulted_again(cluster: Cluster) -> None:
+def test_a_field_removed_by_a_mutation_is_defaulted_again(cluster: Cluster) -> None:
     cluster.mutation(json_patch("[JSONPatch{op: 'remove', path: '/spec/d'}]"))
     cluster.bind_mutation()
 

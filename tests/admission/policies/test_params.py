@@ -77,7 +77,7 @@ def test_every_selected_parameter_must_be_satisfied(cluster: Cluster) -> None:
         ),
     ],
 )
-def test_what_is_done_without_a_parameter_is_the_bindings_to_say(
+def test_the_binding_decides_what_happens_without_a_parameter(
     cluster: Cluster, action: str, expected: str
 ) -> None:
     cluster.policy("false", paramKind=CONFIG_MAP)
@@ -138,7 +138,7 @@ def test_a_namespace_makes_no_sense_for_a_kind_without_one(cluster: Cluster) -> 
     )
 
 
-def test_a_cluster_scoped_request_needs_to_be_told_the_namespace_of_its_parameter(
+def test_a_cluster_scoped_request_needs_the_namespace_of_its_parameter_in_the_binding(
     cluster: Cluster,
 ) -> None:
     rules = [

@@ -90,7 +90,7 @@ def test_an_unread_variable_costs_nothing_and_fails_no_expression() -> None:
 HEAVY = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, {0}))"
 
 
-def test_what_takes_too_long_for_the_loop_says_so_and_is_the_same_elsewhere() -> None:
+def test_an_expression_too_costly_for_the_event_loop_gives_the_same_result_in_a_thread() -> None:
     source = HEAVY.format(HEAVY.format(HEAVY.format("a + b >= 0")))
     program = ValidatingProgram({"validations": [{"expression": source}]})
 
@@ -188,7 +188,7 @@ def test_a_note_that_fails_denies_whatever_the_actions_are() -> None:
     ]
 
 
-def test_a_stored_expression_that_does_not_compile_fails_when_it_is_asked() -> None:
+def test_a_stored_expression_that_does_not_compile_fails_when_it_is_evaluated() -> None:
     spec = {"validations": [{"expression": "nobody.knows"}, {"expression": "true"}]}
 
     strict = ValidatingProgram(spec).validate(Meter(), inputs())
@@ -263,7 +263,7 @@ def test_a_patch_leaves_the_object_it_was_given_alone(spec: Object) -> None:
     assert json.dumps(obj) == before
 
 
-def test_a_value_json_cannot_say_is_told() -> None:
+def test_a_value_without_a_json_form_is_reported() -> None:
     mutate = mutator("JSONPatch", "[JSONPatch{op: 'add', path: '/x', value: quantity('1')}]")
 
     with pytest.raises(MutationFailed, match="could not marshal to JSON"):

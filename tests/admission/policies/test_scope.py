@@ -91,7 +91,7 @@ def test_subresources_are_seen_where_rules_name_them(cluster: Cluster) -> None:
     assert patch("", {"spec": {"n": 9}}) == 200
 
 
-def test_what_a_rule_means_does_not_matter_for_other_kinds(cluster: Cluster) -> None:
+def test_a_rule_does_not_matter_for_other_kinds(cluster: Cluster) -> None:
     cluster.policy(
         "false",
         matchConstraints=cluster.rules("*", apiGroups=["*"], apiVersions=["*"], resources=["*/*"]),

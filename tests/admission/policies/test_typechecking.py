@@ -34,7 +34,7 @@ def test_a_policy_without_mistakes_has_an_empty_type_checking(cluster: Cluster) 
     assert status(cluster) == {"observedGeneration": 1, "typeChecking": {}}
 
 
-def test_fields_that_are_not_there_are_told(cluster: Cluster) -> None:
+def test_fields_that_are_not_there_are_reported(cluster: Cluster) -> None:
     cluster.policy(
         validations=[
             {"expression": 'object.spec.nope == "a"', "messageExpression": "object.spec.n + 'x'"},
@@ -64,7 +64,7 @@ def test_fields_that_are_not_there_are_told(cluster: Cluster) -> None:
     ]
 
 
-def test_every_kind_of_the_rules_is_looked_at_in_order(cluster: Cluster) -> None:
+def test_every_kind_of_the_rules_is_checked_in_order(cluster: Cluster) -> None:
     rules = cluster.rules("*", apiVersions=["v2", "v1", "v9"], resources=["widgets", "widgets/*"])
     rules["resourceRules"].append(
         {
@@ -97,7 +97,7 @@ def test_parameters_have_types_too(cluster: Cluster) -> None:
     assert "no matching overload for '_==_' applied to '(string, int)'" in found["warning"]
 
 
-def test_a_changed_policy_is_looked_at_again(cluster: Cluster) -> None:
+def test_a_changed_policy_is_checked_again(cluster: Cluster) -> None:
     cluster.policy("object.spec.nope == 1")
     assert warnings(cluster)
 

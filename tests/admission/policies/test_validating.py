@@ -91,7 +91,7 @@ def test_a_policy_that_ignores_errors_lets_that_validation_pass_and_no_other(
     assert answer.json["message"] == denial(cluster, "b", "failed expression: object.spec.n > 3")
 
 
-def test_variables_see_those_before_them_and_their_failure_is_told(cluster: Cluster) -> None:
+def test_variables_see_those_before_them_and_their_failure_is_reported(cluster: Cluster) -> None:
     cluster.policy(
         "variables.sum > 9",
         "variables.broken > 3",
@@ -138,7 +138,7 @@ def test_the_message_is_the_expressions_where_it_finds_a_usable_one(
     assert cluster.create("vp", n=3).json["message"] == denial(cluster, "vp", told)
 
 
-def test_conditions_decide_whether_a_policy_is_asked(cluster: Cluster) -> None:
+def test_conditions_decide_whether_a_policy_is_evaluated(cluster: Cluster) -> None:
     cluster.policy(
         "false",
         matchConditions=[
@@ -154,7 +154,7 @@ def test_conditions_decide_whether_a_policy_is_asked(cluster: Cluster) -> None:
     )
 
 
-def test_a_warning_is_told_and_nothing_is_denied(cluster: Cluster) -> None:
+def test_a_warning_is_reported_and_nothing_is_denied(cluster: Cluster) -> None:
     cluster.policy("object.spec.n > 3", "object.spec.nope == 1")
     cluster.bind("Warn", "Audit")
 
@@ -169,7 +169,7 @@ def test_a_warning_is_told_and_nothing_is_denied(cluster: Cluster) -> None:
     ]
 
 
-def test_of_several_denials_the_first_is_told(cluster: Cluster) -> None:
+def test_of_several_denials_the_first_is_reported(cluster: Cluster) -> None:
     cluster.policy("true", "1 > 2", "2 > 3")
     cluster.bind()
 
@@ -201,7 +201,7 @@ def test_a_change_of_a_policy_is_seen_by_the_next_request(cluster: Cluster) -> N
     assert cluster.create("a").status == 201
 
 
-def test_the_namespace_of_an_object_can_be_looked_at(cluster: Cluster) -> None:
+def test_expressions_can_read_the_namespace_of_an_object(cluster: Cluster) -> None:
     cluster.policy(
         "namespaceObject.metadata.labels['kubernetes.io/metadata.name'] == 'default'",
         "namespaceObject.status.phase == 'Active'",
@@ -219,7 +219,7 @@ def test_dry_runs_are_judged_as_well(cluster: Cluster) -> None:
     assert cluster.create("a").status == 422
 
 
-def test_the_authorizer_can_be_asked(cluster: Cluster) -> None:
+def test_expressions_can_call_the_authorizer(cluster: Cluster) -> None:
     cluster.policy(
         "authorizer.group('').resource('pods').namespace('default').check('get').allowed()",
         "authorizer.requestResource.check('create').allowed()",
@@ -234,7 +234,7 @@ def test_the_authorizer_can_be_asked(cluster: Cluster) -> None:
     assert answer.status == 201, answer.text
 
 
-def test_what_is_denied_warned_and_forgiven_is_counted(cluster: Cluster) -> None:
+def test_denials_warnings_and_ignored_failures_are_counted(cluster: Cluster) -> None:
     cluster.policy("false", name="counted.ref.io")
     cluster.policy("object.nope == 1", name="forgiven.ref.io", failurePolicy="Ignore")
     cluster.bind("Warn", "Audit", name="counted", policy="counted.ref.io")

@@ -75,7 +75,9 @@ def test_signing_out_leaves_nothing_behind(visitor: Visitor) -> None:
     expect(page.locator(".crd")).to_have_count(0)
 
 
-def test_what_rbac_forbids_is_not_offered(page: Page, server: LiveServer, fleet: Fleet) -> None:
+def test_actions_that_rbac_forbids_are_not_offered(
+    page: Page, server: LiveServer, fleet: Fleet
+) -> None:
     reader = Visitor(page, account(server, "reader", READS))
     reader.sign_in(f"/console/crds/{Fleet.orders}")
     expect(page.get_by_text("Stop serving it")).to_be_visible()

@@ -138,7 +138,7 @@ def route(name: str) -> dict[str, object]:
     }
 
 
-def test_a_watch_that_breaks_goes_on(visitor: Visitor, server: LiveServer) -> None:
+def test_a_broken_watch_is_resumed(visitor: Visitor, server: LiveServer) -> None:
     page = visitor.page
     cut = threading.Event()
 
@@ -158,7 +158,7 @@ def test_a_watch_that_breaks_goes_on(visitor: Visitor, server: LiveServer) -> No
     expect(page.get_by_role("link", name="broken-watch")).to_be_visible()
 
 
-def test_a_revision_that_is_forgotten_is_listed_again(visitor: Visitor) -> None:
+def test_a_compacted_revision_makes_the_page_list_again(visitor: Visitor) -> None:
     page = visitor.page
     lists: list[str] = []
     gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}
@@ -178,7 +178,7 @@ def test_a_revision_that_is_forgotten_is_listed_again(visitor: Visitor) -> None:
     assert len(lists) == 2
 
 
-def test_a_server_that_is_away_is_said_and_asked_again(page: Page, visitor: Visitor) -> None:
+def test_an_unreachable_server_is_reported_and_tried_again(page: Page, visitor: Visitor) -> None:
     page.route("**/console/api/overview", lambda request: request.abort())
     page.goto("/console/")
     expect(page.get_by_role("alert")).to_contain_text("cannot be reached")

@@ -157,7 +157,7 @@ def test_each_page_has_a_twin_in_json(visitor: Visitor, path: str) -> None:
     assert "crds" in answer or answer["kind"] == "OrderList"
 
 
-def test_the_past_of_an_object_is_told_with_diffs(visitor: Visitor, server: LiveServer) -> None:
+def test_the_past_of_an_object_is_reported_with_diffs(visitor: Visitor, server: LiveServer) -> None:
     put(server, "orders", order("changing", size=1, colour="red"))
     path = f"/apis/{GROUP}/v1/namespaces/default/orders/changing"
     patch = {"Content-Type": "application/merge-patch+json"}

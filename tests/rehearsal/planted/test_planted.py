@@ -12,7 +12,7 @@ from tests.rehearsal.worlds import NAME, rehearsed, world
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_was_planted_is_found_and_nothing_is_invented(case: Planted) -> None:
+def test_planted_defects_are_found_and_nothing_else(case: Planted) -> None:
     before = world(case.old, case.objects, case.uses, case.events)
     module = f"tests.rehearsal.planted.converters:{case.converter}"
     converting = Converting({NAME: module} if case.converter else {}, {})
