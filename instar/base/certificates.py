@@ -37,6 +37,8 @@ _MAY_SIGN_OTHERS, _MAY_SEAL_KEYS = der.bits(b"\x86", 1), der.bits(b"\xa0", 5)
 
 
 class KeyPair(NamedTuple):
+    """A certificate and its private key, both PEM."""
+
     cert: bytes
     key: bytes
 

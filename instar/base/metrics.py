@@ -76,6 +76,8 @@ class Family(NamedTuple):
 
 
 class Metric(Protocol):
+    """What ``/metrics`` can show: a name, a help text and values by label."""
+
     name: str
     help: str
     labels: Labels
@@ -88,6 +90,8 @@ class Metric(Protocol):
 
 
 class Counter:
+    """Counter by label values; without labels it starts at zero."""
+
     kind = "counter"
 
     def __init__(self, name: str, help: str, labels: Labels = ()) -> None:
@@ -114,6 +118,8 @@ class Gauge(Counter):
 
 
 class Histogram:
+    """Histogram by label values, with fixed upper bounds of its buckets."""
+
     kind = "histogram"
 
     def __init__(self, name: str, help: str, labels: Labels, buckets: Sequence[float]) -> None:

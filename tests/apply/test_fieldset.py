@@ -16,9 +16,9 @@ from instar.kube.apply.field_set import (
     difference,
     includes,
     intersection,
+    intersects,
     key_element,
     leaves,
-    meets,
     members,
     parse,
     path_text,
@@ -80,7 +80,7 @@ def test_the_algebra_is_that_of_sets_of_paths(
     }
     assert all(contains(a, path) == (path in one) for path in one | two)
     assert includes(a, b) == (two <= one)
-    assert meets(a, b) == bool(one & two)
+    assert intersects(a, b) == bool(one & two)
 
 
 @given(st.lists(SMALL_PATHS), st.lists(SMALL_PATHS))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from instar.server.settings import EncryptionSettings
-from instar.wire.storage.store import Record, Write, bare
+from instar.wire.storage.store import Record, Write, unwrapped_store
 from tests.encryption import oracles
 from tests.encryption.kms_plugin import KmsPlugin
 from tests.support.crds import loose_crd
@@ -58,7 +58,7 @@ def lying(server: LiveServer, key: str) -> bytes:
     """What the disk sees."""
 
     async def read() -> Record | None:
-        return await bare(server.running.machinery.backend.store).get(key)
+        return await unwrapped_store(server.running.machinery.backend.store).get(key)
 
     record = server.run(read())
     assert record is not None
@@ -132,7 +132,7 @@ def test_a_restart_reads_what_was_sealed_and_values_of_another_writer(
                 prefix + bytes(12) + oracles.gcm_seal(SECRET1, bytes(12), plain, place.encode())
             )
             server.run(
-                bare(server.running.machinery.backend.store).commit(
+                unwrapped_store(server.running.machinery.backend.store).commit(
                     Write("ex.io/foos/default/f2", foreign, 0)
                 )
             )

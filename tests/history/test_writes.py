@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from instar.base.json_values import Object
-from instar.kube.history.writes import ObjectState, changed_paths, rows
+from instar.kube.history.writes import ObjectState, changed_paths, writes_between
 
 
 def _entry(manager: str, time: str, fields: str = "a", **more: str) -> Object:
@@ -24,7 +24,7 @@ def test_the_writer_is_the_manager_whose_entry_has_a_new_time() -> None:
     old = _obj(_entry("one", "T1", "a"), a=1)
     new = _obj(_entry("one", "T1", "b"), _entry("two", "T2", "a"), a=2)
 
-    [row] = rows([ObjectState(7, "v1", new)], ObjectState(6, "v1", old))
+    [row] = writes_between([ObjectState(7, "v1", new)], ObjectState(6, "v1", old))
 
     assert [each["manager"] for each in row["managers"]] == ["two"]
     assert (row["operation"], row["time"], row["changes"]) == ("update", "T2", ["spec.a"])
@@ -33,7 +33,7 @@ def test_the_writer_is_the_manager_whose_entry_has_a_new_time() -> None:
 def test_two_writes_within_a_second_are_distinguished_by_their_fields() -> None:
     old, new = _obj(_entry("one", "T1", "a"), a=1), _obj(_entry("one", "T1", "b"), a=1, b=1)
 
-    [row] = rows([ObjectState(7, "v1", new)], ObjectState(6, "v1", old))
+    [row] = writes_between([ObjectState(7, "v1", new)], ObjectState(6, "v1", old))
 
     assert [each["manager"] for each in row["managers"]] == ["one"]
 
@@ -49,8 +49,8 @@ def test_creations_deletions_and_earlier_objects_are_distinguished() -> None:
         ObjectState(8, "v1", _obj(a=2)),
     ]
 
-    unknown = rows([state], None)
-    known = rows(states, ObjectState(0, "", None))
+    unknown = writes_between([state], None)
+    known = writes_between(states, ObjectState(0, "", None))
 
     assert unknown[0]["operation"] == "earliest"
     assert [row["operation"] for row in known] == ["create", "update", "delete", "create"]
@@ -60,7 +60,7 @@ def test_creations_deletions_and_earlier_objects_are_distinguished() -> None:
 def test_a_state_that_cannot_be_shown_says_why_and_the_next_is_an_update() -> None:
     broken = ObjectState(6, "v0", None, "no such version")
 
-    first, second = rows([broken, ObjectState(7, "v1", _obj())], ObjectState(0, "", None))
+    first, second = writes_between([broken, ObjectState(7, "v1", _obj())], ObjectState(0, "", None))
 
     assert first["problem"] == "no such version"
     assert second["operation"] == "update"

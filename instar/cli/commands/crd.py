@@ -19,7 +19,7 @@ from instar.kube.models.crd_models import Defaults, build_crd
 from instar.kube.models.errors import ModelError
 from instar.kube.models.reading.roots import root_of
 from instar.tools.reviewer.reviewed_crd import read_reviewed_crd
-from instar.tools.reviewer.rules.lints import refused
+from instar.tools.reviewer.rules.lints import validation_errors
 
 _HELP = """\
 A model is a pydantic model, a dataclass, a typed dict or a msgspec struct. Group, version and kind
@@ -81,7 +81,7 @@ def _model(spec: str) -> object:
 def _check_crd(crd: Object) -> None:
     """Reject a CRD that a server would reject."""
     try:
-        drafts = list(refused(None, read_reviewed_crd(crd)))
+        drafts = list(validation_errors(None, read_reviewed_crd(crd)))
     except CrdDecodeError as error:
         raise CliFailure(f"invalid CRD: {error}") from None
     if drafts:

@@ -15,7 +15,7 @@ from instar.cli.shared.common_flags import add_cluster_arguments, add_output_arg
 from instar.cli.shared.diffs import add_colour, add_colour_argument, diff, wants_colour
 from instar.cli.shared.failure import CliFailure
 from instar.kube.api.encoding.yaml_text import write_yaml
-from instar.kube.history.writes import plain
+from instar.kube.history.writes import without_bookkeeping
 from instar.tools.restorer.errors import RestoreError
 from instar.tools.restorer.object_history import NamedObject, find, state, writes
 from instar.wire.client.client import Client
@@ -75,7 +75,7 @@ async def _print(
         if row["operation"] == "earliest" or (before is None and row["operation"] != "create"):
             print("    the state before is compacted, or not shown" if now else "")
         else:
-            for line in diff(plain(before or {}), plain(now), colour):
+            for line in diff(without_bookkeeping(before or {}), without_bookkeeping(now), colour):
                 print(f"    {line}")
         before = now
     if told["more"]:

@@ -15,7 +15,7 @@ from instar.cli.shared.cluster_flags import with_client
 from instar.cli.shared.common_flags import add_cluster_arguments
 from instar.cli.shared.diffs import add_colour_argument, diff, wants_colour
 from instar.cli.shared.failure import CliFailure
-from instar.kube.history.writes import plain
+from instar.kube.history.writes import without_bookkeeping
 from instar.tools.restorer import restore_crd
 from instar.tools.restorer.errors import RestoreError
 from instar.tools.restorer.object_history import NamedObject, find, last_alive, state
@@ -154,7 +154,9 @@ def _print_result(args: argparse.Namespace, named: NamedObject, done: Restored) 
     would = "would be " if args.dry_run else ""
     print(f"{named}: {would}{done.action}")
     if done.action == "updated":
-        for line in diff(plain(done.before), plain(done.after), wants_colour(args)):
+        for line in diff(
+            without_bookkeeping(done.before), without_bookkeeping(done.after), wants_colour(args)
+        ):
             print(f"    {line}")
     for note in done.notes:
         print(f"    {note}")

@@ -44,7 +44,13 @@ from instar.server.settings import Settings
 from instar.tools.console.settings import OidcSettings
 from instar.tools.console.setup import console_front
 from instar.wire.storage.open import is_shared
-from instar.wire.storage.store import RemotelyOwnedStore, Store, StoreError, UnusableStore, bare
+from instar.wire.storage.store import (
+    RemotelyOwnedStore,
+    Store,
+    StoreError,
+    UnusableStore,
+    unwrapped_store,
+)
 
 _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 """Errors of an address that cannot be bound; errors of files carry a file name."""
@@ -239,7 +245,7 @@ async def _stop_when_store_is_lost(store: Store) -> None:
     """Return when a worker has lost its store, so that it ends; the first process starts
     another.
     """
-    owner = bare(store)
+    owner = unwrapped_store(store)
     if isinstance(owner, RemotelyOwnedStore):
         await owner.lost()
 

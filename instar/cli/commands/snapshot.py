@@ -25,7 +25,7 @@ from instar.tools.reviewer.sources import ReviewedCluster
 from instar.tools.snapshots.capture.cluster import ClusterSource
 from instar.tools.snapshots.capture.recapture import CapturedClusterSource
 from instar.tools.snapshots.capture.redacting import RedactedField, read_field
-from instar.tools.snapshots.capture.scope import CaptureScope, NoSuchResource, others
+from instar.tools.snapshots.capture.scope import CaptureScope, NoSuchResource, built_in_resources
 from instar.tools.snapshots.capture.source import Source
 from instar.tools.snapshots.capture.stored import StoreSource
 from instar.tools.snapshots.capture.taking import take
@@ -192,7 +192,7 @@ def _capture_scope(args: argparse.Namespace) -> CaptureScope:
         args.secret_data,
     )
     try:
-        others(asked)
+        built_in_resources(asked)
     except NoSuchResource as error:
         raise CliFailure(f"--with {error}: neither rbac nor a built-in resource", 2) from None
     return asked

@@ -27,7 +27,7 @@ from instar.server.files.temp_folder import temporary_folder
 from instar.server.lifecycle.lifetime import RunningServer, running
 from instar.server.lifecycle.metrics_merge import merge_worker_metrics
 from instar.server.settings import Settings
-from instar.wire.storage.store import Local, bare
+from instar.wire.storage.store import Local, unwrapped_store
 from instar.wire.storage.workers.arena import Arena, make_file
 from instar.wire.storage.workers.arena_reclaim import Reclaimer
 from instar.wire.storage.workers.store_server import SharedMemoryStore, StoreServer
@@ -78,7 +78,7 @@ async def _shared_store(
     server: RunningServer, folder: Path, loans: Reclaimer | None
 ) -> AsyncIterator[None]:
     backend = server.machinery.backend
-    store = bare(backend.store)  # each worker has the encryption keys itself
+    store = unwrapped_store(backend.store)  # each worker has the encryption keys itself
     books = backend.worker_feed
     if books is None and not isinstance(store, Local):
         yield  # workers connect to a cluster by themselves

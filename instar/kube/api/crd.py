@@ -133,6 +133,8 @@ class ConversionSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crd:
+    """A CustomResourceDefinition as the server uses it, decoded and without raw schemas."""
+
     name: str
     uid: str
     generation: int

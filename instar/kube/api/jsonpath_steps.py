@@ -53,6 +53,8 @@ def walk(steps: Sequence[Step], values: list[Any], work: Work) -> list[Any]:
 
 
 def field(name: str) -> Step:
+    """Return the step ``.name``: the members of that name, of the maps that have it."""
+
     def step(values: list[Any], work: Work) -> list[Any]:
         return [value[name] for value in values if isinstance(value, dict) and name in value]
 

@@ -108,13 +108,13 @@ def includes(fields: FieldSet, some: FieldSet) -> bool:
     return True
 
 
-def meets(fields: FieldSet, some: FieldSet) -> bool:
+def intersects(fields: FieldSet, some: FieldSet) -> bool:
     """Return whether any member of ``some`` is a member, in time proportional to ``some``."""
     for key, node in some.items():
         mine = fields.get(key)
         if mine is None or key == SELF:
             continue
-        if (is_member(node) and is_member(mine)) or (node and mine and meets(mine, node)):
+        if (is_member(node) and is_member(mine)) or (node and mine and intersects(mine, node)):
             return True
     return False
 

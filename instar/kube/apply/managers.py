@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 
 from instar.base.json_values import Object
 from instar.kube.apply.compare import Comparison, compare
-from instar.kube.apply.field_set import FieldSet, difference, has_at_most, includes, meets, union
+from instar.kube.apply.field_set import (
+    FieldSet,
+    difference,
+    has_at_most,
+    includes,
+    intersects,
+    union,
+)
 from instar.kube.apply.managed_fields import (
     UPDATE,
     BadManagedFields,
@@ -175,7 +182,11 @@ def _after_own_changes(
     for entry in before.values():
         if entry.api_version != writer.api_version or reconcile(entry, schemas) is not entry:
             return None
-        if not includes(entry.fields, touched) if entry is own else meets(entry.fields, touched):
+        if (
+            not includes(entry.fields, touched)
+            if entry is own
+            else intersects(entry.fields, touched)
+        ):
             return None
     return {**before, identity: ManagedFieldsEntry(own.fields, own.api_version, writer.now)}
 

@@ -38,6 +38,7 @@ _CONFIG_KEY_TEXT = (
 
 
 def texts_at(path: str, value: Any, texts: Iterable[str]) -> list[FieldError]:
+    """Return an "Invalid value" error at ``path`` for each text."""
     return [invalid(path, value, text) for text in texts]
 
 

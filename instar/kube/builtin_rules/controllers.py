@@ -29,8 +29,8 @@ from instar.kube.builtin_rules.basics import (
 from instar.kube.builtin_rules.go_internal_text import internal
 from instar.kube.builtin_rules.pods.pod_spec import lasting_template_errors
 from instar.kube.builtin_rules.selectors import (
-    converts,
     in_go_order,
+    is_convertible,
     is_empty,
     label_errors,
     selector_errors,
@@ -82,7 +82,7 @@ def _selector_errors(spec: Object, kind: str) -> list[FieldError]:
 def _template_errors(spec: Object, owner: str, unreadable: str | None) -> list[FieldError]:
     """Check selector and template; ``unreadable`` is the message for an invalid selector."""
     selector, template = spec.get("selector"), spec.get("template") or {}
-    if unreadable is not None and selector is not None and not converts(selector):
+    if unreadable is not None and selector is not None and not is_convertible(selector):
         return [invalid("spec.selector", in_go_order(selector), unreadable)]
     labels = (template.get("metadata") or {}).get("labels")
     found = label_errors(selector, labels, "spec.template")
@@ -148,7 +148,7 @@ def replicaset_errors(spec: Object) -> list[FieldError]:
 def daemonset_errors(spec: Object) -> list[FieldError]:
     selector, template = spec.get("selector"), spec.get("template") or {}
     found = [] if selector is None else selector_errors(selector, "spec.selector")
-    if selector is None or converts(selector):
+    if selector is None or is_convertible(selector):
         labels = (template.get("metadata") or {}).get("labels")
         found += label_errors(selector, labels, "spec.template")
     if selector is not None and is_empty(selector):

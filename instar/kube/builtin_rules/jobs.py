@@ -28,7 +28,12 @@ from instar.kube.builtin_rules.basics import (
 from instar.kube.builtin_rules.cron import schedule_problem
 from instar.kube.builtin_rules.go_internal_text import internal, internal_template
 from instar.kube.builtin_rules.pods.pod_spec import template_errors
-from instar.kube.builtin_rules.selectors import converts, in_go_order, label_errors, selector_errors
+from instar.kube.builtin_rules.selectors import (
+    in_go_order,
+    is_convertible,
+    label_errors,
+    selector_errors,
+)
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 _UID_LABELS = (CONTROLLER_UID, "controller-uid")
@@ -59,7 +64,7 @@ def _selected_spec_errors(spec: Object) -> list[FieldError]:
         found.append(required("spec.selector"))
     else:
         found += selector_errors(selector, "spec.selector")
-    if selector is None or converts(selector):
+    if selector is None or is_convertible(selector):
         labels = (spec["template"].get("metadata") or {}).get("labels")
         found += label_errors(selector, labels, "spec.template")
     return found

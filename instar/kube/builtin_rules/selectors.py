@@ -54,12 +54,13 @@ def is_empty(selector: Object) -> bool:
     return not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
-def converts(selector: Object) -> bool:
+def is_convertible(selector: Object) -> bool:
     """Return whether upstream can convert it to requirements."""
     return not selector_errors(selector, "")
 
 
 def in_go_order(selector: Object | None) -> Any:
+    """Return the selector with its members in the order in which Go prints them."""
     if selector is None:
         return None
     names = ("key", "operator", "values")

@@ -30,6 +30,7 @@ __all__ = ["BadExpression", "BadProgram", "CelRunner", "Checked", "analyse", "pr
 
 
 def no_types(_name: str) -> Type | None:
+    """Resolve no message type; for expressions that may not build objects."""
     return None
 
 

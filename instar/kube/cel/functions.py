@@ -174,6 +174,7 @@ def read_write_cost(*sizes: int) -> int:
 
 
 def regex_cost(text: int, pattern: int, *_more: int) -> int:
+    """Return the cost of matching a text against a pattern, by upstream's formula."""
     return ceil((1.0 + text) * TRAVERSAL) * ceil(pattern * REGEX)
 
 
@@ -196,6 +197,7 @@ def estimated_same_size(site: CallSite) -> CostEstimate:
 
 
 def estimated_regex(site: CallSite) -> CostEstimate:
+    """Estimate ``regex_cost`` from the largest sizes of text and pattern."""
     text = site.receiver().plus(ONE).scaled(TRAVERSAL)
     return CostEstimate(text.times(site.args[0].known().scaled(REGEX)))
 

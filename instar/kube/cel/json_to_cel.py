@@ -134,4 +134,5 @@ def to_list(declared: Declared) -> Convert:
 
 
 def or_null(convert: Convert) -> Convert:
+    """Return a converter that also accepts null."""
     return lambda raw: None if raw is None else convert(raw)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from instar.base.json_values import Object
-from instar.kube.crds.validation.options import schemas
+from instar.kube.crds.validation.options import schemas_of
 from instar.kube.crds.validation.unsupported_schema import nodes
 from instar.kube.schema.formats.named import string_format
 from instar.kube.schema.validation.numbers import NUMBER_FORMATS
@@ -22,7 +22,7 @@ def format_warnings(new: Object, old: Object | None) -> list[str]:
 
 
 def _unrecognised(spec: Object) -> Iterator[str]:
-    for schema in schemas(spec):
+    for schema in schemas_of(spec):
         for node in nodes(schema):
             format = node.get("format")
             if format and not _is_known(format, node.get("type", "")):

@@ -85,6 +85,7 @@ def schema_value(schema: Schema) -> Object:
 
 
 def items_value(items: Any) -> Object | None:
+    """Return ``items`` as Go's JSONSchemaPropsOrArray."""
     if items is None:
         return None
     if isinstance(items, Mapping):

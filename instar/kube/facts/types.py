@@ -131,4 +131,5 @@ def type_names(api_version: str) -> list[str]:
 
 
 def group_versions() -> list[str]:
+    """Return the group versions with built-in kinds."""
     return _SHELF.names()

@@ -27,7 +27,7 @@ class ObjectState(NamedTuple):
     """Why the object cannot be shown."""
 
 
-def rows(states: Sequence[ObjectState], before: ObjectState | None) -> list[Object]:
+def writes_between(states: Sequence[ObjectState], before: ObjectState | None) -> list[Object]:
     """Return one row per state, oldest first; ``before`` is the state before the first one,
     ``None`` if it is no longer stored."""
     found: list[Object] = []
@@ -49,7 +49,7 @@ def _row(before: ObjectState | None, state: ObjectState) -> Object:
     times = [str(each["time"]) for each in managers if each.get("time")]
     if not times and row["operation"] == "create":
         times = [str(metadata.get("creationTimestamp") or "")]
-    changes = list(changed_paths(plain(old), plain(state.obj)))
+    changes = list(changed_paths(without_bookkeeping(old), without_bookkeeping(state.obj)))
     return {
         **row,
         "time": max(times, default="") or None,
@@ -103,7 +103,7 @@ def _metadata(obj: Object) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, Mapping) else {}
 
 
-def plain(obj: Object) -> Object:
+def without_bookkeeping(obj: Object) -> Object:
     """Return the object without fields that are irrelevant to the write."""
     kept = {name: value for name, value in _metadata(obj).items() if name not in _NOISE}
     return {**obj, "metadata": kept} if obj else {}

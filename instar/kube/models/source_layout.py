@@ -45,6 +45,7 @@ Expr = str | LayoutGroup | Join | LongString
 
 
 def flat(expr: Expr) -> str:
+    """Return the source text of an expression on one line."""
     match expr:
         case LayoutGroup(opening, parts, closing):
             return f"{opening}{', '.join(map(flat, parts))}{closing}"
@@ -112,11 +113,13 @@ def _cut(line: str, width: int) -> list[str]:
 
 
 def call(name: str, arguments: Mapping[str, Expr]) -> LayoutGroup:
+    """Return a call with keyword arguments."""
     parts = tuple(Join((f"{key}=", value)) for key, value in arguments.items())
     return LayoutGroup(f"{name}(", parts, ")")
 
 
 def subscript(name: str, *parts: Expr) -> LayoutGroup:
+    """Return ``name[…]``."""
     return LayoutGroup(f"{name}[", parts, "]", comma=len(parts) > 1)
 
 

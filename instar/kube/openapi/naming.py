@@ -25,6 +25,7 @@ def model_name(group: str, version: str, kind: str, *, builtin: bool) -> str:
 
 
 def tag(group: str, version: str) -> str:
+    """Return the operation tag of a group version, such as ``apps_v1``."""
     return f"{_camel(_short(group), capital=False)}_{_camel(version, capital=False)}"
 
 

@@ -37,6 +37,7 @@ def document(resources: Iterable[DiscoveryResource], *, server_version: str) -> 
 
 
 def frame(server_version: str) -> Object:
+    """Return an OpenAPI v2 document without paths and definitions."""
     return {"swagger": "2.0", "info": {"title": "Kubernetes", "version": server_version}}
 
 

@@ -52,6 +52,7 @@ PodCheck = Callable[[PodView], Violation | None]
 
 
 def context_of(container: Object) -> Object:
+    """Return a container's ``securityContext``; empty if it has none."""
     return container.get("securityContext") or {}
 
 

@@ -61,6 +61,7 @@ _UNSET: dict[MessageShape, Any] = {
 
 @cache
 def shape_of(message: str) -> MessageShape:
+    """Return how a message is written in JSON; ``OBJECT`` for most."""
     found = _NAMED.get(message)
     if found is not None:
         return found

@@ -46,6 +46,7 @@ def varint(value: int) -> bytes:
 
 
 def tag(number: int, wire: int) -> bytes:
+    """Return the key that precedes a field: its number and wire type."""
     return varint(number << 3 | wire)
 
 

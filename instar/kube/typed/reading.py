@@ -54,6 +54,7 @@ def zero_object(api_version: str, kind: str) -> Object:
 
 @cache
 def reader(message: str) -> Read:
+    """Return the function that reads a message of this type from JSON."""
     shape = shape_of(message)
     if shape in SPECIAL_READERS:
         return SPECIAL_READERS[shape]

@@ -52,6 +52,7 @@ def short_line(event: AuditEvent, *, typed: bool = True, most: int = 0) -> bytes
 
 
 def event_list(lines: list[bytes]) -> bytes:
+    """Join encoded events to one ``EventList``, the body of a webhook call."""
     items = b",".join(lines)
     return b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[%b]}' % items
 
@@ -99,6 +100,7 @@ def document(event: AuditEvent, *, objects: bool = True) -> dict[str, Any]:
 
 
 def moment(seconds: float) -> str:
+    """Return a time as ``metav1.MicroTime`` is written."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 

@@ -25,6 +25,8 @@ Piece = tuple[Rank, bytes]
 
 
 class GroupMember(NamedTuple):
+    """A resource with the schemas that its OpenAPI documents are made of."""
+
     resource: discovery.DiscoveryResource
     stored: StoredSchemas | None
     """None for built-in kinds, which change only with the server."""

@@ -37,6 +37,7 @@ def past_path(path: str) -> str | None:
 async def respond(
     context: Context, request: Request, target: Target, path: ResourcePath, namespaces: Resource
 ) -> Response:
+    """Answer with an object's past states, or with its state at one revision."""
     if request.asked.verb != "get" or path.subresource:
         raise MethodNotAllowed("the past can be read, object by object, and not be changed")
     revision, before = _number(request, "at"), _number(request, "before")

@@ -51,7 +51,7 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.rbac_policy import StoredPolicy
 from instar.wire.conversion.factory import ConversionServices, shared_converter_for
 from instar.wire.conversion.metrics import PrometheusConversionMetrics
-from instar.wire.storage.store import MeasuredStore, Store, bare
+from instar.wire.storage.store import MeasuredStore, Store, unwrapped_store
 from instar.wire.storage.value_reader import Values
 from instar.wire.webhooks.call_log import CallLog
 
@@ -216,7 +216,7 @@ class ServerComponents:
         metrics.add(*self.admissions.all_metrics(), *self.loaded.metrics())
         if flow is not None:
             metrics.add(*flow.metrics())
-        store = bare(self.backend.store)
+        store = unwrapped_store(self.backend.store)
         if isinstance(store, MeasuredStore):
             metrics.add(*store.metrics())
         return metrics

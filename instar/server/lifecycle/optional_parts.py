@@ -71,6 +71,7 @@ def foreign_certificate(settings: Settings) -> bytes:
 
 
 def encryption_of(settings: Settings) -> EncryptionAtRest | None:
+    """Return the encryption at rest of the settings; None if none is configured."""
     if settings.encryption is None:
         return None
     # Imported here: without a configuration no cipher is needed.
@@ -106,6 +107,7 @@ def image_reviews_of(plugins: PluginConfigurations) -> ReviewClient | None:
 
 
 def audit_of(settings: Settings) -> tuple[Auditor | None, Sequence[Metric]]:
+    """Return the auditor of the settings with its metrics; None if none is configured."""
     if settings.audit is None:
         return None, ()
     # Imported here: without a policy nothing is recorded.

@@ -33,6 +33,8 @@ _ASK_AGAIN = b"no-cache"
 
 @dataclass(frozen=True, slots=True)
 class Asset:
+    """One built file, in every content coding that browsers accept."""
+
     type: bytes
     tag: bytes
     cache: bytes
@@ -41,6 +43,8 @@ class Asset:
 
 
 class Assets:
+    """All files of the build, read and compressed once."""
+
     def __init__(self, folder: Path = FOLDER) -> None:
         files = sorted(path for path in folder.rglob("*") if path.suffix in _TYPES)
         self._files = {path.relative_to(folder).as_posix(): _read(path) for path in files}

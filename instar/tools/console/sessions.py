@@ -36,6 +36,8 @@ class Ended(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Session:
+    """A signed-in visitor, as the encrypted cookie has it."""
+
     how: str
     """``token``, ``oidc`` or ``kubeconfig``."""
     token: str

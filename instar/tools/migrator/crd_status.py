@@ -24,6 +24,8 @@ _ATTEMPTS = 20
 
 
 class CrdStatus:
+    """Reads and trims ``status.storedVersions`` of one CRD."""
+
     def __init__(self, client: Client, live: LiveCrd, patience: RetryPolicy, who: str) -> None:
         self._client = client
         self._name = live.name

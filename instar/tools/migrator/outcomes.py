@@ -22,6 +22,8 @@ from instar.tools.migrator.listed_object import ListedObject
 
 
 class Fate(StrEnum):
+    """What became of one object in a pass."""
+
     PENDING = "pending"
     REWRITTEN = "rewritten"
     """It was stale: the write gave it a new resourceVersion."""

@@ -36,6 +36,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """What a migration would do: the CRD, what was found out about it, and the pace."""
+
     live: LiveCrd
     facts: Facts
     concurrency: int

@@ -35,6 +35,8 @@ _NAMED = 100
 
 @dataclass
 class Verification:
+    """Result of comparing objects after a migration with their readings before it."""
+
     compared: bool = True
     """Whether contents were compared, and not only resourceVersions."""
     same: int = 0

@@ -33,7 +33,7 @@ from instar.tools.rehearsal.model import (
     StepKind,
     StepOutcome,
 )
-from instar.tools.rehearsal.object_diff import differences, key_of, mark, summary
+from instar.tools.rehearsal.object_diff import content_digest, differences, key_of, summary
 from instar.tools.rehearsal.rollback import try_rollback
 from instar.tools.rehearsal.sandbox import Sandbox, answer
 from instar.tools.rehearsal.steps import steps
@@ -219,7 +219,7 @@ async def _differing(placed: list[Object], origin: ReferenceReadings) -> list[st
     for obj in placed:
         key, version = key_of(obj), _version(obj)
         known = origin.marks.get(version)
-        if known is None or known.get(key) in (None, mark(obj)):
+        if known is None or known.get(key) in (None, content_digest(obj)):
             continue
         reading = await origin.stage.read(version, key)
         if reading.obj is not None:

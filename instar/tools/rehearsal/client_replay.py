@@ -26,7 +26,7 @@ from instar.tools.rehearsal.clients import (
     manager_name,
 )
 from instar.tools.rehearsal.model import ClientStanding, ClientVerdict, DamageFact, Exchange
-from instar.tools.rehearsal.object_diff import key_of, mark
+from instar.tools.rehearsal.object_diff import content_digest, key_of
 from instar.tools.rehearsal.owned_fields import own_fields
 from instar.tools.rehearsal.sandbox import Sandbox, answer, body_text
 from instar.tools.rehearsal.version_findings import ReferenceReadings, VersionFindings
@@ -200,7 +200,7 @@ class Replayer:
         fresh = set(reply.warnings) - set(self._reference.warnings.get(owner.version, ()))
         for text in sorted(fresh):
             verdict.note(ClientStanding.WARNED, f"{owner.operation} at {owner.version}: {text}")
-        if sent is not None and mark(reply.document) != mark(sent):
+        if sent is not None and content_digest(reply.document) != content_digest(sent):
             text = f"{owner.operation} at {owner.version} of its own fields changes the object"
             verdict.note(ClientStanding.WARNED, text, Exchange(request, key, answer(reply)))
 

@@ -68,6 +68,8 @@ class Recorded(NamedTuple):
 
 @dataclass
 class ObservedClient:
+    """A client seen in usage counts, audit events or managedFields, with its calls."""
+
     name: str
     uses: list[ClientCall] = field(default_factory=list)
     recorded: list[Recorded] = field(default_factory=list)

@@ -14,7 +14,7 @@ from instar.base.plurals import counted
 from instar.tools.rehearsal.converting import ConversionMode
 from instar.tools.rehearsal.migrating import killed_migration, run_migration
 from instar.tools.rehearsal.model import MOST_EXAMPLES, Fault, FaultOutcome
-from instar.tools.rehearsal.object_diff import differences, mark, summary
+from instar.tools.rehearsal.object_diff import content_digest, differences, summary
 from instar.tools.rehearsal.sandbox import Sandbox, answer
 from instar.tools.rehearsal.version_findings import ReferenceReadings
 from instar.wire.conversion.in_process import ConvertFunction
@@ -177,7 +177,7 @@ def _wrong(before: Readings, after: Readings) -> list[str]:
         now = after.get((version, key))
         if now is None:
             found.append(f"{key} cannot be read at {version} any more")
-        elif mark(now) != mark(obj):
+        elif content_digest(now) != content_digest(obj):
             texts = [text for each in differences(obj, now).values() for text in each]
             found.append(f"{key} at {version}: {summary(texts)}")
     return found[:MOST_EXAMPLES]

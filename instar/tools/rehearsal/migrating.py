@@ -64,6 +64,7 @@ async def killed_migration(stage: Sandbox, after: int) -> None:
 
 
 def outcome(report: MigrationReport, versions: int) -> MigrationOutcome:
+    """Summarise a migration report for the rehearsal: trouble, and an estimate of requests."""
     trouble = [
         f"{item.key}: {item.reason}: {_redact_message(item.message)}" for item in report.quarantine
     ]

@@ -204,6 +204,8 @@ class MigrationOutcome:
 
 
 class StepKind(StrEnum):
+    """Kinds of steps on the way to a release."""
+
     CREATE = "create"
     SERVE = "serve"
     FLIP = "flip"
@@ -275,6 +277,8 @@ class StepOutcome:
 
 
 class Fault(StrEnum):
+    """Faults that a rehearsal causes on purpose."""
+
     WEBHOOK_DOWN = "webhook down during the flip"
     MIGRATOR_KILLED = "migrator killed half-way"
     BOTH_CONTROLLERS = "old and new controller at once"
@@ -282,6 +286,8 @@ class Fault(StrEnum):
 
 @dataclass
 class FaultOutcome:
+    """What happened during a planted fault, and whether the sandbox recovered."""
+
     fault: Fault
     happened: str
     """What was seen while the fault lasted."""

@@ -30,23 +30,25 @@ def key_of(obj: Object) -> str:
     return f"{namespace}/{name}" if namespace else str(name)
 
 
-def essence(obj: Object) -> Object:
+def content_without_version(obj: Object) -> Object:
     """Return the content of an object without its version."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _BOOKKEEPING}
     rest = {name: value for name, value in obj.items() if name not in ("apiVersion", "metadata")}
     return {"metadata": metadata, **rest}
 
 
-def mark(obj: Object) -> bytes:
+def content_digest(obj: Object) -> bytes:
     """Return a value that is equal for readings with the same content at any version."""
-    text = orjson.dumps(essence(obj), option=orjson.OPT_SORT_KEYS)
+    text = orjson.dumps(content_without_version(obj), option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
 def differences(before: Object, after: Object) -> dict[Damage, list[str]]:
     """Return the paths whose value is missing, and the paths whose value differs."""
     found: dict[Damage, list[str]] = {}
-    for path, old, new in differing(essence(before), essence(after)):
+    for path, old, new in differing(
+        content_without_version(before), content_without_version(after)
+    ):
         damage = Damage.PRUNED if new is ABSENT else Damage.CHANGED
         found.setdefault(damage, []).append(_difference_text(path, old, new))
     return found
@@ -73,7 +75,9 @@ def summary(texts: list[str]) -> str:
 def diff(before: Object, after: Object) -> tuple[str, ...]:
     """Return the differing lines with context; secrets are redacted."""
     old, new = (
-        yaml.safe_dump(redact(essence(obj)), sort_keys=True, allow_unicode=True, width=100)
+        yaml.safe_dump(
+            redact(content_without_version(obj)), sort_keys=True, allow_unicode=True, width=100
+        )
         for obj in (before, after)
     )
     lines = unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)

@@ -12,7 +12,7 @@ from typing import Any
 from instar.base.json_values import Object, same_json
 from instar.tools.rehearsal.converting import ConversionMode
 from instar.tools.rehearsal.model import MOST_EXAMPLES, DamageFact, Damages, Way, WayBack
-from instar.tools.rehearsal.object_diff import diff, differences, mark, summary
+from instar.tools.rehearsal.object_diff import content_digest, diff, differences, summary
 from instar.tools.rehearsal.sandbox import Sandbox
 from instar.tools.rehearsal.version_findings import NO_CONVERTER, ReferenceReadings
 from instar.tools.reviewer.report import Damage
@@ -56,7 +56,7 @@ async def _compare(copy: Sandbox, origin: ReferenceReadings, back: WayBack) -> N
                     unread += copy.conversion is ConversionMode.ABSENT
                     text = f"cannot be read at {version}: {_answer(reading.problem)}"
                     harms.append(DamageFact(reading.key, version, Damage.UNREADABLE, text))
-                elif mark(reading.obj) != before:
+                elif content_digest(reading.obj) != before:
                     few = len(harms) < MOST_EXAMPLES
                     harms += await _harms(origin, version, reading.key, reading.obj, shown=few)
     if unread:

@@ -46,6 +46,8 @@ class SandboxReading(NamedTuple):
 
 
 class Listed(NamedTuple):
+    """All objects of the sandbox at one version, as a client lists them."""
+
     readings: list[SandboxReading]
     failed: Exchange | None
     """The list itself failed, so each object was read alone."""

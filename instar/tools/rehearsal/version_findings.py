@@ -10,7 +10,7 @@ from dataclasses import field
 
 from instar.base.fast_dataclass import dataclass
 from instar.tools.rehearsal.model import DamageFact, Exchange
-from instar.tools.rehearsal.object_diff import mark
+from instar.tools.rehearsal.object_diff import content_digest
 from instar.tools.rehearsal.sandbox import Sandbox
 
 BEFORE = "the state before the upgrade"
@@ -58,7 +58,7 @@ class ReferenceReadings:
                 self.warnings[version] = listed.warnings
                 for reading in listed.readings:
                     if reading.obj is not None:
-                        marks[reading.key] = mark(reading.obj)
+                        marks[reading.key] = content_digest(reading.obj)
 
     def knows(self, version: str) -> bool:
         return version in self.marks

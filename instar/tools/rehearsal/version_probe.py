@@ -15,7 +15,14 @@ from instar.server.lifecycle.embedded import EmbeddedReply
 from instar.tools.migrator.ownership import entries_of, lost
 from instar.tools.rehearsal.converting import ConversionMode
 from instar.tools.rehearsal.model import MOST_EXAMPLES, DamageFact, Exchange
-from instar.tools.rehearsal.object_diff import diff, differences, key_of, losses, mark, summary
+from instar.tools.rehearsal.object_diff import (
+    content_digest,
+    diff,
+    differences,
+    key_of,
+    losses,
+    summary,
+)
 from instar.tools.rehearsal.sandbox import Listed, Sandbox, SandboxReading, answer
 from instar.tools.rehearsal.version_findings import (
     NO_CONVERTER,
@@ -73,7 +80,7 @@ class VersionProbe:
             if reading.obj is None:
                 await self._unreadable(reading)
                 continue
-            now = mark(reading.obj)
+            now = content_digest(reading.obj)
             before = self._reference.marks.get(self._version)
             if self._holds is None or before is None or before.get(reading.key) != now:
                 writable.append(reading.obj)
@@ -138,7 +145,7 @@ class VersionProbe:
 
     async def _compare(self, key: str, sent: Object, after: Object) -> None:
         """Check that a no-op write changed neither the content nor the owners of fields."""
-        changed = mark(after) != mark(sent)
+        changed = content_digest(after) != content_digest(sent)
         owners = entries_of(sent)
         missing = lost(owners, entries_of(after)) if owners != entries_of(after) else []
         if not changed and not missing:
@@ -146,7 +153,7 @@ class VersionProbe:
         exchange = Exchange(f"PUT {self._stage.path(self._version, key)} (unchanged)", key, "200")
         sent_before, before = await self._before(key, self._try_update)
         if before is not None and sent_before is not None and not before.refused:
-            changed = changed and mark(before.document) == mark(sent_before)
+            changed = changed and content_digest(before.document) == content_digest(sent_before)
             known = lost(entries_of(sent_before), entries_of(before.document))
             missing = [] if known else missing
         for damage, texts in differences(sent, after).items() if changed else ():

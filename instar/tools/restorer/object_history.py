@@ -12,7 +12,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.tools.restorer.errors import RestoreError
 from instar.wire.client.client import Client
-from instar.wire.client.discovery import ResourceType, listable, types_named
+from instar.wire.client.discovery import ResourceType, listable_resources, types_named
 
 _PREFIX = "/instar/history"
 _PAGE = 200
@@ -37,7 +37,7 @@ class NamedObject:
 
 async def find(client: Client, kind: str, name: str, namespace: str | None) -> NamedObject:
     """Resolve a kind, plural or short name. Raises ``RestoreError`` for no match or several."""
-    found = types_named((await listable(client)).types, kind)
+    found = types_named((await listable_resources(client)).types, kind)
     if not found:
         raise RestoreError(
             f"the server has no kind {kind!r}; to restore a deleted CRD, use the kind crd"

@@ -18,7 +18,7 @@ from instar.tools.restorer import field_owners
 from instar.tools.restorer.errors import RestoreError
 from instar.tools.restorer.object_history import NamedObject
 from instar.wire.client.client import Client
-from instar.wire.client.discovery import ResourceType, listable
+from instar.wire.client.discovery import ResourceType, listable_resources
 
 _SET_BY_SERVER = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"}
@@ -179,7 +179,7 @@ class Restorer:
 
     async def _lives(self, named: NamedObject, reference: Object) -> bool:
         if self._types is None:
-            self._types = (await listable(self._client)).types
+            self._types = (await listable_resources(self._client)).types
         group = str(reference.get("apiVersion", "")).rpartition("/")[0]
         wanted = (group, reference.get("kind"))
         found = next((each for each in self._types if (each.group, each.kind) == wanted), None)

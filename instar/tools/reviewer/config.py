@@ -62,6 +62,8 @@ class Suppression:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
+    """Settings of a review, from its configuration file."""
+
     severities: Mapping[str, Severity] = field(default_factory=dict)
     suppressions: tuple[Suppression, ...] = ()
     fail_on: Severity | None = Severity.ERROR

@@ -29,7 +29,7 @@ from instar.tools.reviewer.report import (
 from instar.tools.reviewer.reviewed_crd import ReviewedCrd
 from instar.tools.reviewer.rule_kit import FindingDraft, Probe
 from instar.tools.reviewer.rules import BY_ID, CRD_CHECKS, LINTS, NODE_CHECKS
-from instar.tools.reviewer.rules.lints import refused
+from instar.tools.reviewer.rules.lints import validation_errors
 from instar.tools.reviewer.rules.types import VALUE_KEYWORDS
 from instar.tools.reviewer.types import compatible_types
 from instar.tools.reviewer.unchecked import crd_changes
@@ -77,7 +77,7 @@ def _drafts(
 ) -> Iterator[FindingDraft]:
     align_metadata(old, new)
     if options.ask_server:
-        yield from refused(old, new)
+        yield from validation_errors(old, new)
     if old is not None:
         for check in CRD_CHECKS:
             yield from check.run(old, new)

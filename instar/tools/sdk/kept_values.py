@@ -29,6 +29,7 @@ def canonical(value: Any) -> bytes:
 
 
 def digest(value: Any) -> str:
+    """Return a short digest of a JSON value, equal for equal values."""
     return hashlib.sha256(canonical(value)).hexdigest()[:16]
 
 

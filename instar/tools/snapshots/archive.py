@@ -40,6 +40,8 @@ class ArchiveMember(NamedTuple):
 
 
 class Readable(Protocol):
+    """A stream that can return fewer bytes than asked, as unpackers need."""
+
     def read1(self, count: int = -1, /) -> bytes: ...
 
 

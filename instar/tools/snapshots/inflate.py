@@ -96,6 +96,7 @@ def enter(
 
 
 def skip(stream: BinaryIO, count: int) -> None:
+    """Read past ``count`` bytes. Raises ``TruncatedGzip`` at an early end."""
     while count > 0:
         passed = len(stream.read(min(count, _CHUNK)))
         if not passed:

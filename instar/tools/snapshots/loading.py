@@ -32,7 +32,7 @@ from instar.tools.snapshots.store_layout import (
     place_object,
     place_of_crd,
 )
-from instar.wire.storage.store import Local, Stale, Store, ValueTooLarge, Write, bare
+from instar.wire.storage.store import Local, Stale, Store, ValueTooLarge, Write, unwrapped_store
 
 _BATCH = 500
 _CRDS = StoreCollection(
@@ -101,7 +101,7 @@ class _Loading:
         self._loaded = Loaded()
         self._used: set[str] = set()
         """Namespaces of loaded objects."""
-        self._local = isinstance(bare(store), Local)
+        self._local = isinstance(unwrapped_store(store), Local)
 
     async def run(self) -> Loaded:
         world, loaded = self._world, self._loaded

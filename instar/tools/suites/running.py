@@ -233,7 +233,7 @@ class SuiteRunner:
         elif reply.refused:
             result.failures.append(f"refused: {_message(reply)}")
         elif case.expected is not None:
-            result.failures += unlike(case.expected, reply.document)
+            result.failures += differences_from_expected(case.expected, reply.document)
 
 
 _ACTS = {
@@ -271,7 +271,7 @@ def _as_update(updated: Object, live: Object) -> Object:
     return new
 
 
-def unlike(expected: Object, actual: Mapping[str, Any]) -> list[str]:
+def differences_from_expected(expected: Object, actual: Mapping[str, Any]) -> list[str]:
     """Return the differences to the expected object; only the expected metadata is compared."""
     wanted, found = _comparable(expected, expected), _comparable(actual, expected)
     return [str(each) for each in differences(wanted, found)]

@@ -13,6 +13,8 @@ from instar.base.json_values import Object
 
 
 class StepState(StrEnum):
+    """What became of one step of an upgrade."""
+
     DONE = "done"
     NOTHING = "nothing to do"
     PLANNED = "would be done"

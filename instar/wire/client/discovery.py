@@ -15,6 +15,8 @@ from instar.wire.client.paths import resource_path
 
 
 class ResourceType(NamedTuple):
+    """A resource as discovery lists it."""
+
     group: str
     version: str
     plural: str
@@ -33,12 +35,14 @@ class ResourceType(NamedTuple):
 
 
 class Discovered(NamedTuple):
+    """The resources of a cluster, and the group versions that could not be discovered."""
+
     types: list[ResourceType]
     unknown: dict[str, str]
     """Group versions that could not be discovered, and why."""
 
 
-async def listable(client: Client) -> Discovered:
+async def listable_resources(client: Client) -> Discovered:
     """Return every kind once. Raises ``ApiError`` when the groups cannot be read."""
     groups = await client.get("/apis")
     preferred = [("", "v1")]

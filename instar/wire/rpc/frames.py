@@ -40,11 +40,13 @@ class ProtocolError(Exception):
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    """Return an HTTP/2 frame."""
     size = len(payload)
     return HEAD.pack(size >> 16, size & 0xFFFF, kind, flags, stream) + payload
 
 
 def settings(values: dict[int, int]) -> bytes:
+    """Return a SETTINGS frame."""
     return frame(SETTINGS, 0, 0, b"".join(_SETTING.pack(*each) for each in values.items()))
 
 
@@ -53,10 +55,12 @@ def window_update(stream: int, more: int) -> bytes:
 
 
 def reset(stream: int, code: int) -> bytes:
+    """Return an RST_STREAM frame."""
     return frame(RST_STREAM, 0, stream, _NUMBER.pack(code))
 
 
 def goaway(code: int) -> bytes:
+    """Return a GOAWAY frame that names no last stream."""
     return frame(GOAWAY, 0, 0, _NUMBER.pack(0) + _NUMBER.pack(code))
 
 

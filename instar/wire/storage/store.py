@@ -231,7 +231,7 @@ class Wrapper(Protocol):
     inner: Store
 
 
-def bare(store: Store) -> Store:
+def unwrapped_store(store: Store) -> Store:
     """Return the store that holds the data on disk, without any wrapper."""
     return store.inner if isinstance(store, Wrapper) else store
 

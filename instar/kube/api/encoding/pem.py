@@ -1,7 +1,7 @@
 """PEM block scanner: finds blocks as Go does, where the first end line after a begin line decides.
 
-Called for CA bundles, certificate requests and peer certificates. The scanner reads a text once,
-because bundles come from clients and may be large.
+Called for CA bundles (``wire/webhooks/https.py``), certificate requests, peer certificates and
+token keys. It reads a text once, because bundles come from clients and may be large.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ _BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
 
 
 class Block(NamedTuple):
+    """A PEM block with its place in the text."""
+
     type: bytes
     body: bytes
     start: int

@@ -46,6 +46,7 @@ def is_native(name: str) -> bool:
 
 
 def may_overcommit(name: str) -> bool:
+    """Return whether a limit may be higher than its request."""
     return is_native(name) and not name.startswith(_HUGE_PAGES)
 
 

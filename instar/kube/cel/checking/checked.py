@@ -83,6 +83,8 @@ Step: TypeAlias = Node | OpenedOptional
 
 @dataclass(slots=True, eq=False)
 class Checked:
+    """A type-checked expression: the type, overload and variable of each node, by node number."""
+
     source: str
     tree: Node
     type: Type = DYN

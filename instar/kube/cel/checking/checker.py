@@ -15,6 +15,7 @@ from instar.kube.cel.checking.checked import (
 )
 from instar.kube.cel.checking.overloads import resolve
 from instar.kube.cel.functions import Library, Overload, Resolved
+from instar.kube.cel.syntax import issues
 from instar.kube.cel.syntax.ast import (
     Again,
     CallNode,
@@ -28,13 +29,7 @@ from instar.kube.cel.syntax.ast import (
     StructLiteral,
     qualified_name,
 )
-from instar.kube.cel.syntax.issues import (
-    MOST_ISSUES,
-    BadExpression,
-    Issue,
-    no_overload_message,
-    undeclared_message,
-)
+from instar.kube.cel.syntax.issues import MOST_ISSUES, BadExpression, Issue
 from instar.kube.cel.types import (
     BOOL,
     DYN,
@@ -134,7 +129,7 @@ class _Checker:
 
     def _ident(self, node: Ident) -> None:
         if not self._resolved(node, node.name):
-            self._done(node, self._fail(node.pos, undeclared_message(node.name)))
+            self._done(node, self._fail(node.pos, issues.undeclared_message(node.name)))
 
     def _resolved(self, node: Node, written: str) -> bool:
         name = written.removeprefix(".")
@@ -225,7 +220,7 @@ class _Checker:
         overloads = self._library.overloads(name)
         actual = [self._of[id(each)] for each in operands]
         if not overloads:
-            self._done(node, self._fail(node.pos, undeclared_message(name)))
+            self._done(node, self._fail(node.pos, issues.undeclared_message(name)))
         elif name in ("_&&_", "_||_"):
             self._done(node, self._logical(node, overloads[0], actual))
         elif (found := self._overloads(name, actual, member)) is not None:
@@ -233,7 +228,7 @@ class _Checker:
             self._done(node, result)
         else:
             shown = [self._types.apply(each, free_to_dyn=True) for each in actual]
-            self._done(node, self._fail(node.pos, no_overload_message(name, shown, member)))
+            self._done(node, self._fail(node.pos, issues.no_overload_message(name, shown, member)))
 
     def _overloads(self, name: str, actual: list[Type], member: bool) -> Resolved | None:
         return resolve(self._types, self._library, name, actual, member=member)
@@ -296,7 +291,7 @@ class _Checker:
     def _leave_struct(self, node: StructLiteral) -> None:
         named = self._names.type(node.name.removeprefix("."))
         if named is None:
-            self._done(node, self._fail(node.pos, undeclared_message(node.name)))
+            self._done(node, self._fail(node.pos, issues.undeclared_message(node.name)))
             return
         if named.kind is not CelKind.OBJECT:
             self._fail(node.pos, f"'{named}' is not a message type")

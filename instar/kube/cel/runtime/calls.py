@@ -309,6 +309,8 @@ def equals(left: Step, right: Step, negated: bool) -> Step:
 
 
 def in_texts(value: Step, texts: frozenset[str]) -> Step:
+    """Return membership of a text in a literal list of texts, as a set look-up."""
+
     def run(frame: Frame) -> bool:
         sought = value(frame)
         return type(sought) is str and sought in texts

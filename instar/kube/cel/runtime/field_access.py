@@ -33,6 +33,7 @@ _SHAPES: dict[CelKind, type] = {CelKind.OBJECT: dict, CelKind.MAP: dict, CelKind
 
 
 def constant(value: Any) -> Step:
+    """Return a step with a fixed value."""
     return lambda _frame: value
 
 
@@ -95,6 +96,7 @@ def load_from_slot(slot: int) -> Step:
 
 
 def field(operand: Step, shown: str, declared: DeclaredField) -> Step:
+    """Return the access to a declared field; ``shown`` is its name in error messages."""
     name, plain, convert = declared.name, declared.declared.plain, declared.declared.convert
 
     def run(frame: Frame) -> Any:
@@ -185,6 +187,7 @@ def optional_select(value: Any, key: Any, frame: Frame) -> OptionalValue:
 
 
 def has(value: Any, name: str, frame: Frame) -> bool:
+    """Return the result of the macro ``has``; an absent optional costs one unit less."""
     if type(value) is OptionalValue:
         found = value.present and find(value.content, name) is not MISSING
         frame[SPENT] -= not found

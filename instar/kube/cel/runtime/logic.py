@@ -44,6 +44,8 @@ def _is_decisive(step: Step, frame: Frame, decisive: bool) -> bool:
 def choice(
     condition: Step, then: Step, then_cost: int, otherwise: Step, otherwise_cost: int
 ) -> Step:
+    """Return the ternary operator, which evaluates and charges only the chosen branch."""
+
     def run(frame: Frame) -> object:
         value = condition(frame)
         if value is True:

@@ -15,7 +15,7 @@ from instar.kube.crds.api_approval import approval_errors
 from instar.kube.crds.validation.columns import column_errors, subresource_errors
 from instar.kube.crds.validation.conversion import conversion_errors
 from instar.kube.crds.validation.names import name_format_errors, required_name_errors
-from instar.kube.crds.validation.options import ValidationOptions, effective, has_defaults
+from instar.kube.crds.validation.options import ValidationOptions, effective_field, has_defaults
 from instar.kube.crds.validation.schema import RuleChecker, schema_errors
 from instar.kube.crds.validation.selectable_fields import selectable_errors
 from instar.kube.crds.validation.unsupported_schema import conversion_problem
@@ -146,7 +146,7 @@ def _each_version(
             item.get("schema"),
             child(at, "schema"),
             options,
-            has_status=_has_status(effective(spec, name, "subresources")),
+            has_status=_has_status(effective_field(spec, name, "subresources")),
             unchanged=options.unchanged_schema(name),
             check_rules=check_rules,
         )

@@ -82,7 +82,7 @@ class ValidationOptions:
         structural schemas."""
         if not self._spec.get("preserveUnknownFields"):
             return True
-        if has_defaults(self._spec) or any(map(_has_extension, schemas(self._spec))):
+        if has_defaults(self._spec) or any(map(_has_extension, schemas_of(self._spec))):
             return True
         return not self._beta and not self._old_has(_is_loose)
 
@@ -108,7 +108,7 @@ class ValidationOptions:
         """Texts of all rules and message expressions of the old object."""
         return frozenset(
             rule[field]
-            for schema in schemas(self._old_spec or {})
+            for schema in schemas_of(self._old_spec or {})
             for node in nodes(schema)
             for rule in node.get(VALIDATIONS) or ()
             for field in ("rule", "messageExpression")
@@ -120,8 +120,10 @@ class ValidationOptions:
         old shared one."""
         if self._old_spec is None:
             return False
-        new = effective(self._spec, version, "schema")
-        return new is not None and same_json(new, effective(self._old_spec, version, "schema"))
+        new = effective_field(self._spec, version, "schema")
+        return new is not None and same_json(
+            new, effective_field(self._old_spec, version, "schema")
+        )
 
     def limits_selectable(self, version: str | None) -> bool:
         """Return whether the limit of eight fields applies; None means the top-level list."""
@@ -129,16 +131,16 @@ class ValidationOptions:
         if version is None:
             new, old = self._spec.get("selectableFields"), old_spec.get("selectableFields")
         else:
-            new = effective(self._spec, version, "selectableFields")
-            old = effective(old_spec, version, "selectableFields")
+            new = effective_field(self._spec, version, "selectableFields")
+            old = effective_field(old_spec, version, "selectableFields")
         return not (old and len(old) > MOST and same_json(new, old))
 
     def _old_has(self, flaw: Callable[[Schema], bool]) -> bool:
         """Return whether any schema of the old object violates the rule."""
-        return self._old_spec is not None and any(map(flaw, schemas(self._old_spec)))
+        return self._old_spec is not None and any(map(flaw, schemas_of(self._old_spec)))
 
 
-def effective(spec: Object, version: str, field: str) -> Any:
+def effective_field(spec: Object, version: str, field: str) -> Any:
     """Return a version's value of a field that may be at the top level or in the version."""
     top = spec.get("validation" if field == "schema" else field)
     if top is not None:
@@ -149,7 +151,7 @@ def effective(spec: Object, version: str, field: str) -> Any:
     return None
 
 
-def schemas(spec: Object) -> Iterator[Schema]:
+def schemas_of(spec: Object) -> Iterator[Schema]:
     """Yield every ``openAPIV3Schema`` of an internal spec, the shared one first."""
     for holder in (
         spec.get("validation"),
@@ -170,7 +172,7 @@ def all_have_schema(spec: Object) -> bool:
 
 
 def has_defaults(spec: Object) -> bool:
-    return any(map(_has_default, schemas(spec)))
+    return any(map(_has_default, schemas_of(spec)))
 
 
 def _has_default(schema: Schema) -> bool:

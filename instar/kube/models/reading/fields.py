@@ -19,6 +19,8 @@ from instar.kube.models.shapes import PRESERVE
 
 
 class ModelField(NamedTuple):
+    """A field of a model class, as its annotations declare it."""
+
     attribute: str
     name: str
     """The name in the object."""

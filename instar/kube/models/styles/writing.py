@@ -274,10 +274,12 @@ def _flattened(parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def doc_lines(doc: str) -> list[str]:
+    """Return the lines of a docstring in a class body."""
     return docstring(doc, INDENT)
 
 
 def class_variable(style: Style, name: str, value: Mapping[str, Any]) -> list[str]:
+    """Return the assignment of a ``ClassVar`` with a dict, such as ``__crd__``."""
     kind = f"{style.use('ClassVar')}[dict[str, {style.use('Any')}]]"
     return statement(name, kind, literal(value))
 

@@ -146,10 +146,12 @@ def _branches(node: Structural) -> Iterator[Structural]:
 
 
 def type_key(node: Structural, *, root: bool) -> TypeKey:
+    """Return the cache key of the CEL type of a schema node."""
     return TypeKey((root, *_content(node)), node, root)
 
 
 def compile_rule(rule: ValidationRule, key: TypeKey) -> CompiledRule:
+    """Compile a rule and its ``messageExpression``; errors are kept in the result."""
     if not rule.rule.strip():
         return CompiledRule(rule, CompiledExpression(), None)
     optional = rule.optional_old_self is True
@@ -186,6 +188,7 @@ _COMPILED: WeightedLru[tuple[str, TypeKey, bool, bool], CompiledExpression] = We
 
 
 def declaration_of(key: TypeKey) -> Declared | None:
+    """Return the CEL type of a node, from the cache if it is known."""
     found = _DECLARED.get(key)
     if found is None:
         found = _Declaration(declare(key.node, root=key.root))

@@ -28,6 +28,7 @@ def label(rule: ValidationRule) -> str:
 
 
 def message_of(rule: ValidationRule) -> str:
+    """Return the message of a failed rule: its own, or one with the rule's text."""
     return rule.message.strip() or f"failed rule: {rule.rule.strip()}"
 
 
@@ -62,4 +63,5 @@ def broken(node: RuleNode, path: str, text: str) -> FieldError:
 
 
 def shown_type(schema: Structural) -> str:
+    """Return the type as error messages name it; empty for int-or-string."""
     return "" if schema.int_or_string else schema.type

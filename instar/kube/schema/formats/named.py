@@ -37,6 +37,7 @@ def is_supported(name: str) -> bool:
 
 
 def string_format(name: str) -> Format | None:
+    """Return the format of that name; dashes do not matter. None if it is unknown."""
     return FORMATS.get(canonical(name))
 
 

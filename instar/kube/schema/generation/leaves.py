@@ -59,6 +59,7 @@ _FORMATS: dict[str, st.SearchStrategy[str]] = {
 
 
 def text_strategy(overlays: Overlays) -> st.SearchStrategy[str]:
+    """Return a hypothesis strategy of texts that satisfy all of the schemas."""
     least = max((_whole(raw.get("minLength"), 0) for raw in overlays), default=0)
     most = min((_whole(raw.get("maxLength"), 10**6) for raw in overlays), default=10**6)
     patterns = tuple(dict.fromkeys(raw["pattern"] for raw in overlays if raw.get("pattern")))
@@ -108,6 +109,7 @@ _CLASSES = {
 
 
 def number_strategy(kind: str, overlays: Overlays) -> st.SearchStrategy[Any]:
+    """Return a hypothesis strategy of numbers that satisfy all of the schemas."""
     low, high = -math.inf, math.inf
     low_open = high_open = False
     for raw in overlays:

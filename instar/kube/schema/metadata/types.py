@@ -35,6 +35,7 @@ _LAYOUT = "2006-01-02T15:04:05Z07:00"
 
 
 def wrong(value: Any, where: str, wanted: str) -> MetaError:
+    """Return the error of Go's decoder for a value of the wrong JSON type."""
     place = f"Go struct field {where}" if where else "Go value"
     return MetaError(f"json: cannot unmarshal {go_type(value)} into {place} of type {wanted}")
 
@@ -169,6 +170,7 @@ def text_list(value: Any, where: str, path: str, unknown: list[str]) -> Any:
 
 
 def raw(value: Any, where: str, path: str, unknown: list[str]) -> Any:
+    """Return the value unchanged: its type is not checked here."""
     return value
 
 

@@ -41,6 +41,8 @@ _GOOGLE = ("accounts.google.com", "https://accounts.google.com")
 
 
 class Fetched(NamedTuple):
+    """A response of an issuer: a discovery document or its keys."""
+
     body: bytes
     max_age: float | None
     """Seconds the response may be cached, by its ``Cache-Control``."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from instar.base import limits, offload
 from instar.base.errors import ApiError, BadRequest, Expired, not_found
 from instar.base.json_values import Object
-from instar.kube.history.writes import ObjectState, rows
+from instar.kube.history.writes import ObjectState, writes_between
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.backend import Backend, too_new
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry, ingest
@@ -69,7 +69,7 @@ async def writes_of(
     shown = states[-limit:]
     if earlier is None and events and events[0].revision > found.compacted and not more:
         earlier = ObjectState(0, "", None)  # the first write created the object
-    revisions = await offload.run(_size(events), rows, shown, earlier)
+    revisions = await offload.run(_size(events), writes_between, shown, earlier)
     head: Object = {"apiVersion": "instar.dev/v1", "kind": "History", "current": backend.revision}
     return {**head, "more": more, "revisions": revisions}
 

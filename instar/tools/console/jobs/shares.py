@@ -16,6 +16,8 @@ from instar.base.errors import TooManyRequests
 
 
 class JobShares:
+    """Admits jobs: a few run, some wait, and users take turns."""
+
     def __init__(self, at_once: int, waiting: int, per_user: int = limits.JOBS_PER_USER) -> None:
         self._free, self._room, self._per_user = at_once, at_once + waiting, per_user
         self._unfinished: dict[str, int] = {}

@@ -33,6 +33,7 @@ class ConversionClient(Protocol):
 
 
 def failure_text(crd: Crd) -> str:
+    """Return the converter that a failure is blamed on: the strategy or the webhook's address."""
     client = crd.conversion.client
     if crd.conversion.strategy != "Webhook" or client is None:
         return crd.conversion.strategy

@@ -165,6 +165,7 @@ def _trim_blocks(state: MigrationState, *, under_way: bool) -> list[str]:
 
 
 def phase_of(migration: Object) -> str:
+    """Return the phase that the page shows, from conditions and the pause annotation."""
     if _is_true(migration, "Succeeded"):
         return "succeeded"
     if _is_true(migration, "Failed"):

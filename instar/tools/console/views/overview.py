@@ -24,6 +24,7 @@ class Uses(NamedTuple):
 
 
 async def overview(client: Client, summaries: Summaries) -> Object:
+    """Return the document of the home page: each CRD with counts, uses and webhook health."""
     unknown = MissingDocuments()
     crds = await summaries.all(client)
     census = await read_document(client, "census", unknown)

@@ -63,6 +63,7 @@ class Summaries:
 
 
 def summary_of(raw: Object) -> Object:
+    """Return what the list of CRDs shows of one; an unreadable CRD has its error instead."""
     metadata = raw["metadata"]
     base: dict[str, Any] = {
         "name": metadata["name"],

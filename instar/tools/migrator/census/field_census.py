@@ -17,6 +17,8 @@ from instar.wire.client.client import Client
 
 
 class FieldCount(NamedTuple):
+    """How many stored objects set each field, and which managers set it."""
+
     tally: FieldTally
     version: str
     """The version at which the objects were read."""

@@ -20,7 +20,7 @@ from instar.tools.migrator.live_crd import USER_AGENT, LiveCrd, key_of
 from instar.tools.migrator.ownership import versions_named
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
 from instar.wire.client.client import Client
-from instar.wire.client.discovery import ResourceType, listable
+from instar.wire.client.discovery import ResourceType, listable_resources
 
 _ATTEMPTS = 5
 _MAX_NAMED_OBJECTS = 20
@@ -45,6 +45,8 @@ class Dependent:
 
 @dataclass
 class Dependents:
+    """Objects with owner references to objects of a CRD."""
+
     found: list[Dependent] = field(default_factory=list)
     unseen: dict[str, str] = field(default_factory=dict)
     """Kinds that could not be looked at, and why."""
@@ -52,6 +54,8 @@ class Dependents:
 
 @dataclass
 class Repointed:
+    """Result of correcting owner references: the number changed, and failures by object."""
+
     changed: int = 0
     failed: dict[str, str] = field(default_factory=dict)
 
@@ -68,7 +72,7 @@ class VersionReference:
 
 async def dependents(client: Client, live: LiveCrd, versions: Collection[str]) -> Dependents:
     """Return the objects of all kinds whose owner references name one of ``versions``."""
-    discovered = await listable(client)
+    discovered = await listable_resources(client)
     result = Dependents(unseen=dict(discovered.unknown))
     for kind in discovered.types:
         try:

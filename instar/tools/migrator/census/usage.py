@@ -27,6 +27,8 @@ _FINAL_STAGES = {"ResponseComplete", "ResponseStarted", "Panic"}
 
 @dataclass(frozen=True, slots=True)
 class VersionUse:
+    """Requests at one version by one client."""
+
     version: str
     verb: str
     user: str

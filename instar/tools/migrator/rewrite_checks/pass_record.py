@@ -48,6 +48,7 @@ class PassRecord:
 
 
 def record_path(crd: str, server: str) -> Path:
+    """Return the file with the proof that a whole pass was done, beside the progress file."""
     return default_path(crd, server).with_suffix(".pass")
 
 

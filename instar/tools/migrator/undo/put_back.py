@@ -40,6 +40,8 @@ _PATHS = 3
 
 
 class UndoState(StrEnum):
+    """What an undo did with one object."""
+
     PUT_BACK = "put back"
     UNCHANGED = "as it was"
     """The object is as the journal has it."""
@@ -56,6 +58,8 @@ _WELL = (UndoState.PUT_BACK, UndoState.UNCHANGED)
 
 @dataclass(frozen=True, slots=True)
 class UndoneObject:
+    """One object of an undo, with the reason if it was not put back."""
+
     key: str
     state: UndoState
     text: str = ""

@@ -21,15 +21,15 @@ from instar.tools.rehearsal.model import (
 )
 from instar.tools.rehearsal.render.shared import (
     MARKS,
-    clean,
     damages,
     example,
     headline,
     load,
     loaded,
+    rollback_text,
     step_standing,
+    strip_control_characters,
     verdict,
-    way,
 )
 from instar.tools.reviewer.render.page import page
 
@@ -112,7 +112,7 @@ def _step(number: int, step: StepOutcome) -> str:
     inner += [_witness(one) for one in step.damages.examples]
     if step.again:
         inner.append(f'<p class="dim">Judged as after “{_text(step.again)}”: nothing changed.</p>')
-    inner.append(f"<p>Way back: {_text(way(step.back))}</p>")
+    inner.append(f"<p>Way back: {_text(rollback_text(step.back))}</p>")
     if step.back.why:
         inner.append(f'<p class="dim">{_text(step.back.why)}</p>')
     inner += [_witness(one) for one in step.back.losses.examples]
@@ -195,7 +195,7 @@ def _fault(one: FaultOutcome) -> str:
 
 
 def _text(text: str) -> str:
-    return html_text(clean(text))
+    return html_text(strip_control_characters(text))
 
 
 def _text_lines(lines: list[str]) -> str:

@@ -11,16 +11,16 @@ from instar.base.escaping import markdown_block, markdown_text
 from instar.tools.rehearsal.go_no_go import GoNoGo
 from instar.tools.rehearsal.model import ClientStanding, CrdRehearsal, Rehearsal
 from instar.tools.rehearsal.render.shared import (
-    clean,
     damages,
     example,
     exchange,
     headline,
     load,
     loaded,
+    rollback_text,
     step_standing,
+    strip_control_characters,
     verdict,
-    way,
 )
 from instar.tools.reviewer.render.comment_budget import Section, fit
 from instar.tools.reviewer.render.markdown import fold
@@ -52,7 +52,7 @@ def to_markdown(rehearsal: Rehearsal, decision: GoNoGo) -> str:
 
 
 def _cell(text: str) -> str:
-    return markdown_text(clean(text))
+    return markdown_text(strip_control_characters(text))
 
 
 def _crd(crd: CrdRehearsal) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _crd(crd: CrdRehearsal) -> Iterator[str]:
         found = step.refused or ", ".join(damages(step)) or "unharmed"
         yield (
             f"| {_MARK[step_standing(step)]} | {number}. {_cell(step.title)} | {_cell(found)} | "
-            f"{_cell(way(step.back))} |"
+            f"{_cell(rollback_text(step.back))} |"
         )
     yield ""
     names = list(dict.fromkeys(name for step in crd.steps for name in step.clients))
@@ -91,7 +91,7 @@ def _proof(crd: CrdRehearsal) -> Iterator[tuple[str, ...]]:
         for one in step.damages.examples:
             lines.append(f"- {_cell(example(one))}")
             if one.diff:
-                shown = "\n".join(map(clean, one.diff))
+                shown = "\n".join(map(strip_control_characters, one.diff))
                 lines += ["", markdown_block(shown, "diff"), ""]
         for name, verdict_ in step.clients.items():
             lines += [f"- {_cell(name)}: {_cell(text)}" for text in verdict_.reasons]

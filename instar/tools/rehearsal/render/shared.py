@@ -37,7 +37,7 @@ WAYS = {
 }
 
 
-def clean(text: str) -> str:
+def strip_control_characters(text: str) -> str:
     """Remove control characters, so that a value cannot move the cursor of a terminal."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
@@ -59,6 +59,7 @@ def step_standing(step: StepOutcome) -> ClientStanding:
 
 
 def headline(rehearsal: Rehearsal) -> str:
+    """Return the first line of a report."""
     return (
         f"{rehearsal.origin}: {counted(f'{rehearsal.objects:,}', 'object')} of "
         f"{counted(len(rehearsal.crds), 'CRD')} through {', '.join(rehearsal.releases)}"
@@ -77,6 +78,7 @@ def verdict(decision: GoNoGo) -> str:
 
 
 def loaded(crd: CrdRehearsal) -> str:
+    """Return how many captured objects the sandbox reads back unchanged."""
     if not crd.objects:
         return "no objects"
     unread = sum(crd.unloaded.values())
@@ -91,6 +93,7 @@ def loaded(crd: CrdRehearsal) -> str:
 
 
 def damages(step: StepOutcome) -> list[str]:
+    """Return the damage of a step, a text per kind of damage."""
     counts = step.damages.counts
     found = [f"{counts[damage]:,} {damage}" for damage in Damage if counts[damage]]
     if step.lasting:
@@ -99,17 +102,19 @@ def damages(step: StepOutcome) -> list[str]:
 
 
 def example(one: ObjectDamage) -> str:
+    """Return one damaged object with its first reason."""
     more = f" (and {len(one.reasons) - 1} more)" if len(one.reasons) > 1 else ""
     return f"{one.key}: {one.reasons[0]}{more}"
 
 
 def exchange(one: Exchange) -> str:
+    """Return a request of a client with its response, and the response before the release."""
     before = f" (before: {one.before})" if one.before else ""
     about = f" [{one.object}]" if one.object and one.object not in one.request else ""
     return f"{one.request}{about} → {one.answer}{before}"
 
 
-def way(back: WayBack) -> str:
+def rollback_text(back: WayBack) -> str:
     text = WAYS[back.way]
     if back.losses.total:
         text += f": {counted(f'{back.losses.total:,}', 'object')} would read otherwise"
@@ -117,6 +122,7 @@ def way(back: WayBack) -> str:
 
 
 def load(found: Load) -> str:
+    """Return the estimated load of a migration."""
     parts = [
         counted(f"{found.writes:,}", "write"),
         f"{counted(f'{found.list_pages:,}', 'page')} listed",

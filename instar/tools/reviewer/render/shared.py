@@ -93,6 +93,7 @@ def witness_lines(witness: Witness) -> list[str]:
 
 
 def counts(report: Report) -> str:
+    """Return the number of findings per severity."""
     words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
     return ", ".join(counted(report.count(severity), word) for severity, word in words.items())
 

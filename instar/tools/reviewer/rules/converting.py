@@ -137,7 +137,7 @@ def _place(client: WebhookClient | None) -> str:
     return f"{service.namespace}/{service.name}:{service.port}{service.path}{bundle}"
 
 
-def unneeded(side: ReviewedCrd) -> Iterator[FindingDraft]:
+def unneeded_webhook(side: ReviewedCrd) -> Iterator[FindingDraft]:
     if side.crd.conversion.strategy != "Webhook" or len(_schemas(side)) > 1:
         return
     one = len(side.crd.versions) == 1
@@ -180,7 +180,7 @@ def version_pairs(side: ReviewedCrd) -> Iterator[FindingDraft]:
                 yield from _pair(side, source, target)
 
 
-def flipped(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
+def fields_lost_by_storage_flip(old: ReviewedCrd, new: ReviewedCrd) -> Iterator[FindingDraft]:
     """Report the fields that stored objects lose when they are rewritten at another storage
     version.
 
@@ -272,5 +272,8 @@ def _judged(
                 )
 
 
-CHECKS = (CrdCheck(("conversion",), strategy), CrdCheck(("versions[].storage",), flipped))
-LINTS = (unneeded, version_pairs)
+CHECKS = (
+    CrdCheck(("conversion",), strategy),
+    CrdCheck(("versions[].storage",), fields_lost_by_storage_flip),
+)
+LINTS = (unneeded_webhook, version_pairs)

@@ -78,7 +78,7 @@ _PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-emb
 _CLAIMED_ELSEWHERE = ("spec.scope", "spec.names.kind", "status.storedVersions")
 
 
-def refused(old: ReviewedCrd | None, new: ReviewedCrd) -> Iterator[FindingDraft]:
+def validation_errors(old: ReviewedCrd | None, new: ReviewedCrd) -> Iterator[FindingDraft]:
     """Report the errors of the server's own validation, with the ratcheting that it applies to
     updates.
     """
@@ -104,7 +104,7 @@ def refused(old: ReviewedCrd | None, new: ReviewedCrd) -> Iterator[FindingDraft]
         )
 
 
-def unknown(side: ReviewedCrd) -> Iterator[FindingDraft]:
+def unknown_crd_fields(side: ReviewedCrd) -> Iterator[FindingDraft]:
     for path in side.unknown:
         yield FindingDraft(
             rule="unknown-crd-field",
@@ -114,7 +114,7 @@ def unknown(side: ReviewedCrd) -> Iterator[FindingDraft]:
         )
 
 
-def unpruned(side: ReviewedCrd) -> Iterator[FindingDraft]:
+def unpruned_crd(side: ReviewedCrd) -> Iterator[FindingDraft]:
     if side.crd.preserve_unknown:
         yield FindingDraft(
             rule="unpruned-crd",
@@ -125,7 +125,7 @@ def unpruned(side: ReviewedCrd) -> Iterator[FindingDraft]:
         )
 
 
-def nodes(side: ReviewedCrd) -> Iterator[FindingDraft]:
+def schema_lints(side: ReviewedCrd) -> Iterator[FindingDraft]:
     for version in side.crd.versions:
         schema = side.schemas[version.name]
         if "status" in (schema.get("properties") or {}) and not version.has_status:
@@ -182,4 +182,4 @@ def _list(steps: Steps, node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "list-type-missing", "the manager that applies it owns the whole list"
 
 
-LINTS = (unknown, unpruned, nodes)
+LINTS = (unknown_crd_fields, unpruned_crd, schema_lints)

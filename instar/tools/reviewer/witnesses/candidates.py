@@ -17,7 +17,7 @@ from instar.kube.schema.formats.named import canonical
 from instar.kube.schema.validation.pattern_automata import differing_texts, sample_texts
 from instar.tools.reviewer.types import admitted_types
 from instar.tools.reviewer.witnesses.samples import Samples, numbers, strings, without_member
-from instar.tools.reviewer.witnesses.texts import FORMAT_TEXTS, LONGEST, matching, plain
+from instar.tools.reviewer.witnesses.texts import FORMAT_TEXTS, LONGEST, matching, text_of_length
 
 Node = Mapping[str, Any]
 
@@ -63,7 +63,7 @@ def _texts(accepting: Node, refusing: Node, expression: str) -> Iterator[str]:
     yield from strings(accepting)
     pattern = accepting.get("pattern")
     for length in sorted(_lengths(accepting, refusing, "Length")):
-        yield plain(length)
+        yield text_of_length(length)
         if pattern:
             yield from islice(matching(str(pattern), least=length), 3)
     if pattern:

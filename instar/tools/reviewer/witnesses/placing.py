@@ -26,6 +26,7 @@ _TOKEN = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
 
 def node_at(schema: Node, steps: Steps) -> Node | None:
+    """Return the schema node at ``steps``; None if the schema has none there."""
     node: Any = schema
     for step in steps:
         node = node.get(step) if isinstance(node, Mapping) else None

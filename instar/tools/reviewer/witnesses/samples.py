@@ -16,7 +16,7 @@ from instar.kube.schema.formats.named import canonical
 from instar.kube.schema.structure.parse import structural
 from instar.kube.schema.validation.validate import Validator, compile_validator
 from instar.tools.reviewer.types import admitted_types
-from instar.tools.reviewer.witnesses.texts import FORMAT_TEXTS, matching, plain
+from instar.tools.reviewer.witnesses.texts import FORMAT_TEXTS, matching, text_of_length
 
 Node = Mapping[str, Any]
 
@@ -213,7 +213,7 @@ def strings(node: Node) -> Iterator[str]:
         yield from matching(str(node["pattern"]))
         yield from matching(str(node["pattern"]), least=least) if least else ()
         return
-    yield plain(max(least, 1))
+    yield text_of_length(max(least, 1))
     yield from (text.ljust(least, "a") for text in ("", "b", "0", "A", "a.b", "a-b", "/a"))
 
 

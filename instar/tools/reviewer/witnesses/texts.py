@@ -169,5 +169,5 @@ def _first(items: Any) -> str:
     return "a"
 
 
-def plain(length: int) -> str:
+def text_of_length(length: int) -> str:
     return "a" * min(length, LONGEST)

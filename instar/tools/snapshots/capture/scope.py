@@ -74,7 +74,7 @@ class NoSuchResource(Exception):
     """An unknown resource; ``str()`` is its name."""
 
 
-def others(asked: CaptureScope) -> list[CapturedResource]:
+def built_in_resources(asked: CaptureScope) -> list[CapturedResource]:
     """Return the built-in resources except admission configurations. Raises ``NoSuchResource``."""
     found = [_builtin("namespaces")]
     for name in asked.more:

@@ -29,8 +29,8 @@ from instar.tools.snapshots.capture.scope import (
     CapturedResource,
     CaptureScope,
     Touching,
+    built_in_resources,
     configurations,
-    others,
     resource_of,
 )
 from instar.tools.snapshots.capture.source import CaptureBatch, Gap, Source
@@ -112,7 +112,7 @@ class Capture:
         for resource in found:
             await self._collection(resource)
         await self._touching()
-        for resource in others(self._asked):
+        for resource in built_in_resources(self._asked):
             await self._collection(resource)
         await self._usage()
         await self._audit(audit)

@@ -38,6 +38,8 @@ class GroupPlural(NamedTuple):
 
 
 class Key(NamedTuple):
+    """A named secret of a local provider."""
+
     name: str
     secret: bytes
 
@@ -53,6 +55,8 @@ class Keyed(NamedTuple):
 
 
 class Kms(NamedTuple):
+    """A KMS v2 provider: the plugin's name, socket and deadline."""
+
     name: str
     socket: str
     timeout: float

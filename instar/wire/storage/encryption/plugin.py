@@ -25,6 +25,8 @@ _UNREACHABLE_CODES = (
 
 
 class Status(NamedTuple):
+    """Response of a KMS plugin to ``Status``."""
+
     version: str
     healthz: str
     key_id: str

@@ -216,6 +216,7 @@ def subject_of(collection: str) -> GroupPlural:
 
 
 def default_place(key: str) -> bytes:
+    """Return a key as kube-apiserver stores it in etcd; ciphers authenticate it."""
     return (_PATHS + key).encode(errors="surrogateescape")
 
 

@@ -27,6 +27,8 @@ _HEADER_TAG, _EVENTS_TAG = bytes((1 << 3 | 2,)), bytes((11 << 3 | 2,))
 
 
 class KeyValue(NamedTuple):
+    """etcd's ``mvccpb.KeyValue``, without lease and version."""
+
     key: bytes
     value: bytes
     create_revision: int

@@ -88,6 +88,7 @@ class FrameReader(asyncio.Protocol):
 
 
 def frame(head: Head, values: Iterable[bytes] = ()) -> bytes:
+    """Return a message between processes: two lengths, a JSON head, the values."""
     document, body = _head(head), b"".join(values)
     return b"".join((_LENGTHS.pack(len(document), len(body)), document, body))
 
@@ -108,6 +109,7 @@ def _read_head(document: memoryview) -> Head:
 
 
 def events_frame(number: int, events: Sequence[Event], revision: int) -> bytes:
+    """Return the message that carries events to a worker, up to ``revision``."""
     told, values = encode_events(events)
     return frame([0, "events", number, revision, told], values)
 
@@ -151,6 +153,7 @@ def moves_head(moves: Iterable[Move]) -> list[tuple[str, int, int]]:
 
 
 def error_head(error: Exception) -> Head:
+    """Return a store error as the head of a message; the worker raises it again."""
     match error:
         case Stale():
             return ["Stale", error.key, error.expected, error.actual]

@@ -27,6 +27,7 @@ Amounts = Mapping[str, Fraction]
 
 
 def count_name(group: str, plural: str) -> str:
+    """Return the quota resource name that counts objects of a resource."""
     return f"count/{plural}.{group}" if group else f"count/{plural}"
 
 

@@ -45,6 +45,7 @@ class QuotaSelection(NamedTuple):
 def selection(
     place: tuple[str, str], namespace: str, names: list[str], quota: Object
 ) -> QuotaSelection:
+    """Return which objects of a namespace a quota counts, and what of them."""
     spec = quota["spec"]
     scopes = {key: spec[key] for key in ("scopes", "scopeSelector") if spec.get(key)}
     return QuotaSelection(place, namespace, tuple(names), orjson.dumps(scopes) if scopes else b"")
