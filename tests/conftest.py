@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -38,6 +39,18 @@ ON_EVERY_STORAGE = (
     "tests.rest.test_watch",
 )
 """Modules whose tests meet a server on each engine in every run; INSTAR_TEST_STORAGE moves all."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects tests without garbage collection: modules and tests are never freed, and searching
+    them took a third of the time; ``freeze`` spares every later collection the same search."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
