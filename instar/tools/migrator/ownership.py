@@ -147,7 +147,7 @@ def _covered(fields: FieldSet, path: tuple[str, ...]) -> bool:
 def _carried_entry(entry: Object, reading: Object | None, obj: Object) -> tuple[Object, int]:
     fields = _fields(entry)
     if str(entry.get("subresource") or "") == "scale":
-        # Says spec.replicas of a Scale, whatever the object calls it.
+        # The path is that of the Scale (spec.replicas); the object may name the field otherwise.
         reading = None
     kept, missing = carried(fields, reading, obj)
     return {**entry, "apiVersion": obj["apiVersion"], "fieldsV1": kept}, missing

@@ -253,7 +253,7 @@ class BuiltConverter:
 def _failure(error: Exception, obj: Object) -> ConversionError:
     if isinstance(error, ConversionError):
         return ConversionError(f"{_name(obj)}: {error}")
-    # The message of a foreign exception may quote the object, so only its type is told.
+    # The message of a foreign exception may quote the object, so only its type is reported.
     what, where = type(error).__name__, _raised_at(error)
     return ConversionError(f"{_name(obj)}: the converter failed with {what} at {where}")
 

@@ -50,7 +50,7 @@ def review_release(
     old: Object | None, new: Object, objects: list[Object], config: Config
 ) -> Report:
     """Review against the cluster's CRD including its status, so that its storedVersions count."""
-    # The server is asked itself, with a dry run.
+    # A dry run lets the server itself decide.
     options = ReviewOptions(severities={**HANDLED, **config.severities}, ask_server=False)
     try:
         past = None if old is None else read_reviewed_crd(old)

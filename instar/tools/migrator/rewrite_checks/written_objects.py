@@ -64,7 +64,7 @@ class WrittenObjects:
         if wrong is not None:
             return wrong
         if not before.digests.keys() <= now.digests.keys():
-            # Some version does not show it now: the last look compares that one, too.
+            # A version could not be read now; the verification at the end compares it, too.
             return outcome
         # What the user accepted is what the last look compares with.
         return replace(outcome, reading=now)

@@ -31,7 +31,7 @@ def effect_of(
     if lost and wanted is Effect.PRUNED:
         return Effect.PRUNED
     if not other.accepted:
-        # Refused for another field, it shows something else than it says.
+        # Refused for another field, so the object does not prove this finding.
         return Effect.REFUSED if is_about(other, path) else None
     if lost:
         return Effect.PRUNED

@@ -77,7 +77,7 @@ class OwnerGraph:
         for kept in tuple(self._later_tasks):
             await kept.stop()
 
-    # What may be asked ------------------------------------------------------------------------
+    # Queries ----------------------------------------------------------------------------------
 
     def found(self, node: OwnerGraphNode) -> tuple[Resource, CacheEntry] | None:
         resource = self._followed.get(node.prefix)
