@@ -68,16 +68,13 @@ MAX_BODIES_IN_FLIGHT = 256 * MIB
 # --- users ------------------------------------------------------------------------------------
 
 READS_AT_ONCE = 400
-"""Unfinished read requests of all users except administrators."""
+"""Seats for requests; with ``WRITES_AT_ONCE``, what the priority levels divide among themselves."""
 
 WRITES_AT_ONCE = 200
-"""Unfinished write requests of all users except administrators."""
-
-WAITING_PER_USER = 1000
-"""Queued requests of one user, reads and writes counted separately; the next gets 429."""
+"""Seats for requests; see ``READS_AT_ONCE``."""
 
 BEGUN_PER_TURN = 8
-"""Requests of one user started in one loop iteration while other users have requests."""
+"""Seats that requests of one flow take in one loop iteration while other flows have requests."""
 
 # --- the event loop --------------------------------------------------------------------------
 

@@ -170,6 +170,12 @@ class Measured:
         return Family(self.name, self.help, self.kind, self.labels, self._across, series)
 
 
+class MeasuredCounter(Measured):
+    """A count that another component keeps, read when the page is requested."""
+
+    kind = "counter"
+
+
 def page(metrics: Iterable[Metric]) -> bytes:
     """Return the body of /metrics."""
     return prometheus_text(metric.family() for metric in metrics)

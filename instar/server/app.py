@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from instar.base import errors
 from instar.base.errors import ApiError
-from instar.kube.access.attributes import ADMIN_GROUP, Attributes, User
+from instar.kube.access.attributes import Attributes, User
 from instar.kube.access.authorizers import grant
 from instar.server.access.account_tokens import IssuerDocuments
 from instar.server.access.authentication import Authenticator
@@ -26,13 +26,16 @@ from instar.server.access.impersonation import Impersonation, is_asked_for
 from instar.server.access.reviews import Reviews
 from instar.server.endpoints import history
 from instar.server.endpoints.documents import Documents
-from instar.server.endpoints.health import Health, is_health_path
+from instar.server.endpoints.health import Health
 from instar.server.endpoints.history import past_path
 from instar.server.endpoints.insight import Insight
 from instar.server.endpoints.metrics import Metrics
 from instar.server.endpoints.objects import ObjectEndpoints
+from instar.server.flow_control.configuration import Flow
+from instar.server.flow_control.debug_dumps import DebugDumps
+from instar.server.flow_control.flow_control import FlowControl
+from instar.server.flow_control.seat_queues import FlowRejection
 from instar.server.http.compress import compress
-from instar.server.http.fair_queue import FairQueue, FlowRefusal
 from instar.server.http.messages import Request, Response
 from instar.server.identity.issuer import Issuer
 from instar.server.registry.resources.catalog import Catalog
@@ -65,13 +68,10 @@ if TYPE_CHECKING:
     from instar.server.audit.auditor import Auditor
 
 log = logging.getLogger("instar.access")
+_DIGITS = 9
+"""Digits of a ``limit`` that counts as one; a wrong one is refused by the verb."""
 _READS = ("get", "list", "watch", "head", "options")
-EVERY_ANSWER = (
-    (b"cache-control", b"no-cache, private"),
-    (b"x-kubernetes-pf-flowschema-uid", b"8b0d6f6c-6f0c-5c8e-9d0f-5a1f0b8f3c11"),
-    (b"x-kubernetes-pf-prioritylevel-uid", b"3f1a7c52-0d2b-5d4e-8c77-2f6b9e0a4d22"),
-)
-"""Clients may look for the last two; there is a single priority level for all requests."""
+EVERY_ANSWER = ((b"cache-control", b"no-cache, private"),)
 _AUDIT_PREFIX = str(uuid.uuid4()).encode()[:24]
 _audit_numbers = itertools.count(secrets.randbits(40))
 
@@ -92,7 +92,7 @@ class App:
         insight: Insight,
         request_timeout: float = 60.0,
         auditor: Auditor | None = None,
-        flow: FairQueue | None = None,
+        flow: FlowControl | None = None,
         read_only: bool = False,
     ) -> None:
         """Without ``flow`` any number of requests may be in flight."""
@@ -114,6 +114,7 @@ class App:
         self._issuer = issuer
         self.issuer_documents = IssuerDocuments(issuer)
         self._routes = Routes(catalog)
+        self._dumps = None if flow is None else DebugDumps(flow)
         self.reads = False
         """Whether CRDs and RBAC objects have been read; until then only health is answered."""
         self._ready = asyncio.Event()
@@ -152,6 +153,8 @@ class App:
             await compress(request, response)
         if request.warnings:
             response.headers += warning_headers(request.warnings)
+        if request.flow_headers:
+            response.headers += request.flow_headers
         response.headers.append((b"audit-id", request.headers.get(b"audit-id") or _audit_id()))
         self._metrics.served(request.method, response.status, perf_counter() - began)
         if log.isEnabledFor(logging.INFO):
@@ -182,18 +185,13 @@ class App:
             request.asked = request.asked._replace(user=user)
         if self._flow is None:
             return await self._authorize_and_serve(request, route)
-        if ADMIN_GROUP in user.groups:
-            self._flow.notice(user.name)
-            return await self._authorize_and_serve(request, route)
-        if request.asked.long_running or is_health_path(request.path):
-            return await self._authorize_and_serve(request, route)
-        pool = self._flow.begin(user.name, request.asked.verb)
-        if pool is None:
-            return await self._serve_seated(self._flow, request, route)
-        try:
-            return await self._authorize_and_serve(request, route)
-        finally:
-            self._flow.end(pool)
+        flow = self._flow.flow_of(request.asked)
+        request.flow_headers = flow.kind.headers
+        if flow.kind.exempt:
+            self._flow.pass_exempt(flow)
+        elif not request.asked.long_running or request.asked.verb == "watch":
+            return await self._serve_seated(self._flow, flow, request, route)
+        return await self._authorize_and_serve(request, route)
 
     async def _wait_until_read(self, request: Request) -> None:
         """Until the whole store is read: serve reads of loaded collections, delay other
@@ -216,16 +214,21 @@ class App:
         about = self._object_pages.asked(request, user) if route.path is None else None
         return about or self._routes.asked(route, request, user)
 
-    async def _serve_seated(self, flow: FairQueue, request: Request, route: KnownPath) -> Response:
-        seat = flow.enter(request.asked.user.name, request.asked.verb)
-        if isinstance(seat, FlowRefusal):
-            return too_many_requests()
+    async def _serve_seated(
+        self, control: FlowControl, flow: Flow, request: Request, route: KnownPath
+    ) -> Response:
+        """Serve a request when it has its seats. A watch gives them back once it has begun."""
+        limit = request.one("limit") if request.query else ""
+        few = int(limit) if limit.isdecimal() and len(limit) <= _DIGITS else 0
+        seat = control.enter(flow, request.asked, few)
+        if isinstance(seat, FlowRejection):
+            return too_many_requests(control.retry_after(flow))
         try:
-            if seat.waiting is not None and await seat.waiting is not None:
-                return too_many_requests()
+            if seat.granted is not None and await seat.granted is not None:
+                return too_many_requests(control.retry_after(flow))
             return await self._authorize_and_serve(request, route)
         finally:
-            flow.leave(seat)
+            control.leave(seat)
 
     async def _authorize_and_serve(self, request: Request, route: KnownPath) -> Response:
         note = None if self._auditor is None else partial(self._auditor.decided, request)
@@ -238,6 +241,9 @@ class App:
             return health
         if request.path == "/metrics":
             return await self._metrics.respond()
+        dump = None if self._dumps is None else self._dumps.respond(request)
+        if dump is not None:
+            return dump
         told = await self._insight.respond(request) or self.issuer_documents.respond(request)
         if told is not None:
             return told

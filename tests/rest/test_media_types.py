@@ -165,8 +165,6 @@ def test_headers_of_every_answer(a1: Collection) -> None:
         assert answer.header("cache-control") == "no-cache, private"
         uuid = r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}"
         assert re.fullmatch(uuid, answer.header("audit-id") or "")
-        for name in ("flowschema", "prioritylevel"):
-            assert re.fullmatch(uuid, answer.header(f"x-kubernetes-pf-{name}-uid") or "")
         assert answer.header("date")
 
 

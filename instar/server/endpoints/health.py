@@ -17,7 +17,6 @@ from instar.server.rest.negotiate import JSON, clauses
 from instar.server.rest.responses import json_response
 from instar.server.rest.unserved_paths import not_allowed
 
-_PATHS = ("/healthz", "/livez", "/readyz")
 Check = Callable[[], str | None]
 """Returns None if all is well, else a few words about the problem."""
 _HOOK_NAMES = (
@@ -41,10 +40,6 @@ _HOOK_NAMES = (
 
 def _no_trouble() -> None:
     return None
-
-
-def is_health_path(path: str) -> bool:
-    return path.startswith(_PATHS)
 
 
 class Health:

@@ -68,6 +68,8 @@ class Request:
     """The authenticated user, where ``asked`` has the impersonated one."""
     constraint: str = ""
     """The permission that allowed the impersonation, for the audit log."""
+    flow_headers: tuple[Header, ...] = ()
+    """Headers with the uids of its FlowSchema and priority level, once these are known."""
     refused_because: str = ""
     """Why a credential was rejected, for the audit log only: the client does not see it."""
     expired: bool = False

@@ -22,6 +22,10 @@ from instar.server.app import App
 from instar.server.endpoints.health import Check, Health
 from instar.server.endpoints.insight import Insight
 from instar.server.endpoints.metrics import Metrics
+from instar.server.flow_control.configuration import Configuration
+from instar.server.flow_control.flow_control import FlowControl
+from instar.server.flow_control.followed_objects import FollowedFlowObjects
+from instar.server.flow_control.work_estimate import WorkEstimate
 from instar.server.identity.issuer import Issuer
 from instar.server.lifecycle.admission_setup import Admissions
 from instar.server.lifecycle.controller_setup import Controllers, make_controllers, store_sharing
@@ -188,9 +192,20 @@ class ServerComponents:
             ),
             request_timeout=self.settings.request_timeout,
             auditor=self.loaded.auditor,
-            flow=self.loaded.flow,
+            flow=self.flow,
             read_only=self.settings.read_only,
         )
+
+    @cached_property
+    def flow(self) -> FlowControl | None:
+        """Priority and fairness; None where the settings limit neither reads nor writes."""
+        settings = self.settings
+        seats = settings.reads_at_once + settings.writes_at_once
+        if not seats:
+            return None
+        configuration = Configuration(FollowedFlowObjects(self.backend), seats)
+        patience, estimate = settings.request_timeout / 4, WorkEstimate(self.catalog)
+        return FlowControl(configuration, patience, estimate)
 
     def _checks(self) -> dict[str, Check]:
         return {
@@ -208,14 +223,14 @@ class ServerComponents:
 
     @cached_property
     def metrics(self) -> Metrics:
-        metrics, flow = Metrics(), self.loaded.flow
+        metrics, flow = Metrics(), self.flow
         metrics.add(*self.watchdog.metrics(), self.consistency.checks, self.census.metric())
         metrics.add(*self.supervision.metrics())
         metrics.preparations.append(self.census.prepare)
         metrics.add(_stored_objects(self.backend), *self.conversion_metrics.all())
         metrics.add(*self.admissions.all_metrics(), *self.loaded.metrics())
         if flow is not None:
-            metrics.add(*flow.metrics())
+            metrics.add(*flow.metrics.all())
         store = unwrapped_store(self.backend.store)
         if isinstance(store, MeasuredStore):
             metrics.add(*store.metrics())
@@ -241,7 +256,13 @@ class ServerComponents:
             *maintenance_parts(self.settings, self.backend, self.supervision),
             *self.loaded.background_parts(self.supervision),
             background_task("cache consistency", self.consistency.run, self.supervision),
+            *self._flow_parts(),
         ]
+
+    def _flow_parts(self) -> list[Part]:
+        if self.flow is None:
+            return []
+        return [background_task("flow control", self.flow.run, self.supervision)]
 
     def controller_parts(self) -> list[Part]:
         if self.settings.read_only:

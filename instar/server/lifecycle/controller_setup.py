@@ -15,6 +15,7 @@ from instar.server.registry.controllers.bootstrap.controller import BootstrapCon
 from instar.server.registry.controllers.conversion_prefetch import ConversionPrefetch
 from instar.server.registry.controllers.crds import CrdController
 from instar.server.registry.controllers.event_ttl import EventExpiry
+from instar.server.registry.controllers.flow_schemas import FlowSchemaController
 from instar.server.registry.controllers.garbage.collector import GarbageCollector
 from instar.server.registry.controllers.leadership import Leadership, StoreSharing
 from instar.server.registry.controllers.manager_lease import (
@@ -51,6 +52,7 @@ class Controllers:
     garbage: GarbageCollector | None
     quotas: QuotaController | None
     policies: PolicyController | None
+    flow_schemas: FlowSchemaController
     storage_protection: StorageProtection
     expiry: EventExpiry
     prefetch: ConversionPrefetch | None
@@ -73,6 +75,7 @@ class Controllers:
             "garbage collector": self.garbage,
             "quota controller": self.quotas,
             "policy type checks": self.policies,
+            "flow schemas": self.flow_schemas,
             "storage protection": self.storage_protection,
             "event expiry": self.expiry,
             "conversion ahead of reads": self.prefetch,
@@ -125,6 +128,7 @@ def make_controllers(
         garbage=GarbageCollector(context, catalog, duty) if collects else None,
         quotas=QuotaController(context, catalog, duty) if names.QUOTAS in on else None,
         policies=(PolicyController(context, catalog, duty) if names.POLICY_STATUS in on else None),
+        flow_schemas=FlowSchemaController(context, catalog, leadership),
         storage_protection=StorageProtection(context, catalog, duty, on),
         expiry=EventExpiry(context, catalog.builtin("", "events"), leadership),
         prefetch=ConversionPrefetch(catalog, context.supervision) if prefetches else None,

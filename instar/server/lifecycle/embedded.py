@@ -202,6 +202,8 @@ async def embedded(
         conversion_cache=False,
         converters=converters or {},
         furniture=False,
+        reads_at_once=0,
+        writes_at_once=0,
         strict_namespaces=False,
     )
     loaded = LoadedSettings(

@@ -18,7 +18,6 @@ from instar.base.supervision import Supervision
 from instar.server.access.authorization import modes_of
 from instar.server.access.identities import Identities
 from instar.server.endpoints.health import Check
-from instar.server.http.fair_queue import FairQueue
 from instar.server.lifecycle.optional_parts import (
     audit_of,
     encryption_of,
@@ -46,8 +45,6 @@ class LoadedSettings:
     authorization: tuple[str, ...]
     """Authorization modes, in the order in which they decide."""
     service_network: IPv4Network
-    flow: FairQueue | None = None
-    """Limits requests in flight; None: any number."""
     webhook_authorizer: WebhookAuthorizer | None = None
     encryption: EncryptionAtRest | None = None
     auditor: Auditor | None = None
@@ -88,14 +85,12 @@ class LoadedSettings:
 def load_settings(settings: Settings, identities: Identities) -> LoadedSettings:
     """Read the files that settings name. Raises ``ValueError`` with a line for the operator."""
     auditor, audit_metrics = audit_of(settings)
-    wait = settings.request_timeout / 4
     plugins = plugin_configurations_of(settings)
     return LoadedSettings(
         settings=settings,
         identities=identities,
         authorization=modes_of(settings.authorization),
         service_network=_service_network(settings.service_cluster_ip_range),
-        flow=FairQueue(settings.reads_at_once, settings.writes_at_once, wait),
         webhook_authorizer=webhook_authorizer_of(settings),
         encryption=encryption_of(settings),
         auditor=auditor,

@@ -41,10 +41,11 @@ async def render_error(error: ApiError, request: Request) -> Response:
         return problem(busy, request)
 
 
-def too_many_requests() -> Response:
+def too_many_requests(retry_after: int) -> Response:
     """kube-apiserver's response to too many requests in flight: plain text, no Status."""
     response = text_response(429, "Too many requests, please try again later.\n")
-    response.headers += [(b"x-content-type-options", b"nosniff"), (b"retry-after", b"1")]
+    seconds = str(retry_after).encode()
+    response.headers += [(b"x-content-type-options", b"nosniff"), (b"retry-after", seconds)]
     return response
 
 

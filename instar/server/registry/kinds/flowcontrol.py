@@ -1,7 +1,7 @@
-"""Strategies of FlowSchema and PriorityLevelConfiguration, which this server stores but does not
-enforce.
+"""Strategies of FlowSchema and PriorityLevelConfiguration: defaults and validation.
 
-The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
+The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules,
+and ``server/flow_control`` acts by the stored objects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The default FlowSchemas and PriorityLevelConfigurations, as data.
 
-Created by ``controller.py`` so that clients find them; this server does not enforce priority and
-fairness.
+``controller.py`` creates them at the start; ``server/flow_control`` acts by them.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from instar.base.json_values import Object
+from instar.server.registry.controllers.flow_schemas import dangling_condition
 
 _API = "flowcontrol.apiserver.k8s.io/v1"
 _AUTOUPDATE_ANNOTATION = {"apf.kubernetes.io/autoupdate-spec": "true"}
@@ -125,19 +125,12 @@ def _schema(
     }
     if method:
         spec["distinguisherMethod"] = {"type": method}
-    text = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}" and'
-    told = {
-        "type": "Dangling",
-        "status": "False",
-        "reason": "Found",
-        "message": f"{text} it exists",
-    }
     return {
         "apiVersion": _API,
         "kind": "FlowSchema",
         "metadata": {"name": name, "annotations": dict(_AUTOUPDATE_ANNOTATION)},
         "spec": spec,
-        "status": {"conditions": [told]},
+        "status": {"conditions": [dangling_condition(level, exists=True)]},
     }
 
 
