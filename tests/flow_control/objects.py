@@ -77,7 +77,7 @@ class GivenObjects:
 
 
 QUEUING = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}
-BY_USER = {"distinguisherMethod": {"type": "ByUser"}}
+BY_USER: dict[str, Any] = {"distinguisherMethod": {"type": "ByUser"}}
 
 
 def one_level(

@@ -33,10 +33,9 @@ def _uids(server: LiveServer, schema: str, level: str) -> tuple[str, str]:
 
 
 def _headers(
-    server: LiveServer, path: str, token: str | None = None
+    server: LiveServer, path: str, token: str = ""
 ) -> tuple[str | None, str | None]:
-    credential = {} if token is None else {"token": token}
-    answer = server.request("GET", path, **credential)
+    answer = server.request("GET", path, token=token)
     names = ("x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid")
     found = [answer.header(name) for name in names]
     return found[0], found[1]
