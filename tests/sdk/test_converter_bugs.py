@@ -14,6 +14,7 @@ from instar.cli.shared.failure import CliFailure
 from instar.testing import check_converter
 from tests.sdk import bug_kit
 from tests.sdk import converter_bugs as converter_bugs
+from tests.sdk import fresh_bugs as fresh_bugs
 from tests.sdk.bug_kit import BUGS
 
 

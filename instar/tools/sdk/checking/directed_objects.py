@@ -26,7 +26,7 @@ _COMMON_FIELDS = ("apiVersion", "kind", "metadata")
 _EMBEDDED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inner"}}
 _ANY_JSON: tuple[Any, ...] = (
     *({"Key": "a b"}, "a", 1, True, [], {}, [1, "b", {"c": [2]}], {"x": {"y": [None, 1.5]}}),
-    *(2**53 + 1, "", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}),
+    *(2**53 + 1, "", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}, None),
 )
 _MOST_PLACES = 40
 """Places that one object sets besides the required ones; a large schema takes more rounds."""
@@ -35,7 +35,8 @@ _DEEPEST = 14
 _SHARES = (0.85, 0.5, 0.25)
 """How many of the chosen places the sparse objects set, one after the other."""
 _FEWEST_ROUNDS = 36
-_NAMES = ("a", "my-object", "a.b", "x" * 253, "0")
+_NAMES = ("a", "my-object", "a.b", "x" * 253, "0", "my-object-1.b-2-c", "my-object-7d4b9c-x2x4z")
+_MOST_MINED_KEYS = 40
 
 Path = tuple[str, ...]
 
@@ -56,6 +57,8 @@ class DirectedObjects:
         self._root = version.compiled.structural
         self._places = [path for path, _ in _places(self._root, (), 0)]
         self._pools: dict[int, list[Any]] = {}
+        mined_keys = [key for text in self._mined.texts for key in (text, f"{text}x")]
+        self._keys = (*MAP_KEYS, *mined_keys[:_MOST_MINED_KEYS])
 
     def objects(self, most: int) -> Iterator[Object]:
         """Yield real objects first, then one object per round until every pool was used."""
@@ -162,7 +165,8 @@ class DirectedObjects:
         return kept
 
     def keys(self) -> Sequence[str]:
-        return MAP_KEYS
+        """Return keys for free maps: difficult ones, then those that the converter's code names."""
+        return self._keys
 
 
 class _Round:

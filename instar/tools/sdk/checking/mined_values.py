@@ -1,9 +1,9 @@
 """Collects constants from a converter's code, to be tried as values.
 
 ``directed_inputs.py`` calls it. A converter that splits at "/" or compares with 1000 has that
-constant in its code object. The search follows functions, closures, default arguments, module
-globals that the code names, and the rules of the SDK. The search reads code and never runs it; a
-webhook behind a URL has no code to read.
+constant in its code object, and a regular expression has texts that match it. The search follows
+functions, closures, default arguments, module globals that the code names, and the rules of the
+SDK. The search reads code and never runs it; a webhook behind a URL has no code to read.
 """
 
 from __future__ import annotations
@@ -19,11 +19,17 @@ from typing import Any
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
+from instar.kube.schema.validation.pattern_automata import sample_texts
 
 _MOST_CONSTANTS = 200
 _MOST_VISITS = 5000
 _MAX_TEXT_LENGTH = 60
 """Longer string constants are ignored."""
+_MOST_PATTERNS = 12
+_MAX_PATTERN_LENGTH = 300
+_SAMPLES = 4
+"""Texts that are tried for each regular expression of the code."""
+_PATTERN = re.compile(r"\\[dwsDWSb]|\[[^\]]+\]|[^\\][*+?]|\(\?|^\^|\$$")
 _SDK = "instar.tools.sdk"
 _COMMON_FIELDS = frozenset({"metadata", "apiVersion", "kind", "annotations", "labels", "name"})
 
@@ -53,8 +59,9 @@ def mine_code(root: Any, field_names: Iterable[str] = ()) -> MinedValues:
     texts = [
         text for text in found.texts if 0 < len(text) <= _MAX_TEXT_LENGTH and text not in ignored
     ]
+    patterns = [*found.patterns, *filter(_looks_like_pattern, found.texts)][:_MOST_PATTERNS]
     return MinedValues(
-        tuple(dict.fromkeys(_texts_around(texts))),
+        tuple(dict.fromkeys((*_texts_matching(patterns), *_texts_around(texts)))),
         tuple(dict.fromkeys(_numbers_around(found.numbers))),
     )
 
@@ -65,6 +72,22 @@ def mine_objects(objects: Iterable[Object]) -> MinedValues:
     for obj in objects:
         found.visit({name: value for name, value in obj.items() if name != "metadata"})
     return MinedValues(tuple(found.texts), tuple(found.numbers))
+
+
+def _looks_like_pattern(text: str) -> bool:
+    return len(text) <= _MAX_PATTERN_LENGTH and bool(_PATTERN.search(text))
+
+
+def _texts_matching(patterns: Iterable[str]) -> Iterable[str]:
+    """Return texts that match each pattern, and the first one with more before and after it.
+
+    Code that expects a whole text often uses a pattern that also matches inside of one.
+    """
+    for pattern in patterns:
+        samples = sorted(sample_texts(pattern), key=len)[: _SAMPLES * 3]
+        yield from samples[: _SAMPLES * 3 : 3]
+        for sample in samples[:1]:
+            yield from (f"{sample}-a1", f"{sample}.5", f"a{sample}")
 
 
 def _texts_around(texts: list[str]) -> Iterable[str]:
@@ -93,6 +116,7 @@ class _Constants:
     def __init__(self) -> None:
         self.texts: dict[str, None] = {}
         self.numbers: dict[int | float, None] = {}
+        self.patterns: list[str] = []
         self._seen: set[int] = set()
         self._kept: list[Any] = []
 
@@ -123,6 +147,7 @@ class _Constants:
         if isinstance(value, list | tuple | set | frozenset):
             return list(value)
         if isinstance(value, re.Pattern):
+            self.patterns.append(str(value.pattern))
             return re.findall(r"[^\w\s\\^$.|?*+()\[\]{}]+|\w{2,}", str(value.pattern))
         if isinstance(value, enum.EnumMeta):
             return [member.value for member in value]  # type: ignore[var-annotated]
