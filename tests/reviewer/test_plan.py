@@ -38,6 +38,28 @@ def test_every_step_that_changes_something_says_how_and_how_to_get_back() -> Non
     assert any("ROLLBACK POINT" in step.rollback for step in steps)
 
 
+def _store_a_version_without_a_field(crd: Object) -> None:
+    first, second = crd["spec"]["versions"]
+    first["storage"], second["storage"] = not first["storage"], not second["storage"]
+    stored = first if first["storage"] else second
+    del stored["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["note"]
+
+
+def test_a_field_that_a_rewrite_would_destroy_comes_before_everything_else() -> None:
+    steps, _ = _of(_store_a_version_without_a_field)
+
+    assert steps[0].release == "before anything else"
+    assert "conversion-none-loses" in " ".join(steps[0].preconditions)
+    [rewrite] = [step for step in steps if step.rewrites]
+    assert "instar migrate --plan names no field that would be lost" in rewrite.preconditions
+
+
+def test_no_step_trims_stored_versions_by_hand() -> None:
+    steps, _ = _of(_replace_version)
+
+    assert not any("subresource=status" in command for step in steps for command in step.commands)
+
+
 def test_removed_field_brings_the_deprecation_playbook() -> None:
     steps, answers = _of(drop("spec", "note"))
 

@@ -31,6 +31,7 @@ _TIGHTENING_RULES = (
 )
 _OWNERSHIP = (*LIST_TYPE_CHANGES, "map-type-changed")
 _IMPOSSIBLE = ("scope-changed", "kind-changed")
+_CONVERSION_LOSS = ("conversion-none-loses",)
 _APPLY = "kubectl apply --server-side -f crd.yaml"
 
 
@@ -70,6 +71,7 @@ def plan(
         *_tighter(findings, ways),
         *_defaults(findings, ways),
         *_ownership(findings),
+        *_conversion_losses(findings, ways),
         *_versions(ways),
     ]
     return tuple(sorted(steps, key=lambda step: step.release.rank))
@@ -210,6 +212,20 @@ def _ownership(findings: Sequence[Finding]) -> Iterator[PlanStep]:
         )
 
 
+def _conversion_losses(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
+    """Return the step without which a flip and a rewrite would destroy fields."""
+    found = _named(findings, _CONVERSION_LOSS)
+    if found:
+        yield PlanStep(
+            release=PlanRelease.FIRST,
+            title=f"give {_places(found)} a place in every version, or convert with a webhook",
+            why="under strategy None every write, and so every rewrite of stored objects, drops "
+            "what the storage version does not have",
+            preconditions=("instar review no longer finds conversion-none-loses",),
+            rollback="nothing to undo",
+        )
+
+
 def _versions(ways: _Ways) -> Iterator[PlanStep]:
     name = ways.name
     if ways.added:
@@ -314,6 +330,7 @@ def _migrate(ways: _Ways) -> PlanStep:
         why="an object keeps its stored version until a client writes it",
         preconditions=(
             *(("the conversion webhook is healthy",) if ways.webhook else ()),
+            "instar migrate --plan names no field that would be lost",
             "instar migrate --dry-run lists no object that would be refused",
         ),
         commands=(
@@ -327,16 +344,12 @@ def _migrate(ways: _Ways) -> PlanStep:
 
 
 def _prune(ways: _Ways) -> PlanStep:
-    patch = f'{{"status":{{"storedVersions":["{ways.new_storage}"]}}}}'
     return PlanStep(
         release=PlanRelease.N3,
         title=f"prune status.storedVersions to [{ways.new_storage}]",
-        why="the API server refuses to remove a version that is named there",
+        why="the API server refuses to remove a version that is named there; instar migrate trims "
+        "it after a pass over every object, and the server would believe a patch that is wrong",
         preconditions=("the migration ended without failures", "the CRD did not change meanwhile"),
-        commands=(
-            f"instar migrate {shell_word(ways.name)}",
-            f"kubectl patch crd {shell_word(ways.name)} --subresource=status --type=merge "
-            f"-p {shell_word(patch)}",
-        ),
+        commands=(f"instar migrate {shell_word(ways.name)}",),
         rollback="add the version to status.storedVersions again",
     )
