@@ -124,6 +124,17 @@ def test_one_undecodable_object_is_named_and_the_rest_continues(
     assert stored_versions(stored.api, definition) == ["v1beta1", "v1"]
 
 
+def test_a_plan_with_an_object_that_cannot_be_tried_is_no_success(stored: Stored) -> None:
+    definition = stale_crd(stored.api, 12)
+    stored.write(f"{group_of(definition)}/widgets/default/w00003", b"no json at all")
+
+    planned = instar(stored.api, "migrate", name_of(definition), "--plan")
+
+    assert planned.returncode == 1
+    assert "unknown, because the rewrite cannot be tried: default/w00003" in planned.stdout
+    assert "so its objects are read one by one, which takes longer" in planned.stdout
+
+
 def test_an_object_whose_key_and_name_differ_is_not_gone(stored: Stored) -> None:
     definition = stale_crd(stored.api, 5)
     prefix = f"{group_of(definition)}/widgets/default"

@@ -243,7 +243,7 @@ async def _scan_changes(args: argparse.Namespace, client: Client, plan: Plan) ->
             client, plan.live, checker, options.patience, progress, page=args.page
         )
     _print_lines(args, [f"  {line}" for line in scan.lines(plan.live.storage)])
-    ok = not (scan.changing or scan.stopped)
+    ok = not (scan.changing or scan.unknown or scan.stopped)
     return {"plan": {**plan.to_json(), "rewrites": scan.to_json()}, "ok": ok}
 
 

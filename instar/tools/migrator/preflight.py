@@ -76,7 +76,11 @@ async def run_preflight(
     trial = await _try_writes(writer, sample, concurrency)
     warnings = list(_warnings(live))
     if trial.passed:
-        warnings += [f"{name} cannot be listed now: {why}" for name, why in trouble.items()]
+        warnings += [
+            f"{name} cannot be listed now, so its objects are read one by one, which takes longer "
+            f"than expected: {why}"
+            for name, why in trouble.items()
+        ]
         trouble = {}
     elif trial.trouble and not trouble:
         trouble = {live.write_version: trial.trouble}
