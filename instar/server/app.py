@@ -65,6 +65,7 @@ from instar.server.rest.warnings import warning_headers
 from instar.wire.conversion.instrumented import ConversionMetrics
 
 if TYPE_CHECKING:
+    from instar.server.aggregation.aggregator import Aggregator
     from instar.server.audit.auditor import Auditor
 
 log = logging.getLogger("instar.access")
@@ -94,8 +95,10 @@ class App:
         auditor: Auditor | None = None,
         flow: FlowControl | None = None,
         read_only: bool = False,
+        aggregator: Aggregator | None = None,
     ) -> None:
         """Without ``flow`` any number of requests may be in flight."""
+        self._aggregator = aggregator
         self._read_only = read_only
         self._auditor = auditor
         self._flow = flow
@@ -107,13 +110,13 @@ class App:
         self._conversion_metrics = conversion_metrics
         self._insight = insight
         self._request_timeout = request_timeout
-        self._documents = Documents(catalog)
+        self._documents = Documents(catalog, aggregator)
         self._object_pages = ObjectEndpoints(catalog)
         self._reviews = Reviews(authenticator.tokens, context.authorizer)
         self._impersonation = Impersonation(context.authorizer)
         self._issuer = issuer
         self.issuer_documents = IssuerDocuments(issuer)
-        self._routes = Routes(catalog)
+        self._routes = Routes(catalog, aggregator)
         self._dumps = None if flow is None else DebugDumps(flow)
         self.reads = False
         """Whether CRDs and RBAC objects have been read; until then only health is answered."""
@@ -234,6 +237,10 @@ class App:
         note = None if self._auditor is None else partial(self._auditor.decided, request)
         authorizer, asked = self._context.authorizer, request.asked
         grant(authorizer, asked, authorizer.decide(asked) or await authorizer.ask(asked), note)
+        if route.remote is not None and self._aggregator is not None:
+            return await self._aggregator.serve(request, route.remote, _audit_id_of(request))
+        if request.incoming is not None:
+            request.body = await request.incoming.gather()
         if route.path is not None:
             return await self._serve_resource(request, route, route.path)
         health = self._health.respond(request)

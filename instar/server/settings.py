@@ -94,6 +94,19 @@ class TlsSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AggregationSettings:
+    """How APIServices with a Service are reached."""
+
+    client_cert: Path | None = None
+    """Client certificate for backends, with ``client_key``; None: one made at the first start,
+    unless a front proxy is configured."""
+    client_key: Path | None = None
+    by_endpoints: bool = False
+    """Whether a ready endpoint of a Service is dialled instead of its cluster IP."""
+    refuse_redirects: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """All settings; the defaults are a server in memory on port 6443 of this machine."""
 
@@ -141,6 +154,8 @@ class Settings:
     """Tokens of ServiceAccounts."""
     tokens_of_others: JwtSettings = field(default_factory=JwtSettings)
     front_proxy: FrontProxySettings | None = None
+    aggregation: AggregationSettings | None = AggregationSettings()
+    """How APIs of other servers are proxied; None: they are not."""
     users: tuple[NewUser, ...] = ()
     """Users that get a kubeconfig, besides the administrator."""
     strict_namespaces: bool = True

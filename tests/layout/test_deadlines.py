@@ -32,6 +32,7 @@ LISTED = {
     "instar/wire/rpc/channel.py": "connecting is a task",
     "instar/server/http/connections.py": "the task of the server's end",
     "instar/server/registry/controllers/manager_lease.py": "a kept task",
+    "instar/server/aggregation/backends.py": "documents are fetched by keys of queues",
 }
 
 

@@ -50,6 +50,7 @@ _PARTS = (
     "conversion webhooks",
     "watch cache",
     "watchdog",
+    "aggregated APIs",
     "catalog",
     "large collections",
     "compaction",

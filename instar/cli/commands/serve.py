@@ -25,6 +25,7 @@ import uvloop
 from instar.base.escaping import shell_word
 from instar.base.parent_watch import wait_for_orphaning
 from instar.cli.serving import admission_flags, background, snapshot_store
+from instar.cli.serving.aggregation_flags import aggregation_settings
 from instar.cli.serving.authentication_flags import identity_settings
 from instar.cli.serving.controller_flags import controllers
 from instar.cli.serving.converter_flags import load_converters, why_unused
@@ -135,6 +136,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         front=console_front(_oidc(args)) if args.console == "on" else None,
         convert_ahead=args.convert_ahead == "on",
         extra_names=tuple(args.tls_name),
+        aggregation=aggregation_settings(args),
         **identity_settings(args),
         **guard_settings(args),
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from instar.base import limits
 from instar.cli.serving import admission_flags, background, snapshot_store
+from instar.cli.serving.aggregation_flags import add_aggregation_arguments
 from instar.cli.serving.authentication_flags import add_identity_arguments
 from instar.cli.serving.controller_flags import add_controller_arguments
 from instar.cli.serving.converter_flags import add_conversion_arguments
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     admission_flags.add_arguments(parser.add_argument_group("admission"))
     _add_console(parser.add_argument_group("console"))
     add_identity_arguments(parser)
+    add_aggregation_arguments(parser)
     add_guard_arguments(parser)
     logs = parser.add_argument_group("logs")
     logs.add_argument("--log", choices=FORMS, default="text", help="form of log lines")

@@ -145,7 +145,8 @@ class Auditor:
             trail.came(_media_of(request.header(b"content-type")), request.body)
         status = _status(response, failure)
         if response.stream is not None:
-            self._record(trail, AuditStage.STARTED, request, status)
+            if trail.long_running:
+                self._record(trail, AuditStage.STARTED, request, status)
             response.stream = _NotifyingFeed(
                 response.stream, lambda: self._record(trail, AuditStage.COMPLETE, request, status)
             )

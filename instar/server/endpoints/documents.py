@@ -34,6 +34,7 @@ from instar.server.rest.negotiate import (
 from instar.server.rest.responses import encoded_response, to_protobuf, to_yaml
 
 if TYPE_CHECKING:
+    from instar.server.aggregation.aggregator import Aggregator
     from instar.server.endpoints.openapi import OpenApi
 
 T = TypeVar("T")
@@ -63,7 +64,7 @@ _FIXED_PATHS = (
 class Documents:
     """Serves discovery and OpenAPI documents."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, aggregator: Aggregator | None = None) -> None:
         self._catalog = catalog
         self._groups = Groups(catalog)
         self._wholes = _CatalogDocuments(catalog, self._groups)

@@ -34,6 +34,20 @@ class Certificates:
     admin_key: Path
 
 
+PROXY_NAME = "front-proxy-client"
+"""Common name of the certificate with which this server calls backends."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyCertificate:
+    """Paths of PEM files. The CA signs nothing but this certificate: a backend that trusts it
+    lets its holder name any user."""
+
+    ca: Path
+    cert: Path
+    key: Path
+
+
 def ensure_certificates(folder: Path, names: Sequence[str]) -> Certificates:
     """Certificates in ``folder`` for ``names``; made or renewed where missing or unfit."""
     found = Certificates(
@@ -100,6 +114,33 @@ def user_certificate(folder: Path, user: str, groups: Sequence[str]) -> tuple[by
         KeyPair((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
     )
     return authority.client(user, groups, _VALIDITY)
+
+
+def ensure_proxy_certificate(folder: Path) -> ProxyCertificate:
+    """The certificate with which this server calls backends, and its CA; made or renewed in
+    ``folder`` where missing or old."""
+    found = ProxyCertificate(
+        folder / "front-proxy-ca.crt",
+        folder / "front-proxy-client.crt",
+        folder / "front-proxy-client.key",
+    )
+    key = folder / "front-proxy-ca.key"
+    there = all(path.exists() for path in (*astuple(found), key))
+    if there and _valid_for_long(found.cert):
+        return found
+    # Imported here: a restart that finds its certificates does not need ``cryptography``.
+    from instar.base.certificates import Authority, KeyPair
+
+    if found.ca.exists() and key.exists():
+        authority = Authority(KeyPair(found.ca.read_bytes(), key.read_bytes()))
+    else:
+        authority = Authority.make("instar-front-proxy-ca", _CA_VALIDITY)
+        write_private(key, authority.pem.key)
+        write_private(found.ca, authority.pem.cert)
+    client = authority.client(PROXY_NAME, (), _VALIDITY)
+    write_private(found.key, client.key)
+    write_private(found.cert, client.cert)
+    return found
 
 
 def write_private(path: Path, data: bytes) -> None:

@@ -16,13 +16,15 @@ from typing import Any, cast
 from instar.base import limits
 from instar.base.eager_tasks import TasklessCoroutine, start
 from instar.kube.access.attributes import User
+from instar.server.http.body_stream import BodyStream, StreamedPaths
 from instar.server.http.connections import ConnectionSet
 from instar.server.http.handler_types import Handler, PeerOf, no_peer
 from instar.server.http.http1_request import RequestReader
-from instar.server.http.http_head import head, header_lines, sized_head
+from instar.server.http.http_head import header_lines, sized_head
 from instar.server.http.loop_budget import LoopBudget
-from instar.server.http.messages import TEXT_TYPE, Feed, Header, Request, Response
+from instar.server.http.messages import TEXT_TYPE, Header, Request, Response
 from instar.server.http.request_queue import RequestQueue
+from instar.server.http.stream_outlet import StreamOutlet
 from instar.server.http.write_batching import join_pieces
 
 log = logging.getLogger(__name__)
@@ -52,6 +54,7 @@ class Connections(ConnectionSet):
         self.always = header_lines(every_answer)
         self.refused = refused or (lambda request: Response(503))
         """Answers a request if its own response would exceed the memory limit."""
+        self.streamed = StreamedPaths()
         self._chunk_of = self._chunk = b""
 
     def __call__(self) -> Http1Connection:
@@ -64,12 +67,12 @@ class Connections(ConnectionSet):
         return self._chunk
 
 
-class Http1Connection(asyncio.Protocol):
+class Http1Connection(StreamOutlet, asyncio.Protocol):
     """One connection: reads requests, calls the handler, writes responses in order."""
 
     def __init__(self, connections: Connections) -> None:
-        self._connections = connections
-        self._reader = RequestReader(self)
+        self._connections: Connections = connections
+        self._reader = RequestReader(self, connections.streamed)
         self._transport: asyncio.Transport | None = None
         self._peer: User | None = None
         self._remote = ""
@@ -77,10 +80,8 @@ class Http1Connection(asyncio.Protocol):
         self._task: asyncio.Task[Any] | TasklessCoroutine | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._busy = False
-        self._feed: Feed | None = None
-        self._feed_keeps_alive = True
+        self._body: BodyStream | None = None
         self._writable: asyncio.Future[None] | None = None
-        self._paused = False
         self._last_activity = monotonic()
         self._unsent = 0
         self._unsent_since = 0.0
@@ -114,6 +115,9 @@ class Http1Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._last_activity = now = monotonic()
+        if self._reader.stream is not None:  # its reader waits for it
+            self._read(data)
+            return
         if not self._ahead.unread and self._connections.turns.admit(now):
             self._read(data)
             return
@@ -199,6 +203,12 @@ class Http1Connection(asyncio.Protocol):
     def drops(self) -> None:
         self._connections.received(self)
 
+    def pause_body(self) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    resume_body = _listen
+
     def refuse(self, status: int, text: bytes) -> None:
         if self._transport is None:
             return
@@ -221,6 +231,7 @@ class Http1Connection(asyncio.Protocol):
 
     def _serve(self, request: Request, keep_alive: bool) -> None:
         self._busy = True
+        self._body = request.incoming
         started = start(self._exchange(request, keep_alive))
         if started is None:
             return
@@ -248,7 +259,7 @@ class Http1Connection(asyncio.Protocol):
 
     def _respond(self, request: Request, response: Response, keep_alive: bool) -> None:
         self._connections.received(self)
-        if response.stream is not None and request.method == "HEAD":
+        if response.stream is not None and request.method == "HEAD" and not response.raw:
             response.stream.close()
         elif response.stream is not None:
             self._open_stream(response, response.stream, keep_alive)
@@ -276,32 +287,6 @@ class Http1Connection(asyncio.Protocol):
             return
         finally:
             self._task = None
-        self._next()
-
-    def _open_stream(self, response: Response, feed: Feed, keep_alive: bool) -> None:
-        if self._transport is None:
-            feed.close()
-            return
-        self._feed, self._feed_keeps_alive = feed, keep_alive
-        framing = b"transfer-encoding: chunked\r\n"
-        self._write(head(response, keep_alive, framing, self._connections.always))
-        feed.open(self)
-        asyncio.get_running_loop().call_soon(self._reader.rest)
-
-    def send(self, data: bytes) -> bool:
-        if data and self._transport is not None:  # an empty chunk would end the response
-            self._transport.write(self._connections.chunk(data))
-        return not self._paused
-
-    def backlog(self) -> int:
-        return self._transport.get_write_buffer_size() if self._transport is not None else 0
-
-    def finish(self) -> None:
-        if self._feed is None or self._transport is None:
-            return
-        self._feed = None
-        self._write(b"0\r\n\r\n")
-        self._finish(self._feed_keeps_alive)
         self._next()
 
     async def _write_large(self, request: Request, response: Response, keep_alive: bool) -> None:
@@ -353,6 +338,9 @@ class Http1Connection(asyncio.Protocol):
 
     def _finish(self, keep_alive: bool) -> None:
         self._last_activity = monotonic()
+        if self._body is not None:
+            self._body.discard()
+            self._body = None
         if not keep_alive and self._transport is not None:
             self._ahead.clear()
             self._reader.over = True
@@ -394,7 +382,3 @@ class Http1Connection(asyncio.Protocol):
         if unsent != self._unsent:
             self._unsent, self._unsent_since = unsent, now
         return unsent > 0 and now - self._unsent_since > limits.UNREAD_SECONDS
-
-    def abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()

@@ -13,6 +13,7 @@ from typing import Protocol
 import httptools
 
 from instar.base import limits
+from instar.server.http.body_stream import BodyStream, StreamedPaths
 from instar.server.http.http_head import target
 from instar.server.http.messages import Request, parse_query
 
@@ -49,6 +50,12 @@ class RequestReceiver(Protocol):
         """The body received so far was discarded."""
         ...
 
+    def pause_body(self) -> None: ...
+
+    def resume_body(self) -> None: ...
+
+    def abort(self) -> None: ...
+
 
 class RequestReader:
     """Parses the requests of one connection. httptools calls the ``on_`` methods."""
@@ -63,13 +70,16 @@ class RequestReader:
         "_parser",
         "_repeated",
         "_size",
+        "_streamed",
+        "_tunnel",
         "_url",
         "deadline",
         "over",
         "reading",
+        "stream",
     )
 
-    def __init__(self, owner: RequestReceiver) -> None:
+    def __init__(self, owner: RequestReceiver, streamed: StreamedPaths | None = None) -> None:
         self.reading = False
         """Whether a request has begun and not ended."""
         self.deadline = inf
@@ -77,7 +87,11 @@ class RequestReader:
         self._body_allowed_for = False
         self.over = False
         """Whether further data is ignored."""
+        self.stream: BodyStream | None = None
+        """The body that is received, where it is passed on meanwhile."""
         self._owner = owner
+        self._streamed = StreamedPaths() if streamed is None else streamed
+        self._tunnel = False
         self._parser: httptools.HttpRequestParser | None = None
         self._expect_next()
 
@@ -117,6 +131,9 @@ class RequestReader:
         endless, and the parser reports them only when they are complete."""
         begin = 0
         while begin < len(data) and not self.over:
+            if self._tunnel and self.stream is not None:
+                self.stream.push(data[begin:])
+                break
             if self._owner.full():
                 return data[begin:]
             in_body = self.reading and not self._in_head
@@ -136,10 +153,14 @@ class RequestReader:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            # The upgrade is ignored: the request is served, and HTTP/1.1 goes on.
             self._parser = None
             rest = data[upgrade.args[0] :]
-            if rest:
+            if self.stream is not None:
+                self.reading = self._tunnel = True
+                if rest:
+                    self.stream.push(rest)
+            elif rest:
+                # The upgrade is ignored: the request is served, and HTTP/1.1 goes on.
                 self._parse(rest)
         except httptools.HttpParserError:
             self._refuse(400, b"400 Bad Request\n")
@@ -158,6 +179,9 @@ class RequestReader:
         """The connection has closed. Break the reference cycles with parser and connection, so that
         no garbage collection is needed."""
         self.over = True
+        if self.stream is not None:
+            self.stream.fail()
+            self.stream = None
         del self._owner, self._parser
 
     # --- httptools -----------------------------------------------------------------------
@@ -185,11 +209,38 @@ class RequestReader:
         ):
             # The parser would parse the body as the next request.
             self._refuse(400, b"400 Bad Request: an upgrade has no body\n")
-        elif b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
+            return
+        if self._streamed.wanted is not None and self._streamed.wanted(target(self._url)):
+            self._begin_stream(headers)
+        if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
             self._owner.send_100_continue()
+
+    def _begin_stream(self, headers: dict[bytes, bytes]) -> None:
+        """Hand the request over before its body, if it has one."""
+        assert self._parser is not None
+        sized = headers.get(b"content-length", b"0") != b"0"
+        if not (sized or b"transfer-encoding" in headers or self._parser.should_upgrade()):
+            return
+        self.stream = BodyStream(self._owner)
+        uri = target(self._url)
+        path, _, query = uri.partition(b"?")
+        request = Request(
+            self._parser.get_method().decode(),
+            path.decode("latin-1"),
+            parse_query(query),
+            headers,
+            repeated=self._repeated or (),
+            uri=uri,
+            incoming=self.stream,
+        )
+        keep_alive = self._parser.should_keep_alive() and not self._parser.should_upgrade()
+        self._owner.requested(request, keep_alive)
 
     def on_body(self, data: bytes) -> None:
         self._overhead = 0
+        if self.stream is not None:
+            self.stream.push(data)
+            return
         self._size += len(data)
         if self._size > limits.MAX_BODY:
             self._body = None
@@ -206,6 +257,12 @@ class RequestReader:
             self._expect_next()
             return
         assert self._parser is not None
+        if self.stream is not None:
+            if not self._parser.should_upgrade():
+                self.stream.end()
+                self.stream = None
+            self._expect_next()
+            return
         uri = target(self._url)
         path, _, query = uri.partition(b"?")
         request = Request(

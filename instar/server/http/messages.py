@@ -20,6 +20,7 @@ from instar.base.errors import BadRequest, RequestTooLarge
 from instar.base.fast_dataclass import dataclass
 from instar.base.field_errors import go_quote
 from instar.kube.access.attributes import OURSELVES, Attributes, User
+from instar.server.http.body_stream import BodyStream
 
 Header = tuple[bytes, bytes]
 JSON_TYPE: Header = (b"content-type", b"application/json")
@@ -74,6 +75,8 @@ class Request:
     """Why a credential was rejected, for the audit log only: the client does not see it."""
     expired: bool = False
     """Whether the deadline has passed and the handler was cancelled."""
+    incoming: BodyStream | None = None
+    """The body, where it is streamed: ``body`` is then empty."""
 
     def content(self) -> bytes:
         """Return the body. Raises ``RequestTooLarge`` only here, so that a verb can refuse
@@ -194,6 +197,8 @@ class Response:
     """Whether the headers of every response are left out: it has its own ``Cache-Control``."""
     held: int = -1
     """Bytes held in memory until it is sent; all of them unless given."""
+    raw: bool = False
+    """Whether the stream's bytes are sent as they are: ``headers`` tell where they end."""
 
     def __post_init__(self) -> None:
         if self.length < 0:

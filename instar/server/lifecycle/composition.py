@@ -18,7 +18,8 @@ from instar.kube.api.crd import Crd
 from instar.kube.crds.documents import as_v1
 from instar.kube.schema.cel_rules.lazy_engine import check_if_any, compile_if_any
 from instar.server.access.authorization import authorizer_of
-from instar.server.app import App
+from instar.server.aggregation.aggregator import Aggregator
+from instar.server.app import EVERY_ANSWER, App
 from instar.server.endpoints.health import Check, Health
 from instar.server.endpoints.insight import Insight
 from instar.server.endpoints.metrics import Metrics
@@ -28,6 +29,7 @@ from instar.server.flow_control.followed_objects import FollowedFlowObjects
 from instar.server.flow_control.work_estimate import WorkEstimate
 from instar.server.identity.issuer import Issuer
 from instar.server.lifecycle.admission_setup import Admissions
+from instar.server.lifecycle.aggregation_setup import OwnAddress, make_aggregator
 from instar.server.lifecycle.controller_setup import Controllers, make_controllers, store_sharing
 from instar.server.lifecycle.conversion_setup import conversion_services
 from instar.server.lifecycle.loaded_settings import LoadedSettings
@@ -58,6 +60,7 @@ from instar.wire.conversion.metrics import PrometheusConversionMetrics
 from instar.wire.storage.store import MeasuredStore, Store, unwrapped_store
 from instar.wire.storage.value_reader import Values
 from instar.wire.webhooks.call_log import CallLog
+from instar.wire.webhooks.https import ClientCertificate
 
 
 class ServerComponents:
@@ -67,9 +70,18 @@ class ServerComponents:
     once ``app`` and ``controllers`` were read.
     """
 
-    def __init__(self, loaded: LoadedSettings, store: Store, values: Values | None = None) -> None:
-        """``values``: where cache entries read their bytes from. Raises ``ValueError``."""
+    def __init__(
+        self,
+        loaded: LoadedSettings,
+        store: Store,
+        values: Values | None = None,
+        proxy: ClientCertificate | None = None,
+    ) -> None:
+        """``values``: where cache entries read their bytes from. ``proxy``: the certificate made
+        for calls of backends. Raises ``ValueError``."""
         self.loaded = loaded
+        self._proxy_certificate = proxy
+        self.own_address = OwnAddress()
         self.settings = loaded.settings
         self.supervision = Supervision()
         self.backend = Backend(store, values=values, loans=loaded.settings.loans)
@@ -169,6 +181,18 @@ class ServerComponents:
     def leadership(self) -> Leadership:
         return self.controllers.leadership
 
+    @cached_property
+    def aggregator(self) -> Aggregator | None:
+        return make_aggregator(
+            self.settings,
+            self.context,
+            self.catalog,
+            leads=lambda: self.leadership.leads,
+            certificate=self._proxy_certificate,
+            own_address=self.own_address,
+            every_answer=EVERY_ANSWER,
+        )
+
     # --- requests -------------------------------------------------------------------------
 
     def _make_app(self) -> App:
@@ -194,6 +218,7 @@ class ServerComponents:
             auditor=self.loaded.auditor,
             flow=self.flow,
             read_only=self.settings.read_only,
+            aggregator=self.aggregator,
         )
 
     @cached_property
@@ -231,6 +256,8 @@ class ServerComponents:
         metrics.add(*self.admissions.all_metrics(), *self.loaded.metrics())
         if flow is not None:
             metrics.add(*flow.metrics.all())
+        if self.aggregator is not None:
+            metrics.add(*self.aggregator.metrics())
         store = unwrapped_store(self.backend.store)
         if isinstance(store, MeasuredStore):
             metrics.add(*store.metrics())
@@ -246,9 +273,17 @@ class ServerComponents:
             Part("conversion webhooks", stop=self.conversion.close),
             first_read(backend, self.loaded.encryption, self.settings.fill),
             Part("watchdog", self.watchdog.start, self.watchdog.stop),
+            *self._aggregation_parts(),
             Part("catalog", self.begin, self.end_watches),
             last_read(backend),
         ]
+
+    def _aggregation_parts(self) -> list[Part]:
+        aggregator = self.aggregator
+        if aggregator is None:
+            return []
+        self.leadership.on_elected(aggregator.look_at_all)
+        return [Part("aggregated APIs", aggregator.start, aggregator.stop)]
 
     def background_parts(self) -> list[Part]:
         """Tasks that maintain the store and its cache; a server in memory needs none."""

@@ -26,14 +26,18 @@ from instar.server.access.identities import (
     trusted_issuers,
 )
 from instar.server.files.certificates import (
+    ProxyCertificate,
     ensure_certificates,
+    ensure_proxy_certificate,
     user_certificate,
     write_private,
 )
 from instar.server.files.kubeconfig import write_kubeconfig, write_user_kubeconfig
 from instar.server.http.tls import ReloadingContext
+from instar.server.lifecycle.aggregation_setup import makes_proxy_certificate
 from instar.server.lifecycle.optional_parts import foreign_certificate, tls_of
 from instar.server.settings import Settings
+from instar.wire.webhooks.https import ClientCertificate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,13 @@ class ServerCredentials:
     """Users that get a kubeconfig, each with a client certificate and its key."""
     authorities: bytes
     """What clients trust: our own CA and the certificate an operator gave."""
+    proxy: ProxyCertificate | None = None
+    """The certificate made for calls of backends; None where one is given, or none is used."""
+
+    def proxy_pair(self) -> ClientCertificate | None:
+        """Files of the certificate made for calls of backends."""
+        made = self.proxy
+        return None if made is None else ClientCertificate(str(made.cert), str(made.key))
 
     def write_kubeconfigs(self, admin: Path, url: str) -> None:
         write_kubeconfig(admin, url, self.authorities, self.token)
@@ -72,6 +83,7 @@ def load_credentials(settings: Settings, folder: Path) -> ServerCredentials:
                 each: user_certificate(folder, each.name, each.groups) for each in settings.users
             },
             authorities=certificates.ca.read_bytes() + foreign_certificate(settings),
+            proxy=ensure_proxy_certificate(folder) if makes_proxy_certificate(settings) else None,
         )
 
 

@@ -197,6 +197,7 @@ async def embedded(
     """An embedded server from ``async with`` to its end. Namespaces need not exist, and there is
     no garbage collection. ``store`` may contain objects; it is closed with the server."""
     settings = Settings(
+        aggregation=None,
         authorization=ALWAYS_ALLOW,
         collect_garbage=False,
         conversion_cache=False,

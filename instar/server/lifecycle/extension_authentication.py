@@ -12,15 +12,28 @@ from pathlib import Path
 
 from instar.base.text_files import read_text
 from instar.server.access.identities import FrontProxySettings
+from instar.server.aggregation.request_head import EXTRA, GROUP, UID, USER
+from instar.server.files.certificates import PROXY_NAME, ProxyCertificate
 from instar.server.settings import Settings
 
 
-def authentication_data(settings: Settings, own_ca: Path) -> dict[str, str]:
-    """Return the ConfigMap's data. As upstream, keys about front proxies are included only if one
-    is configured."""
+def authentication_data(
+    settings: Settings, own_ca: Path, made: ProxyCertificate | None = None
+) -> dict[str, str]:
+    """Return the ConfigMap's data: the front proxies are those that are configured, as upstream, or
+    this server itself by the certificate that was ``made`` for it."""
     clients = [own_ca] if settings.client_ca is None else [own_ca, settings.client_ca]
     data = {"client-ca-file": "".join(read_text(path) for path in clients)}
     proxy = settings.front_proxy
+    if proxy is None and made is not None:
+        proxy = FrontProxySettings(
+            ca=made.ca,
+            names=(PROXY_NAME,),
+            user_headers=(USER,),
+            uid_headers=(UID,),
+            group_headers=(GROUP,),
+            extra_prefixes=(EXTRA,),
+        )
     return data if proxy is None else {**data, **_proxy_data(proxy)}
 
 

@@ -33,6 +33,7 @@ from instar.server.lifecycle.storage_start import opened_store, values_of
 from instar.server.registry.controllers.bootstrap.controller import BootstrapFacts
 from instar.server.rest.error_responses import problem
 from instar.server.settings import Settings
+from instar.wire.webhooks.resolver import HostPort
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ async def running(
         credentials = load_credentials(settings, cert_dir)
         loaded = load_settings(settings, credentials.identities)
         store = await opened_store(settings, loaded.encryption, stack)
-        machinery = ServerComponents(loaded, store, values_of(settings, store))
+        machinery = ServerComponents(
+            loaded, store, values_of(settings, store), credentials.proxy_pair()
+        )
         port = _port(machinery, credentials)
         await start_parts(_parts(machinery, port, credentials, kubeconfig), stack)
         yield RunningServer(
@@ -98,12 +101,13 @@ def _address_parts(
 
     def publish() -> None:
         machinery.app.issuer_documents.address = port.url.removeprefix("https://")
+        machinery.own_address.value = HostPort(machinery.settings.host, port.number)
 
     parts, bootstrap = [Part("issuer documents", publish)], machinery.controllers.bootstrap
     if bootstrap is not None:
         ca, host = credentials.authorities.decode(), machinery.settings.host
         network = machinery.loaded.service_network
-        authentication = authentication_data(machinery.settings, credentials.ca)
+        authentication = authentication_data(machinery.settings, credentials.ca, credentials.proxy)
 
         def start() -> None:
             bootstrap.start(BootstrapFacts(ca, authentication, host, port.number, network))
@@ -116,6 +120,8 @@ def _port(machinery: ServerComponents, credentials: ServerCredentials) -> HttpPo
     settings, handler = machinery.settings, _handler(machinery)
     peers = _peers(settings, credentials.ca)
     connections = Connections(handler, _refuse_large_response, EVERY_ANSWER, peers)
+    if machinery.aggregator is not None:
+        machinery.aggregator.stream_bodies(connections.streamed)
     listener = TlsListener(credentials.tls.context, connections)
     return HttpPort(settings, connections, listener, machinery.end_watches)
 

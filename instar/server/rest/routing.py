@@ -6,8 +6,11 @@ the cache never returns a resource that is no longer served.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from instar.base.fast_dataclass import dataclass
 from instar.kube.access.attributes import Attributes, User
+from instar.server.aggregation.routes import ApiRoute, RouteTable
 from instar.server.http.messages import Request
 from instar.server.registry.resources.catalog import Catalog, is_served
 from instar.server.registry.resources.resource import Resource, Target
@@ -32,13 +35,22 @@ class KnownPath:
     method: str = ""
     asked: Attributes | None = None
     """Attributes of the last request with ``method`` and without a query."""
+    remote: ApiRoute | None = None
+    """The route to the server that answers for the path; None: this one."""
+
+
+class RouteOwner(Protocol):
+    """Has the routes to other servers; a change of ``table`` retargets the catalog."""
+
+    table: RouteTable
 
 
 class Routes:
     """Recent paths and what they lead to."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog, remote: RouteOwner | None = None) -> None:
+        """``remote`` has the routes to other servers; None: there are none."""
+        self._catalog, self._remote = catalog, remote
         self._retargeted = catalog.retargeted
         self._known: dict[str, KnownPath] = {}
 
@@ -50,6 +62,8 @@ class Routes:
         if known is not None:
             return known
         route = KnownPath(parse_resource_path(text))
+        if self._remote is not None:
+            route.remote = self._remote.table.find(text)
         if len(text) <= _LONGEST_KEPT:
             if len(self._known) >= _MOST_KEPT:
                 self._known.clear()

@@ -140,6 +140,12 @@ class Catalog:
         """Have ``listener`` called with the group of each CRD that changes visibly for clients."""
         self._regrouped.append(listener)
 
+    def reroute(self, group: str) -> None:
+        """Note that another server answers for a version of the group from now on, or this one
+        again."""
+        self.retargeted += 1
+        self._notify_group(group)
+
     def _changed(self, change: Change[CacheEntry]) -> None:
         if change.new is None:
             self._remove(change.suffix)

@@ -1,7 +1,8 @@
 """APIService objects for the group versions that CRDs serve.
 
 Part of the bootstrap controller (``controller.py``): creates an APIService when the first CRD
-serves a group version, and deletes the APIService when no CRD serves that version any more.
+serves a group version, puts its spec back when a client changes it, and deletes the APIService when
+no CRD serves that version any more. An APIService without the label is its owner's, forever.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from instar.base.json_values import Object, same_json
 from instar.server.registry.controllers.bootstrap.objects import AUTOMANAGED, custom_api_object
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.queue import Backoff, Queue
@@ -20,6 +22,13 @@ _BACKOFF = Backoff(0.5, 30.0)
 _GROUPING_SECONDS = 0.05
 """Seconds after a change of a CRD until its APIServices are written."""
 _CONCURRENT_WRITES = 20
+
+
+_WANTED_TEXTS = [
+    f'"{name}":{value}'.encode()
+    for name, value in custom_api_object("", "")["spec"].items()
+    if isinstance(value, int)
+]
 
 
 class CustomApiServices:
@@ -84,11 +93,13 @@ class CustomApiServices:
         return frozenset((resource.crd.group, version) for version in resource.crd.served())
 
     def _changed(self, change: Change[CacheEntry]) -> None:
-        """Recreate an APIService that a client has deleted."""
+        """Look at an APIService that a client has deleted or changed."""
+        version, _, group = change.suffix.partition(".")
         if change.new is None:
-            version, _, group = change.suffix.partition(".")
             if self._serving[(group, version)] > 0:
                 self._names.add((group, version))
+        elif change.old is not None and _is_ours(change.new) and not _looks_untouched(change.new):
+            self._names.add((group, version))
 
     async def _reconcile(self, name: tuple[str, str]) -> None:
         if not self._leads():
@@ -98,8 +109,32 @@ class CustomApiServices:
         resource, _, entry = self._maker.found(piece)
         if wanted and entry is None:
             await self._maker.make(piece)
-        elif not wanted and entry is not None and _is_ours(entry):
-            await self._maker.remove(resource, entry)
+        elif entry is not None and _is_ours(entry):
+            if not wanted:
+                await self._maker.remove(resource, entry)
+            else:
+                await put_back(self._maker, piece)
+
+
+async def put_back(maker: BootstrapWriter, piece: Object) -> None:
+    """Give a stored APIService the spec of ``piece``; a local one is available."""
+    resource, _, entry = maker.found(piece)
+    if entry is None:
+        return
+    obj = entry.decode()
+    if same_json(obj["spec"], piece["spec"]):
+        return
+    condition = {**piece["status"]["conditions"][0], "lastTransitionTime": maker.timestamp()}
+    await maker.rewrite(
+        resource, entry, {**obj, "spec": piece["spec"], "status": {"conditions": [condition]}}
+    )
+
+
+def _looks_untouched(entry: CacheEntry) -> bool:
+    """Whether the spec is as this controller writes it, seen without decoding: most changes are its
+    own."""
+    raw = entry.stored()
+    return b'"service":' not in raw and all(text in raw for text in _WANTED_TEXTS)
 
 
 def _is_ours(entry: CacheEntry) -> bool:

@@ -13,13 +13,14 @@ from ipaddress import IPv4Network
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.server.registry.admission.plugins.namespace_lifecycle import is_terminating
-from instar.server.registry.controllers.bootstrap.api_services import CustomApiServices
+from instar.server.registry.controllers.bootstrap.api_services import CustomApiServices, put_back
 from instar.server.registry.controllers.bootstrap.flow_schemas import flow_objects
 from instar.server.registry.controllers.bootstrap.ip_addresses import ServiceIpAddresses
 from instar.server.registry.controllers.bootstrap.objects import (
     ACCOUNT,
     AUTHENTICATION,
     AUTHORITY,
+    AUTOMANAGED,
     account_object,
     api_objects,
     authority_object,
@@ -79,6 +80,8 @@ class BootstrapController:
         self._maker = BootstrapWriter(context, catalog)
         self._apis = CustomApiServices(catalog, self._maker, lambda: leadership.leads)
         self._addresses = ServiceIpAddresses(catalog, self._maker, lambda: leadership.leads)
+        self._at_start: set[str] = set()
+        """APIServices of built-in groups that have been looked at."""
         self._identity = ServerLease(context, self._maker)
         self._places: Queue[str] = Queue(
             "furniture of",
@@ -176,8 +179,18 @@ class BootstrapController:
         resource, _, entry = self._maker.found(piece)
         if entry is None:
             await self._maker.make(piece)
+        elif piece["kind"] == "APIService":
+            await self._put_back_once(piece, entry)
         elif piece["metadata"]["name"] in _MENDED:
             obj = entry.decode()
             data = {**(obj.get("data") or {}), **piece["data"]}
             if obj.get("data") != data:
                 await self._maker.rewrite(resource, entry, {**obj, "data": data})
+
+    async def _put_back_once(self, piece: Object, entry: CacheEntry) -> None:
+        """An APIService of a built-in group is put back at the start, and left alone later."""
+        if entry.suffix in self._at_start:
+            return
+        self._at_start.add(entry.suffix)
+        if AUTOMANAGED in entry.labels:
+            await put_back(self._maker, piece)

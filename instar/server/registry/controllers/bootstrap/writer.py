@@ -24,6 +24,9 @@ class BootstrapWriter:
         self._context, self._catalog = context, catalog
         self.supervision = context.supervision
 
+    def timestamp(self) -> str:
+        return self._context.timestamp()
+
     def found(self, piece: Object) -> tuple[Resource, str, CacheEntry | None]:
         """Return the resource of an object, its key suffix, and the stored entry if any."""
         group = piece["apiVersion"].rpartition("/")[0]
