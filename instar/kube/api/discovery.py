@@ -24,6 +24,7 @@ BUILTIN_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch",
 CUSTOM_GROUP_PRIORITY = 1000
 UNLISTED_BUILTIN_PRIORITY = 15000
 BUILTIN_GROUP_PRIORITIES = {
+    "apiregistration.k8s.io": 20001,  # the first in any case: an APIService has at most 20000
     "": 18000,
     "apps": 17800,
     "events.k8s.io": 17750,

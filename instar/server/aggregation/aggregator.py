@@ -8,12 +8,14 @@ own objects when the group version leaves, proxied ones when it comes back or mo
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from instar.base.json_values import same_json
 from instar.base.metrics import Metric
 from instar.server.aggregation.availability import AvailabilityController
 from instar.server.aggregation.backends import Backends
+from instar.server.aggregation.discovery_sync import DiscoverySync
+from instar.server.aggregation.openapi_sync import OpenApiSync
 from instar.server.aggregation.proxy import ApiProxy
 from instar.server.aggregation.routes import (
     AUTOMANAGED,
@@ -24,7 +26,7 @@ from instar.server.aggregation.routes import (
 )
 from instar.server.aggregation.stored_services import StoredServices
 from instar.server.http.body_stream import StreamedPaths
-from instar.server.http.messages import Request, Response
+from instar.server.http.messages import JSON_TYPE, Request, Response
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import CacheEntry
@@ -44,8 +46,11 @@ class Aggregator:
         backends: Backends,
         proxy: ApiProxy,
         availability: AvailabilityController,
+        discovery: DiscoverySync,
+        openapi: OpenApiSync,
     ) -> None:
         self.table = RouteTable()
+        self.discovery, self.openapi = discovery, openapi
         self.proxy = proxy
         self.backends = backends
         self._backend, self._catalog, self._stored_services = backend, catalog, services
@@ -55,10 +60,19 @@ class Aggregator:
         self._streamed: list[StreamedPaths] = []
 
     def metrics(self) -> Sequence[Metric]:
-        return self._availability.metrics(lambda: self.table.remote.values())
+        known = self._availability.metrics(lambda: self.table.remote.values())
+        return (*known, self.discovery.fetches)
+
+    def checks(self) -> dict[str, Callable[[], str | None]]:
+        """Checks of /readyz, by kube-apiserver's names."""
+        return {"poststarthook/apiservice-discovery-controller": self.discovery.trouble}
 
     async def serve(self, request: Request, route: ApiRoute, audit_id: str) -> Response:
         """Pass an authorized request on."""
+        if request.path.startswith("/openapi/"):
+            made = self.openapi.converted(route.group, route.version)
+            if made is not None:
+                return Response(200, (made,), [JSON_TYPE])
         return await self.proxy.serve(request, route, audit_id)
 
     def stream_bodies(self, paths: StreamedPaths) -> None:
@@ -75,6 +89,8 @@ class Aggregator:
 
     async def stop(self) -> None:
         await self._availability.stop()
+        await self.discovery.stop()
+        await self.openapi.stop()
         self.proxy.close()
         self.backends.close()
 
@@ -139,8 +155,11 @@ class Aggregator:
             for key in before.explicit.keys() | after.explicit.keys()
             if before.explicit.get(key) != after.explicit.get(key)
         }
+        self.discovery.routed(after)
+        self.openapi.routed(after)
         for key in changed:
-            self._catalog.reroute(key[0])
+            if key in before.remote or key in after.remote:
+                self._catalog.reroute(key[0])
             self._end_stranded(before.remote.get(key), after.remote.get(key), key)
 
     def _end_stranded(

@@ -99,8 +99,10 @@ class RouteTable:
 def _place(path: str) -> tuple[str, str]:
     """Group and version of a path, read as leniently as ``parse_resource_path`` reads it: one that
     is local for one of them and remote for the other could pass by the route."""
-    parts = [part for part in path.split("/") if part][:3]
-    if len(parts) == 3 and unquote(parts[0]) == "apis":
+    parts = [part for part in path.split("/") if part][:6]
+    if parts[:3] == ["openapi", "v3", "apis"] and len(parts) == 5:
+        return unquote(parts[3]), unquote(parts[4])
+    if len(parts) >= 3 and unquote(parts[0]) == "apis":
         return unquote(parts[1]), unquote(parts[2])
     return ("", "v1") if parts and unquote(parts[0]) == "api" else ("", "")
 

@@ -66,7 +66,7 @@ class Documents:
 
     def __init__(self, catalog: Catalog, aggregator: Aggregator | None = None) -> None:
         self._catalog = catalog
-        self._groups = Groups(catalog)
+        self._groups = Groups(catalog, aggregator)
         self._wholes = _CatalogDocuments(catalog, self._groups)
         self._openapi: OpenApi | None = None
 
@@ -201,7 +201,7 @@ def _openapi() -> ModuleType:
 def _all_paths(parts: Iterable[GroupPart], others: Iterable[str]) -> bytes:
     found = {*_FIXED_PATHS, *others}
     for part in parts:
-        for group, version in part.versions:
+        for group, version in part.shown:
             home = f"/apis/{group}" if group else "/api"
             found |= {home, f"{home}/{version}"}
     return encode_pretty({"paths": sorted(found)})
@@ -226,7 +226,7 @@ def _join_pieces(opening: bytes, pieces: Iterable[Piece | None]) -> bytes:
 
 
 def _index(parts: Iterable[GroupPart]) -> bytes:
-    hashes = {version: said for part in parts for version, said in part.published.items()}
+    hashes = {version: said for part in parts for version, said in part.index().items()}
     return encode(_openapi().v3.index(hashes)) + b"\n"
 
 

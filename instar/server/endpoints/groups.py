@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import sha512
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from instar import __version__
 from instar.kube.api import discovery
@@ -19,6 +19,9 @@ from instar.kube.api.encoding.json_text import encode
 from instar.kube.api.names import GroupVersion
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.stored_schemas import StoredSchemas
+
+if TYPE_CHECKING:
+    from instar.server.aggregation.aggregator import Aggregator
 
 SERVER_VERSION = "v1.36.4+instar." + __version__
 Piece = tuple[Rank, bytes]
@@ -43,6 +46,8 @@ class GroupPart:
         self.name = name
         self.members = members
         self.resources = [member.resource for member in members]
+        self.remote: frozenset[str] = frozenset()
+        """Versions that another server serves."""
 
     @cached_property
     def listed(self) -> Piece | None:
@@ -63,6 +68,11 @@ class GroupPart:
         }
         return sorted(GroupVersion(self.name, version) for version in found)
 
+    @property
+    def shown(self) -> set[GroupVersion]:
+        """Versions that clients can ask for, here and elsewhere."""
+        return {*self.versions, *(GroupVersion(self.name, version) for version in self.remote)}
+
     @cached_property
     def published(self) -> dict[GroupVersion, str]:
         """The hash of each OpenAPI document, computed from the members, so that no document has to
@@ -73,6 +83,10 @@ class GroupPart:
                 for version in member.resource.crd.served():
                     said[GroupVersion(self.name, version)].append(member.digest())
         return {version: _hash(str(version), digests) for version, digests in said.items()}
+
+    def index(self) -> dict[GroupVersion, str]:
+        """The hash of each OpenAPI v3 document that clients can ask for."""
+        return self.published
 
     def document(self) -> bytes | None:
         """The document at ``/apis/<group>``; None where nothing is served."""
@@ -95,8 +109,8 @@ class GroupPart:
 class Groups:
     """Cache of the parts of all groups; a part is dropped when a CRD of its group changes."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog, aggregator: Aggregator | None = None) -> None:
+        self._catalog, self.aggregator = catalog, aggregator
         self._parts: dict[str, GroupPart] = {}
         catalog.on_group_changed(self._forget)
 
@@ -104,7 +118,10 @@ class Groups:
         self._parts.pop(group, None)
 
     def all(self) -> list[GroupPart]:
-        return [part for name in self._catalog.groups() if (part := self.part(name))]
+        names = self._catalog.groups()
+        if self.aggregator is not None:
+            names |= self.aggregator.table.groups
+        return [part for name in names if (part := self.part(name))]
 
     def part(self, name: str) -> GroupPart | None:
         """None for an unknown group."""
@@ -118,10 +135,18 @@ class Groups:
                 )
                 for item in self._catalog.members(name)
             ]
-            if not members:
-                return None
-            found = self._parts[name] = GroupPart(name, members)
+            found = self._merged(name, members) or (GroupPart(name, members) if members else None)
+            if found is not None:
+                self._parts[name] = found
         return found
+
+    def _merged(self, name: str, members: list[GroupMember]) -> GroupPart | None:
+        if self.aggregator is None or name not in self.aggregator.table.groups:
+            return None
+        # Imported here: most servers have no such group.
+        from instar.server.endpoints.merged_group import MergedGroupPart
+
+        return MergedGroupPart(name, members, self.aggregator)
 
 
 def _encode_ranked(ranked: discovery.Ranked | None) -> Piece | None:

@@ -8,12 +8,10 @@ sent. A cached part is valid until its CRD changes. No HTTP here.
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from hashlib import sha512
 from itertools import islice
-from typing import NamedTuple, Protocol
 
 from instar.base import limits, offload
 from instar.base.json_values import Object
@@ -21,51 +19,20 @@ from instar.base.weighted_lru import WeightedLru
 from instar.kube.api.encoding.json_text import encode
 from instar.kube.api.names import GroupVersion
 from instar.kube.openapi import v2, v2_protobuf, v3
+from instar.server.aggregation.openapi_documents import without_versions
 from instar.server.endpoints.groups import SERVER_VERSION, GroupMember, GroupPart, Groups
 from instar.server.endpoints.single_flight import SingleFlight
+from instar.server.endpoints.swagger_parts import (
+    DocumentEncoder,
+    Packed,
+    PackedPart,
+    RemoteSwagger,
+    compressed_part,
+)
 
-_LEVEL = 1
-_SLICE = 128 << 10
-"""Bytes decompressed at once in the event loop."""
 _LATELY_SECONDS = 60.0
 _AT_ONCE = 8
 """Parts made in one call to a thread."""
-
-
-class Packed(NamedTuple):
-    """A document compressed in slices, and its uncompressed length."""
-
-    length: int
-    slices: tuple[bytes, ...]
-
-    def unpacked(self) -> Iterator[bytes]:
-        return map(zlib.decompress, self.slices)
-
-
-class _Part(NamedTuple):
-    """A part of the v2 document: its members as JSON text, without separators."""
-
-    paths: Packed
-    definitions: Packed
-
-    @property
-    def weight(self) -> int:
-        return sum(map(len, (*self.paths.slices, *self.definitions.slices)))
-
-
-class DocumentEncoder(Protocol):
-    """Encoding of the v2 document: JSON or protobuf."""
-
-    name: str
-    between: bytes
-
-    def paths(self, found: Object) -> bytes: ...
-
-    def definitions(self, found: Object) -> bytes: ...
-
-    def frame(self, paths: int, definitions: int) -> tuple[bytes, bytes, bytes]:
-        """The text before, between and after paths and definitions of these sizes."""
-        ...
 
 
 class _Json:
@@ -101,7 +68,7 @@ PROTOBUF: DocumentEncoder = _Protobuf()
 class Swagger:
     """The v2 document of one state of the catalog."""
 
-    def __init__(self, parts: Sequence[_Part], form: DocumentEncoder, digest: str) -> None:
+    def __init__(self, parts: Sequence[PackedPart], form: DocumentEncoder, digest: str) -> None:
         self._paths = [part.paths for part in parts if part.paths.length]
         self._definitions = [part.definitions for part in parts if part.definitions.length]
         self._between = form.between
@@ -137,12 +104,13 @@ class OpenApi:
         self._documents: WeightedLru[GroupVersion, tuple[str, bytes]] = WeightedLru(
             limits.OPENAPI_DOCUMENTS
         )
-        self._parts: WeightedLru[tuple[str, str], tuple[bytes, _Part]] = WeightedLru(
+        self._parts: WeightedLru[tuple[str, str], tuple[bytes, PackedPart]] = WeightedLru(
             limits.OPENAPI_PARTS
         )
-        self._of_builtins: dict[str, _Part] = {}
+        self._of_builtins: dict[str, PackedPart] = {}
         self._recent_swagger: dict[str, tuple[Hashable, Swagger]] = {}
         self._making = SingleFlight()
+        self._remote = RemoteSwagger(groups.aggregator)
 
     async def document(self, part: GroupPart, version: GroupVersion) -> tuple[str, bytes] | None:
         """Hash and text of a v3 document; None where there is none."""
@@ -192,7 +160,7 @@ class OpenApi:
         if shared is None:
             builtins = [one.resource for one in members if one.resource.builtin]
             shared = await offload.run_in_thread(
-                lambda: _compressed_part(v2.shared_part(builtins), form)
+                lambda: compressed_part(v2.shared_part(builtins), form)
             )
             self._of_builtins[form.name] = shared
         found, digest = [shared], sha512(SERVER_VERSION.encode())
@@ -201,18 +169,35 @@ class OpenApi:
             for said, made in await offload.run_in_thread(partial(self._make_parts, some, form)):
                 digest.update(said)
                 found.append(made)
+        remote = self._remote.parts()
+        if remote:
+            digest.update(b"".join(part.digest for part in remote))
+            builtins = [one.resource for one in members if one.resource.builtin]
+            local = [
+                version
+                for part in parts
+                for version in part.versions
+                if version.version not in part.remote
+            ]
+            found += await offload.run_in_thread(
+                lambda: list(self._remote.made(remote, builtins, local, form))
+            )
         return Swagger(found, form, digest.hexdigest().upper())
 
     def _make_parts(
         self, members: list[GroupMember], form: DocumentEncoder
-    ) -> list[tuple[bytes, _Part]]:
+    ) -> list[tuple[bytes, PackedPart]]:
         """Make parts; runs in a thread."""
         found = []
         for member in members:
+            hidden = self._remote.hidden(member.resource.crd.group)
             key, digest = (member.resource.crd.name, form.name), member.digest()
+            digest += ",".join(hidden).encode()
             kept = self._parts.get(key)
             if kept is None or kept[0] != digest:
-                made = _compressed_part(v2.custom_part(member.resource), form)
+                own = v2.custom_part(member.resource)
+                own = without_versions(own, member.resource.crd.group, hidden) if hidden else own
+                made = compressed_part(own, form)
                 kept = self._parts.put(key, (digest, made), made.weight)
             found.append(kept)
         return found
@@ -231,12 +216,3 @@ def _custom(members: list[GroupMember]) -> list[GroupMember]:
         if one.resource.established and not one.resource.builtin
     }
     return [found[place] for place in sorted(found) if place not in taken]
-
-
-def _compressed_part(part: v2.DocumentPart, form: DocumentEncoder) -> _Part:
-    return _Part(_compress(form.paths(part.paths)), _compress(form.definitions(part.definitions)))
-
-
-def _compress(data: bytes) -> Packed:
-    slices = range(0, len(data), _SLICE)
-    return Packed(len(data), tuple(zlib.compress(data[at : at + _SLICE], _LEVEL) for at in slices))

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from instar.server.aggregation.aggregator import Aggregator
 from instar.server.aggregation.availability import AvailabilityController
 from instar.server.aggregation.backends import Backends
+from instar.server.aggregation.discovery_sync import DiscoverySync
+from instar.server.aggregation.openapi_sync import OpenApiSync
 from instar.server.aggregation.proxy import ApiProxy
 from instar.server.aggregation.service_endpoints import ServiceRouting
 from instar.server.aggregation.stored_services import StoredServices
@@ -75,4 +77,6 @@ def make_aggregator(
             refuse_redirects=wanted.refuse_redirects,
         ),
         AvailabilityController(context, objects, backends, leads),
+        DiscoverySync(backends, context.supervision, catalog.redocument),
+        OpenApiSync(backends, context.supervision, catalog.redocument),
     )

@@ -238,6 +238,7 @@ class ServerComponents:
             "cache-consistency": lambda: self.consistency.trouble,
             "background": self._background_trouble,
             **self.loaded.checks(),
+            **({} if self.aggregator is None else self.aggregator.checks()),
         }
 
     def _background_trouble(self) -> str | None:

@@ -146,6 +146,10 @@ class Catalog:
         self.retargeted += 1
         self._notify_group(group)
 
+    def redocument(self, group: str) -> None:
+        """Note that discovery or OpenAPI of a group are to be made anew."""
+        self._notify_group(group)
+
     def _changed(self, change: Change[CacheEntry]) -> None:
         if change.new is None:
             self._remove(change.suffix)
