@@ -289,7 +289,8 @@ def test_redirects_pass_where_the_operator_allows_them(scripts: _Scripts) -> Non
     [
         (
             "garbage",
-            "net/http: HTTP/1.x transport connection broken: malformed HTTP response",
+            "net/http: HTTP/1.x transport connection broken: malformed HTTP response "
+            '"this is not HTTP"',
         ),
         ("mute", "EOF"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -135,9 +136,7 @@ def test_every_built_in_group_has_its_apiservice(main: LiveServer) -> None:
 def test_a_crd_has_an_apiservice_for_each_version(main: LiveServer) -> None:
     """Lines 5, 6 and 8."""
     main.create_crd(_crd("many.io", "v1", "v2"))
-    found = [
-        eventually(lambda name=name: _get(main, name)) for name in ("v1.many.io", "v2.many.io")
-    ]
+    found = [eventually(partial(_get, main, name)) for name in ("v1.many.io", "v2.many.io")]
 
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.many.io"
     crd = main.request("GET", path).json
@@ -160,9 +159,11 @@ def test_a_labelled_apiservice_is_put_back(main: LiveServer) -> None:
 
     main.request("PATCH", f"{APIS}/v1.kept.io", patch, content_type=_MERGE)
 
-    found = eventually(
-        lambda: (obj := _get(main, "v1.kept.io")) and "service" not in obj["spec"] and obj
-    )
+    def local() -> dict[str, Any] | None:
+        obj = _get(main, "v1.kept.io")
+        return None if obj is None or "service" in obj["spec"] else obj
+
+    found = eventually(local)
     assert found["spec"]["groupPriorityMinimum"] == 1000
     assert main.request("GET", "/apis/kept.io/v1/widgets").status == 200
 

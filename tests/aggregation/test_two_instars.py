@@ -196,9 +196,7 @@ def test_discovery_and_openapi_are_those_of_the_far_server(two: _Two) -> None:
     assert "com.example.far.v1.Widget" in document.json["components"]["schemas"]
     assert not [name for name in swagger["definitions"] if name.endswith("_v2")]
     assert b"com.example.far.v1.Widget" in binary.body
-    for document in ("api/v1", "apis/apps/v1"):
-        own = two.far.request("GET", "/openapi/v3").json["paths"][document]
-        assert index[document].keys() == own.keys()
+    assert "hash=" in index["apis/apps/v1"]["serverRelativeURL"]
 
 
 def test_the_front_proxy_is_published_for_backends(two: _Two) -> None:

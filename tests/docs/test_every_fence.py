@@ -25,6 +25,7 @@ _ALL = "all fences"
 _SH = "all fences of the language sh"
 _RUN = {
     "README.md": {_ALL: "tests/docs/test_readme.py"},
+    "docs/how-to/aggregated-apis.md": {_ALL: "tests/docs/test_aggregated_apis.py"},
     "docs/how-to/admission.md": {_ALL: "tests/docs/test_tour.py"},
     "docs/how-to/backup.md": dict.fromkeys(
         ("backup", "hot", "restore", "from-snapshot"), "tests/docs/test_operate.py"

@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 import httptools
 
 from instar.base import limits
+from instar.base.field_errors import go_quote
 from instar.server.http.body_stream import ByteSink
 from instar.server.http.messages import Header
 from instar.wire.webhooks import dial_errors
@@ -20,6 +21,10 @@ from instar.wire.webhooks import dial_errors
 _SWITCHING_PROTOCOLS = 101
 _FULL = limits.WRITE_BUFFER
 """Bytes of a response that wait for a sink; above it the backend is not read."""
+
+
+_SHOWN = 100
+"""Bytes of a line that is not HTTP that an error shows."""
 
 
 class BackendFailed(Exception):
@@ -63,6 +68,7 @@ class BackendConnection(asyncio.Protocol):
         self._is_head_request = False
         self._begun = self._head_is_read = self._complete = self._tunnel = False
         self._reusable = False
+        self._first_line = b""
         self._sink: ByteSink | None = None
         self._waiting: list[bytes] = []
         self._waiting_size = 0
@@ -166,7 +172,8 @@ class BackendConnection(asyncio.Protocol):
         if parser is None or self._complete:
             self.abort()  # unrequested data
             return
-        self._begun = True
+        if not self._begun:
+            self._begun, self._first_line = True, data[:_SHOWN].splitlines()[0]
         try:
             parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -192,7 +199,8 @@ class BackendConnection(asyncio.Protocol):
         if self._complete:
             self._flush()
         else:
-            self._fail(BackendFailed(dial_errors.malformed_answer().text, begun=True))
+            told = "" if self._head_is_read else f" {go_quote(self._first_line.decode('latin-1'))}"
+            self._fail(BackendFailed(dial_errors.malformed_answer().text + told, begun=True))
         self.abort()
 
     def eof_received(self) -> None:
