@@ -46,12 +46,13 @@ def test_a_crd_with_ten_thousand_fields_is_shown(console: LiveServer, browser: B
     assert seen.status == 200
 
 
-@pytest.mark.parametrize("name", ["名前", "نام", "a/b", "..", "%00", HOSTILE, "x" * 5000])
+@pytest.mark.parametrize("name", ["名前", "نام", "a/b", "..", ".", "", "%00", HOSTILE, "x" * 5000])
 @pytest.mark.parametrize(
     "path",
     [
         "crds/{}/versions",
         "crds/{}/migration",
+        "crds/{}/objects/{}/a",
         "crds/widgets.example.com/objects/{}/{}",
         "crds/{}/fields?most={}",
         "{}",
@@ -62,6 +63,45 @@ def test_any_name_in_a_path_is_an_answer(browser: Browser, path: str, name: str)
 
     assert 400 <= answer.status < 500
     assert answer.json["kind"] == "Status"
+
+
+@pytest.mark.parametrize("action", ["migration/start", "migration/verify", "versions/v1/serve"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "x"])
+def test_any_name_in_the_path_of_an_action_is_an_answer(
+    browser: Browser, name: str, action: str
+) -> None:
+    answer = browser.request("POST", f"/console/api/crds/{quote(name, safe='')}/{action}", {})
+
+    assert 400 <= answer.status < 500
+
+
+@pytest.mark.parametrize(
+    "path", ["versions", "fields", "migration", "objects/default/a", "migration/start"]
+)
+def test_a_crd_of_which_no_version_is_served_is_an_answer(
+    console: LiveServer, browser: Browser, path: str
+) -> None:
+    unserved = crd(version("v1", fields(spec=TEXT)), group="unserved.example.com")
+    if console.request("GET", f"{CRDS}/foos.unserved.example.com").status == 404:
+        console.create_crd(unserved)
+        unserved["spec"]["versions"][0]["served"] = False
+        patch = {"spec": {"versions": unserved["spec"]["versions"]}}
+        answer = console.request(
+            "PATCH",
+            f"{CRDS}/foos.unserved.example.com",
+            patch,
+            content_type="application/merge-patch+json",
+        )
+        assert answer.status == 200
+    method = "POST" if path.endswith("start") else "GET"
+
+    answer = browser.request(
+        method,
+        f"/console/api/crds/foos.unserved.example.com/{path}",
+        {} if method == "POST" else None,
+    )
+
+    assert answer.status < 500
 
 
 @pytest.mark.parametrize(

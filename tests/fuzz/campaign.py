@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from tests.fuzz.shrinking import fewest, smallest
 from tests.fuzz.wire import Connection, Outcome
 from tests.fuzz.world import SEE_LOG, World, trouble_of
 
+Arguments = Callable[[Path], Sequence[str]]
+"""Of a server, by its folder."""
 LAG_SECONDS = 1.0
 _ROUND = 20_000
 """Requests between two times that everything is put back."""
@@ -49,12 +51,15 @@ class Campaign:
         connections: int,
         keep: Path,
         patience: float = LAG_SECONDS,
-        arguments: Sequence[str] = (),
+        arguments: Arguments = lambda _: (),
+        mode: str = "memory",
+        seed: int = 0,
     ) -> None:
         self.tally = Tally()
         self._folder, self._material, self._maker = folder, material, maker
         self._patience = patience
         self._connections, self._keep, self._arguments = connections, keep, arguments
+        self._mode, self._seed = mode, seed
         self._recent: deque[Case] = deque(maxlen=_REMEMBERED)
         self._known: set[str] = set()
         self._numbers = itertools.count()
@@ -75,6 +80,7 @@ class Campaign:
                     await asyncio.to_thread(world.restore)
                     world.complaint()
                     self._weighed(world)
+                    await self._ailing(world)
                 else:
                     world.stop()
                     world = self._world()
@@ -84,8 +90,8 @@ class Campaign:
             world.stop()
 
     def _world(self) -> World:
-        name = f"world{next(self._numbers)}"
-        return World(self._folder / name, self._material, *self._arguments)
+        folder = self._folder / f"world{next(self._numbers)}"
+        return World(folder, self._material, *self._arguments(folder))
 
     async def _round(self, world: World, count: int, deadline: float) -> None:
         until = self.tally.sent + count
@@ -105,7 +111,7 @@ class Campaign:
 
     def _connection(self, world: World) -> Connection:
         victim = world.victim
-        made = Connection(victim.address, victim.context, victim.token)
+        made = Connection(victim.address, victim.context, world.known)
         self._open.append(made)
         return made
 
@@ -164,7 +170,7 @@ class Campaign:
                     deadline = time.monotonic() + _SHRINK_SECONDS
                     cases = await fewest(cases, trial.hurts, deadline)
                     cases = await smallest(cases, trial.hurts, deadline + _SHRINK_SECONDS / 2)
-                    self._keep_found(Found(trouble, tuple(cases)))
+                    self._keep_found(Found(trouble, tuple(cases), self._mode, self._seed))
                     return
         finally:
             trial.end()
@@ -175,8 +181,15 @@ class Campaign:
         self.tally.found.append(found)
         path = found.kept(self._keep)
         print(f"FOUND {found.trouble[:300]}\n  kept in {path}", flush=True)
-        for case in found.cases:
+        for case in found.cases[:20]:
             print("  " + repr(case.data[:2000]), flush=True)
+
+    async def _ailing(self, world: World) -> None:
+        """A part that ended silently shows when the round is over; the round is what did it."""
+        trouble = await asyncio.to_thread(world.ailment)
+        if trouble and signature(trouble) not in self._known:
+            self._known.add(signature(trouble))
+            self._keep_found(Found(trouble, tuple(self._recent), self._mode, self._seed))
 
     def _weighed(self, world: World) -> None:
         memory = self.tally.memory
@@ -185,7 +198,7 @@ class Campaign:
             trouble = f"growth: from {memory[1] >> 20} to {memory[-1] >> 20} MiB"
             if signature(trouble) not in self._known:
                 self._known.add(signature(trouble))
-                self.tally.found.append(Found(trouble, ()))
+                self.tally.found.append(Found(trouble, (), self._mode, self._seed))
                 print(f"FOUND {trouble}", flush=True)
 
     def _told(self) -> None:
@@ -224,8 +237,8 @@ async def told(world: World, cases: Sequence[Case], *, quick: bool = False) -> s
     """Signatures of all that goes wrong while the cases are sent one after the other; ``quick``
     does not wait for the log."""
     victim = world.victim
-    connection = Connection(victim.address, victim.context, victim.token)
-    probe = Connection(victim.address, victim.context, victim.token)
+    connection = Connection(victim.address, victim.context, world.known)
+    probe = Connection(victim.address, victim.context, world.known)
     found: set[str] = set()
     world.complaint()
     for case in cases:

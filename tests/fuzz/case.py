@@ -1,6 +1,7 @@
 """One thing to send: bytes as they go over the wire, and what may be expected to come back.
 
-A case is kept in a file as readable text; the server's token stands in it as a word.
+A case is kept in a file as readable text; what only a server knows stands in it as a word
+(``placeholders.py``).
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-TOKEN = b"@TOKEN@"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +40,16 @@ class Found:
 
     trouble: str
     cases: tuple[Case, ...]
+    mode: str = "memory"
+    seed: int = 0
+    """Of the run that found it."""
 
     def kept(self, folder: Path) -> Path:
         told = [
             {"answers": case.answers, "data": case.data.decode("latin-1")} for case in self.cases
         ]
-        text = json.dumps({"trouble": self.trouble, "cases": told}, indent=1)
+        kept = {"trouble": self.trouble, "mode": self.mode, "seed": self.seed, "cases": told}
+        text = json.dumps(kept, indent=1)
         name = hashlib.sha256(text.encode()).hexdigest()[:12]
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name}.json"
@@ -57,4 +60,4 @@ class Found:
 def read(path: Path) -> Found:
     told = json.loads(path.read_text())
     cases = (Case(one["data"].encode("latin-1"), one["answers"]) for one in told["cases"])
-    return Found(told["trouble"], tuple(cases))
+    return Found(told["trouble"], tuple(cases), told.get("mode", "memory"), told.get("seed", 0))

@@ -13,11 +13,17 @@ import orjson
 
 from instar.base.json_values import Object
 from tests.fuzz import mutation
-from tests.fuzz.case import TOKEN, Case, request
+from tests.fuzz.case import Case, request
+from tests.fuzz.consoles import Consoles
 from tests.fuzz.framing import broken, chunked
+from tests.fuzz.hooks import Hooks
 from tests.fuzz.material import CRDS, SELECTORS, Material, Resource
 from tests.fuzz.mutation import INTERESTING, TOKENS, number
-from tests.fuzz.schemas import changed_crd, own_crd, own_number, own_object, own_path
+from tests.fuzz.owners import owner_case
+from tests.fuzz.placeholders import TOKEN
+from tests.fuzz.protobufs import Protobufs
+from tests.fuzz.schemas import Costly, changed_crd, own_crd, own_number, own_object, own_path
+from tests.fuzz.strangers import stranger_case
 
 Header = tuple[str, str]
 _TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
@@ -74,6 +80,8 @@ class Maker:
     def __init__(self, material: Material, chance: Random) -> None:
         self._material, self._chance = material, chance
         self._samples = [resource.sample for resource in material.resources]
+        self._protobufs, self._consoles = Protobufs(), Consoles(material)
+        self._hooks, self._costly = Hooks(material), Costly()
         self._kinds: tuple[tuple[int, Callable[[], Case]], ...] = (
             (30, self._object_request),
             (14, self._patch),
@@ -86,12 +94,23 @@ class Maker:
             (3, self._pipelined),
             (3, self._broken),
             (3, self._credential),
+            (6, self._costly_request),
+            (8, lambda: self._protobufs.case(chance)),
+            (6, lambda: owner_case(chance)),
+            (8, lambda: self._hooks.case(chance)),
+            (4, lambda: self._consoles.case(chance)),
+            (14, lambda: stranger_case(chance, self._any)),
         )
+        self._plain = self._kinds[:-1]
         self._weights = [weight for weight, _ in self._kinds]
 
     def case(self) -> Case:
         (kind,) = self._chance.choices(self._kinds, self._weights)
         return kind[1]()
+
+    def _any(self) -> Case:
+        """Of any kind but a stranger's."""
+        return self._chance.choices(self._plain, self._weights[:-1])[0][1]()
 
     # --- pieces ------------------------------------------------------------------------------
 
@@ -275,6 +294,23 @@ class Maker:
             return self._sent("POST", path, "application/json", self._json(obj))
         headers = [*self._headers(), ("Accept", self._chance.choice((_TABLE, "application/yaml")))]
         return Case(request("GET", path + self._query(likelihood=0.3), headers, None))
+
+    def _costly_request(self) -> Case:
+        if self._maybe(0.08):
+            crd = self._costly.installed(self._chance)
+            target = f"{CRDS}/{crd['metadata']['name']}?fieldManager=fuzz&force=true"
+            return self._sent("PATCH", target, _PATCHES[2], self._json(crd))
+        path, obj = self._costly.met(self._chance)
+        body, where = self._json(obj), f"{path}/{obj['metadata']['name']}"
+        match self._chance.randrange(6):
+            case 0 | 1 | 2:
+                return self._sent("POST", path, "application/json", body)
+            case 3:
+                return self._sent("PATCH", where, _PATCHES[0], body)
+            case 4:
+                target = f"{where}?fieldManager=m&force=true"
+                return self._sent("PATCH", target, _PATCHES[2], body)
+        return self._sent(self._chance.choice(("GET", "DELETE")), where, "", None)
 
     def _document(self) -> Case:
         target = self._chance.choice(_DOCUMENTS)

@@ -10,7 +10,11 @@ from instar.base.json_values import Object
 from tests.fuzz import mutation
 from tests.fuzz.material import GROUP, JSONPATHS, SAMPLE, SCHEMA_WORDS, Material, sample_crd
 from tests.fuzz.mutation import TOKENS, number
+from tests.robust.hostile_schemas import hostile_schema, hostile_value
+from tests.support import crds
 
+_COSTLY = 4
+"""How many CRDs there are whose schemas are made to be costly."""
 _OWN = 6
 """How many CRDs of the fuzzer's own there are at most."""
 
@@ -39,6 +43,27 @@ def own_crd(chance: Random, at: int, material: Material, others: Sequence[Any]) 
         crd["spec"]["versions"][1] = {**mutation.copied(crd["spec"]["versions"][0]), "name": "v2"}
         crd["spec"]["versions"][1]["storage"] = False
     return crd
+
+
+class Costly:
+    """CRDs whose schemas are made to be costly for small objects, and such objects."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[int, Object] = {}
+
+    def installed(self, chance: Random) -> Object:
+        at = chance.randrange(_COSTLY)
+        self._schemas[at] = hostile_schema(chance)
+        stored = crds.version("v1", crds.fields(spec=self._schemas[at]))
+        return crds.crd(stored, group=GROUP, plural=f"costly{at}s", kind=f"Costly{at}")
+
+    def met(self, chance: Random) -> tuple[str, Object]:
+        """A collection and an object for it."""
+        at = chance.choice(sorted(self._schemas)) if self._schemas else 0
+        spec = hostile_value(chance, self._schemas.get(at, {}))
+        names = {"apiVersion": f"{GROUP}/v1", "kind": f"Costly{at}"}
+        obj = {**names, "metadata": {"name": chance.choice("abc")}, "spec": spec}
+        return f"/apis/{GROUP}/v1/namespaces/default/costly{at}s", obj
 
 
 def changed_crd(chance: Random, material: Material, others: Sequence[Any]) -> Any:

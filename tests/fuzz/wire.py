@@ -6,11 +6,14 @@ import asyncio
 import ssl
 from typing import NamedTuple
 
-from tests.fuzz.case import TOKEN, Case
+from tests.fuzz.case import Case
+from tests.fuzz.placeholders import Known, is_read, leaked
 
 _BROKEN_SECONDS = 0.1
 _STREAM_SECONDS = 0.2
 ANSWER_SECONDS = 30.0
+_READ = 4 << 20
+"""Bytes of answers that are read whole."""
 _KEPT = 4000
 """Bytes of an answer that are kept to be judged."""
 
@@ -26,6 +29,8 @@ class Outcome(NamedTuple):
     closed: bool
     silent: bool
     """An answer was due and did not come."""
+    leaked: bool = False
+    """A user was shown what the user may not read."""
 
 
 class _Stream(asyncio.Protocol):
@@ -37,6 +42,8 @@ class _Stream(asyncio.Protocol):
         self.closed = False
         self.streaming = False
         self.head_only = False
+        self.reading = False
+        self.seen = bytearray()
         self.wanted = 0
         self.waiter: asyncio.Future[None] | None = None
         self._buffer = bytearray()
@@ -56,6 +63,8 @@ class _Stream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
+        if self.reading and len(self.seen) < _READ:
+            self.seen += data
         while self._in_body or b"\r\n\r\n" in self._buffer:
             if not self._in_body:
                 self._begin()
@@ -106,8 +115,8 @@ class _Stream(asyncio.Protocol):
 
 
 class Connection:
-    def __init__(self, address: tuple[str, int], context: ssl.SSLContext, token: str) -> None:
-        self._address, self._context, self._token = address, context, token.encode()
+    def __init__(self, address: tuple[str, int], context: ssl.SSLContext, known: Known) -> None:
+        self._address, self._context, self._known = address, context, known
         self._stream: _Stream | None = None
 
     async def send(self, case: Case) -> Outcome:
@@ -115,8 +124,10 @@ class Connection:
         assert stream.transport is not None
         stream.replies, stream.head_only = [], case.method == b"HEAD"
         stream.wanted = case.answers or 1
+        stream.reading = is_read(case.data)
+        stream.seen.clear()
         stream.waiter = asyncio.get_running_loop().create_future()
-        stream.transport.write(case.data.replace(TOKEN, self._token))
+        stream.transport.write(self._known.filled(case.data))
         patience = ANSWER_SECONDS if case.answers else _BROKEN_SECONDS
         timer = asyncio.get_running_loop().call_later(patience, stream._wake)
         await stream.waiter
@@ -124,7 +135,15 @@ class Connection:
         if stream.streaming and not stream.closed:
             await asyncio.sleep(_STREAM_SECONDS)
         whole = len(stream.replies) >= case.answers or stream.streaming
-        outcome = Outcome(stream.replies, stream.closed, not whole and not stream.closed)
+        told = bytes(stream.seen)
+        if stream.reading:
+            self._known.learn(case.data, told)
+        outcome = Outcome(
+            stream.replies,
+            stream.closed,
+            not whole and not stream.closed,
+            leaked(case.data, told),
+        )
         if stream.streaming or not case.answers or outcome.silent:
             self.close()
         return outcome

@@ -6,14 +6,22 @@ The log is read as it grows; memory is looked at after everything was put back.
 from __future__ import annotations
 
 import re
+import subprocess
+import uuid
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz.hooks import COLLECTIONS, HOOKED, HookServer
 from tests.fuzz.material import CRDS, Material
+from tests.fuzz.placeholders import Known
+from tests.fuzz.strangers import USER, seed
 from tests.fuzz.wire import Outcome
 from tests.robust.victim import Victim
+from tests.support.waiting import eventually
 
 HISTORY_SECONDS = "5"
+AUDIT_LOG = "audit.log"
+_STRANGER_TOKEN = "fuzz-stranger-token"
 _COMPLAINTS = re.compile(r"Traceback|never awaited|the event loop was held|exception was never")
 _OURS = re.compile(r'File ".*?/(instar/[^"]+)", line \d+, in (\w+)')
 _ERROR = re.compile(r"^(\w[\w.]*(?:Error|Exception|Exit|Interrupt|Failure)\b[^\n]{0,200})", re.M)
@@ -21,6 +29,7 @@ _HELD = re.compile(r"held for [0-9.]+ s by (.*)")
 
 UPSTREAM: dict[bytes, str] = {
     b"conversion webhook for ": "nobody answers at the webhook a CRD was made to name",
+    b'{"reason":"CustomResourceDefinition"': "a converter that answers wrongly",
     b"error resolving resource": "a CRD whose serving cannot be built",
     b"request to convert CR ": "an entry of managedFields names a version that is gone",
     b"failed calling webhook": "nobody answers at an admission webhook",
@@ -68,7 +77,18 @@ class World:
 
     def __init__(self, folder: Path, material: Material, *arguments: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.victim = Victim(folder, "--history", HISTORY_SECONDS, *arguments)
+        tokens = folder / "tokens.csv"
+        tokens.write_text(f"{_STRANGER_TOKEN},{USER},{USER}\n")
+        told = ("--history", HISTORY_SECONDS, "--token-auth-file", str(tokens), *arguments)
+        self._hooks = HookServer()
+        self.victim = Victim(folder, *told)
+        self.known = Known(
+            self.victim.token.encode(),
+            _STRANGER_TOKEN.encode(),
+            self._hooks.port,
+            self._hooks.authority,
+        )
+        self._audit = folder / AUDIT_LOG if "--audit-log-path" in arguments else None
         self._material = material
         self._read_until = 0
         self.restore()
@@ -79,13 +99,20 @@ class World:
 
     def stop(self) -> None:
         if self.alive:
-            self.victim.process.kill()
+            self.victim.process.terminate()  # workers end with it
+            try:
+                self.victim.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.victim.process.kill()
         self.victim.process.wait()
+        self._hooks.stop()
         if self.victim.process.stdout is not None:
             self.victim.process.stdout.close()
 
     def restore(self) -> None:
         ask = self.victim.request
+        for collection in COLLECTIONS:
+            ask("DELETE", collection)
         for crd in ask("GET", CRDS).json["items"]:
             name = crd["metadata"]["name"]
             ask("PATCH", f"{CRDS}/{name}", {"metadata": {"finalizers": None}}, content_type=_MERGE)
@@ -96,8 +123,10 @@ class World:
         for crd in self._material.crds:
             answer = ask("POST", CRDS, crd)
             assert answer.status in (201, 409), answer.text[:500]
+        ask("POST", "/api/v1/namespaces", {"metadata": {"name": HOOKED}})
         for resource in self._material.resources:
             ask("POST", resource.path, resource.sample)
+        seed(ask)
 
     def _emptied(self, path: str) -> None:
         ask = self.victim.request
@@ -107,6 +136,31 @@ class World:
             where = f"{path}/{item['metadata']['name']}"
             ask("PATCH", where, {"metadata": {"finalizers": None}}, content_type=_MERGE)
             ask("DELETE", f"{where}?gracePeriodSeconds=0")
+
+    def ailment(self) -> str:
+        """What is wrong with the server although nothing is asked of it."""
+        ask = self.victim.request
+        ready = ask("GET", "/readyz?verbose")
+        if ready.status != 200:
+            return f"readyz: {ready.text[-300:]}"
+        for line in ask("GET", "/metrics").text.splitlines():
+            if line.startswith("instar_background_failures_total{"):
+                return f"background: {line}"
+        return self._unaudited() if self._audit is not None else ""
+
+    def _unaudited(self) -> str:
+        mark = str(uuid.uuid4())
+        self.victim.request("GET", "/version", headers={"Audit-ID": mark})
+
+        def told() -> bool:
+            assert self._audit is not None
+            return any(mark in path.read_text() for path in self._audit.parent.glob("audit*.log"))
+
+        try:
+            eventually(told)
+        except AssertionError:
+            return "audit: a request is not in the log"
+        return ""
 
     def complaint(self) -> str:
         """What the log said since it was asked last, if it is bad: by its place, not its time."""
@@ -129,6 +183,8 @@ _MERGE = "application/merge-patch+json"
 
 def trouble_of(outcome: Outcome) -> str:
     """Why an answer is a find; empty where it is none."""
+    if outcome.leaked:
+        return "leak: a user was shown what the user may not read"
     if outcome.silent:
         return "silent: no answer came"
     for reply in outcome.replies:

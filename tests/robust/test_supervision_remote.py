@@ -30,6 +30,7 @@ from tests.storage.etcd_server import EtcdCluster
 from tests.storage.test_beside import Cluster, beside
 from tests.support.background import (
     UnexpectedError,
+    audit_kubeconfig,
     fail_wait,
     in_loop,
     strike,
@@ -48,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     folder = tmp_path_factory.mktemp("remote")
     policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
     (folder / "policy.yaml").write_text(json.dumps(policy))
-    (folder / "audit.yaml").write_text(json.dumps(_kubeconfig("http://127.0.0.1:9/")))
+    (folder / "audit.yaml").write_text(json.dumps(audit_kubeconfig("http://127.0.0.1:9/")))
     with (
         EtcdCluster(folder, members=1) as cluster,
         local_issuer(folder / "issuer") as issuer,
@@ -64,17 +65,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
         ) as running:
             eventually(lambda: {kept.record.name for kept in tasks_of(running)} >= REMOTE)
             yield running
-
-
-def _kubeconfig(url: str) -> Any:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": url}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "users": [{"name": "u", "user": {}}],
-        "current-context": "c",
-    }
 
 
 def _trusting(issuer: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from instar.base.supervision import SupervisedTask, Supervision
 from tests.support.server import LiveServer
@@ -48,3 +49,15 @@ def fail_wait(kept: SupervisedTask) -> None:
         loop.call_soon(fail_wait, kept)
     else:
         waiter.set_exception(UnexpectedError(kept.record.name))
+
+
+def audit_kubeconfig(url: str) -> Any:
+    """The configuration of an audit webhook at this address."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": {}}],
+        "current-context": "c",
+    }

@@ -36,6 +36,7 @@ from instar.wire.client.client import Client
 from instar.wire.conversion.factory import ConversionServices
 
 _READS = ("GET", "HEAD")
+_MEANINGLESS = frozenset(("", ".", ".."))
 _MEDIA = {"html": b"text/html; charset=utf-8", "markdown": b"text/markdown; charset=utf-8"}
 _SUFFIX = {"html": b"html", "markdown": b"md"}
 
@@ -59,6 +60,8 @@ class Api:
     async def respond(self, request: Request, path: list[str], client: Client) -> Response:
         """Handle a request of the console's page. Raises ``ApiError``."""
         parts = [unquote(part) for part in path]
+        if not _MEANINGLESS.isdisjoint(parts):  # it would mean another path of the cluster
+            raise NotFound("the console answers nothing at a path with an empty part", details={})
         if request.method in _READS:
             found = await self._read(request, parts, client)
             if found is not None:

@@ -38,10 +38,10 @@ class LiveCrd:
     @cached_property
     def write_version(self) -> str:
         """Return the version at which objects are read and written: the storage version if it is
-        served.
+        served. If no version is served, this is the storage version, and the cluster answers 404.
         """
         served = self.crd.served()
-        return self.storage if self.storage in served else served[0]
+        return served[0] if served and self.storage not in served else self.storage
 
     @cached_property
     def read_versions(self) -> list[str]:

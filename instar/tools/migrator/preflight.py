@@ -145,7 +145,7 @@ async def _missing(client: Client, live: LiveCrd, via_status: bool, dry_run: boo
 def _warnings(live: LiveCrd) -> Iterable[str]:
     crd = live.crd
     if live.storage not in crd.served():
-        yield f"the storage version {live.storage} is not served; writing at {crd.served()[0]}"
+        yield f"the storage version {live.storage} is not served; writing at {live.write_version}"
     client = crd.conversion.client
     if crd.conversion.strategy != "Webhook" or client is None or not client.ca_bundle:
         return
