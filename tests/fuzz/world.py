@@ -32,6 +32,7 @@ UPSTREAM: dict[bytes, str] = {
     b'{"reason":"CustomResourceDefinition"': "a converter that answers wrongly",
     b"error resolving resource": "a CRD whose serving cannot be built",
     b"request to convert CR ": "an entry of managedFields names a version that is gone",
+    b"admission webhook ": "a webhook that changes what it may not",
     b"failed calling webhook": "nobody answers at an admission webhook",
     b"failed to create typed patch object": "an applied configuration that does not fit",
     b"failed to decode managed fields": "stored managedFields that cannot be read",
