@@ -56,6 +56,32 @@ def report_failure(part: str, error: BaseException, about: str = "") -> None:
         )
 
 
+def is_being_cancelled(error: BaseException) -> bool:
+    """Return whether the error is the cancellation of the current task itself. A shared future that
+    another caller cancelled raises the same exception in the tasks that wait for it; for these it
+    is a failure like any other."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+Context = dict[str, Any]
+
+
+def count_unhandled(loop: asyncio.AbstractEventLoop, stopping: Callable[[], bool]) -> None:
+    """Count failures that reach the event loop, such as those of timers, besides logging them."""
+    before = loop.get_exception_handler()
+
+    def handle(loop: asyncio.AbstractEventLoop, context: Context) -> None:
+        if "exception" in context and not stopping():
+            FAILURES.add(("event-loop",))
+        if before is None:
+            loop.default_exception_handler(context)
+        else:
+            before(loop, context)
+
+    loop.set_exception_handler(handle)
+
+
 class Pulse:
     """Heartbeat of background work: time of its last progress, and whether it waits for work."""
 
@@ -163,7 +189,9 @@ class SupervisedTask:
             try:
                 await self._run()
                 break
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if is_being_cancelled(error):
+                    raise
                 pause = self.record.pause_after(error, began)
             await rest(pause)
         self.record.finished = True

@@ -130,7 +130,7 @@ class Campaign:
                     return
                 continue
             tally.statuses.update(reply.status for reply in outcome.replies)
-            trouble = trouble_of(outcome)
+            trouble = trouble_of(case, outcome)
             if trouble:
                 self._suspect(world.complaint() if SEE_LOG in trouble else trouble, case)
 
@@ -250,7 +250,7 @@ async def told(world: World, cases: Sequence[Case], *, quick: bool = False) -> s
             outcome = Outcome([], closed=True, silent=False)
         if await slow > LAG_SECONDS:
             found.add("lag")
-        trouble = trouble_of(outcome)
+        trouble = trouble_of(case, outcome)
         if trouble and SEE_LOG not in trouble:
             found.add(signature(trouble))
         if not world.alive:

@@ -11,6 +11,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz.case import Case
 from tests.fuzz.hooks import COLLECTIONS, HOOKED, HookServer
 from tests.fuzz.material import CRDS, Material
 from tests.fuzz.placeholders import Known
@@ -182,13 +183,16 @@ class World:
 _MERGE = "application/merge-patch+json"
 
 
-def trouble_of(outcome: Outcome) -> str:
+def trouble_of(case: Case, outcome: Outcome) -> str:
     """Why an answer is a find; empty where it is none."""
+    hooked = HOOKED.encode() in case.data.partition(b"\r\n")[0]
     if outcome.leaked:
         return "leak: a user was shown what the user may not read"
     if outcome.silent:
         return "silent: no answer came"
     for reply in outcome.replies:
-        if reply.status == 500 and reply.body and not any(text in reply.body for text in UPSTREAM):
+        if reply.status != 500 or not reply.body or any(text in reply.body for text in UPSTREAM):
+            continue
+        if not hooked or SEE_LOG.encode() in reply.body:  # a wrong webhook is a 500 by right
             return f"500: {reply.body[:300].decode(errors='replace')}"
     return ""

@@ -214,6 +214,8 @@ class FlowControl:
     def _sweep(self) -> None:
         """Reject requests that have waited too long."""
         self._sweeping = False
+        if any(seats.waiting for seats in self._all_levels()):
+            self._sweep_later()
         now = self._clock()
         for seats in self._all_levels():
             for request in seats.late(now - self._patience):
@@ -221,8 +223,6 @@ class FlowControl:
                     self._note_unqueued(request)
                     self._rejected(request, FlowRejection.TIMED_OUT)
                     self.metrics.waited(request.kind, now - request.arrived, executed=False)
-        if any(seats.waiting for seats in self._all_levels()):
-            self._sweep_later()
 
     async def run(self) -> None:
         """Sample the demand of each level, and lend seats anew every ten seconds."""

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Protocol
 
 from instar.base import limits
+from instar.base.supervision import report_failure
 
 log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 5.0
@@ -157,12 +158,16 @@ class ConnectionSet:
             await self._left.wait()
 
     def _sweep(self) -> None:
-        now = monotonic()
-        for connection in tuple(self._open):
-            connection.close_if_stalled(now)
-        self._cut_off_longest()
         loop = asyncio.get_running_loop()
         self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._open else None
+        now = monotonic()
+        for connection in tuple(self._open):
+            try:
+                connection.close_if_stalled(now)
+            except Exception as error:
+                report_failure("connections", error)
+                connection.abort()
+        self._cut_off_longest()
 
     def _cut_off_longest(self) -> None:
         """Disconnect the streams with most unsent bytes: streams are not counted when they

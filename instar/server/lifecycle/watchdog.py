@@ -18,7 +18,13 @@ from typing import NamedTuple
 
 from instar.base import limits
 from instar.base.metrics import Histogram, Measured, Metric
-from instar.base.supervision import SupervisedThread, Supervision, note_progress, report_failure
+from instar.base.supervision import (
+    SupervisedThread,
+    Supervision,
+    count_unhandled,
+    note_progress,
+    report_failure,
+)
 from instar.server.http.messages import Request
 
 log = logging.getLogger(__name__)
@@ -64,6 +70,7 @@ class Watchdog:
     def start(self) -> None:
         """Call in the loop to watch."""
         self._watched = threading.get_ident()
+        count_unhandled(asyncio.get_running_loop(), self._ended.is_set)
         if hasattr(time, "pthread_getcpuclockid"):  # missing on macOS: no request is named there
             self._clock = time.pthread_getcpuclockid(self._watched)
         self._spent = time.thread_time()

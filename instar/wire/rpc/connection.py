@@ -11,6 +11,7 @@ from collections import deque
 from math import inf
 from typing import cast
 
+from instar.base.supervision import report_failure
 from instar.wire.rpc import frames, headers
 from instar.wire.rpc.frames import ProtocolError
 from instar.wire.rpc.huffman import Garbled
@@ -156,7 +157,10 @@ class Http2Connection(asyncio.Protocol):
         late = RpcError(GrpcCode.DEADLINE_EXCEEDED, "no answer in time")
         for stream in streams:
             if stream.deadline <= now:
-                self.give_up(stream, late)
+                try:
+                    self.give_up(stream, late)
+                except Exception as error:  # the deadlines of the others go on
+                    report_failure("rpc", error)
         left = [stream.deadline for stream in streams if not stream.done]
         self._set_alarm(min(left, default=inf))
 

@@ -66,9 +66,9 @@ class KeptConnections:
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
+        self._sweeper = None
         while self._idle and self._idle[0].idle_since + self._idle_seconds <= loop.time():
             self._idle.pop(0).abort()
-        self._sweeper = None
         if self._idle:
             due = self._idle[0].idle_since + self._idle_seconds
             self._sweeper = loop.call_at(due, self._sweep)

@@ -19,7 +19,13 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from instar.base.errors import ApiError
-from instar.base.supervision import Pulse, Supervision, begin_pulse, report_failure
+from instar.base.supervision import (
+    Pulse,
+    Supervision,
+    begin_pulse,
+    is_being_cancelled,
+    report_failure,
+)
 from instar.wire.storage.store import Stale
 
 log = logging.getLogger(__name__)
@@ -177,7 +183,9 @@ class Queue(Generic[K]):
         except (ApiError, Stale) as error:
             log.info("reconciling %s %s failed, will retry: %s", self._what, key, error)
             delay = self._failed(key)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if is_being_cancelled(error):
+                raise
             report_failure(self._what, error, str(key))
             delay = self._failed(key)
         else:

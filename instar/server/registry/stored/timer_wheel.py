@@ -11,6 +11,8 @@ import asyncio
 from math import ceil
 from typing import Protocol
 
+from instar.base.supervision import report_failure
+
 STEP_SECONDS = 0.1
 
 
@@ -64,6 +66,9 @@ class TimerWheel:
         now = asyncio.get_running_loop().time()
         for step in [step for step in self._steps if step * STEP_SECONDS <= now]:
             for item in self._steps.pop(step, {}):
-                item.due()
+                try:
+                    item.due()
+                except Exception as error:
+                    report_failure("watches", error)
         if self._steps and self._timer is None:
             self._wait_for(min(self._steps))
