@@ -58,7 +58,8 @@ def engine(name: str, folder: Path) -> Iterator[Arguments]:
             [store] = stack.enter_context(EtcdCluster(folder, members=1)).addresses
         elif mode.storage == "postgres":
             node = stack.enter_context(postgres_node())
-            store = f"127.0.0.1:{node.port}"
+            yield lambda own: _arguments(mode, own, node.url(f"fuzz{uuid.uuid4().hex}"))
+            return
         yield lambda own: _arguments(mode, own, store)
 
 
@@ -72,7 +73,7 @@ def _arguments(mode: _Mode, folder: Path, store: str) -> list[str]:
         case "etcd":
             found += ["--storage", f"etcd://{store}/{number}"]
         case "postgres":
-            found += ["--storage", f"postgresql://postgres@{store}/postgres?schema=s{number}"]
+            found += ["--storage", store]
         case _:
             found += ["--storage", mode.storage]
     if mode.audit:

@@ -101,8 +101,9 @@ def _rests(kept: SupervisedTask) -> bool:
     return kept.record.finished or kept.record.pulse.rests == 1
 
 
+@pytest.mark.parametrize("failure", [UnexpectedError, asyncio.CancelledError])
 def test_an_etcd_watch_that_fails_unexpectedly_continues(
-    server: LiveServer, monkeypatch: pytest.MonkeyPatch
+    server: LiveServer, monkeypatch: pytest.MonkeyPatch, failure: type[BaseException]
 ) -> None:
     before = FAILURES.value(("etcd-watch",))
     follow, struck = EtcdWatch._follow, list[int]()
@@ -110,7 +111,7 @@ def test_an_etcd_watch_that_fails_unexpectedly_continues(
     async def fail_once(self: EtcdWatch) -> None:
         if not struck:
             struck.append(1)
-            raise UnexpectedError
+            raise failure
         await follow(self)
 
     monkeypatch.setattr(EtcdWatch, "_follow", fail_once)
@@ -119,11 +120,10 @@ def test_an_etcd_watch_that_fails_unexpectedly_continues(
     in_loop(server, watch._leave_silent_member)  # it begins again, with the failing method
 
     eventually(lambda: FAILURES.value(("etcd-watch",)) == before + 1)
-    made = server.request(
-        "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "after"}}
-    )
+    maps, name = "/api/v1/namespaces/default/configmaps", f"after-{failure.__name__.lower()}"
+    made = server.request("POST", maps, {"metadata": {"name": name}})
     assert made.status == 201
-    assert server.request("GET", "/api/v1/namespaces/default/configmaps/after").status == 200
+    assert server.request("GET", f"{maps}/{name}").status == 200
 
 
 def _etcd_watch(server: LiveServer) -> EtcdWatch:
@@ -131,15 +131,16 @@ def _etcd_watch(server: LiveServer) -> EtcdWatch:
     return next(each for each in watches if not each.done)
 
 
+@pytest.mark.parametrize("failure", [UnexpectedError, asyncio.CancelledError])
 def test_a_cache_that_cannot_be_loaded_again_says_so_and_retries(
-    server: LiveServer, monkeypatch: pytest.MonkeyPatch
+    server: LiveServer, monkeypatch: pytest.MonkeyPatch, failure: type[BaseException]
 ) -> None:
     cache = server.running.machinery.backend.cache
     state, failing = Cache._state, [True]
 
     async def fail(self: Any) -> Any:
         if failing:
-            raise UnexpectedError("load")
+            raise failure
         return await state(self)
 
     monkeypatch.setattr(Cache, "_state", fail)

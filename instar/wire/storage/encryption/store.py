@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast, runtime_checkable
 
-from instar.base.supervision import report_failure
+from instar.base.supervision import is_being_cancelled, report_failure
 from instar.wire.storage.encryption.providers import (
     EncryptionProviders,
     MissingKmsKey,
@@ -343,7 +343,9 @@ class _Relay:
             try:
                 opened = [await self._opened(event) for event in events]
                 self._sink(opened, revision)
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if is_being_cancelled(error):
+                    raise
                 report_failure("encryption-at-rest", error, f"revision {revision}")
                 self.end(StoreError("the follower failed on an event"))
                 return

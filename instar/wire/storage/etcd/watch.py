@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
-from instar.base.supervision import report_failure
+from instar.base.supervision import is_being_cancelled, report_failure
 from instar.base.taskless_wait import with_timeout
 from instar.wire.rpc.channel import Conversation, Messages
 from instar.wire.rpc.status import GrpcCode, RpcError
@@ -108,7 +108,9 @@ class EtcdWatch:
                 if self._follower.closed:
                     return
                 _log.info("watch interrupted after revision %d: %s", reached, error)
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if is_being_cancelled(error):
+                    raise
                 report_failure("etcd-watch", error, f"revision {reached}")
             if self._endpoint is not None:
                 self._client.leave(self._endpoint)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from instar.base.fast_dataclass import dataclass
-from instar.base.supervision import report_failure
+from instar.base.supervision import is_being_cancelled, report_failure
 from instar.base.taskless_wait import Waiter, waiter
 from instar.wire.storage.postgres.driver import Connection, Notice
 from instar.wire.storage.postgres.failures import FENCED
@@ -154,7 +154,9 @@ class BatchWriter:
                 self._flying = self._next_batch()
                 await self._commit_batch(self._flying)
                 self._flying = []
-        except Exception as error:  # no writer may wait for ever
+        except (Exception, asyncio.CancelledError) as error:  # no writer may wait for ever
+            if is_being_cancelled(error):
+                raise
             report_failure("postgres-commit", error)
             for entry in self._flying:
                 _fail(entry, Unavailable(f"{self._server.settings}: {error}; {_UNKNOWN}"))

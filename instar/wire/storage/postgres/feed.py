@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from instar.base.supervision import report_failure
+from instar.base.supervision import is_being_cancelled, report_failure
 from instar.wire.storage.event_followers import Follower, Followers
 from instar.wire.storage.postgres.driver import Row
 from instar.wire.storage.postgres.link import PostgresLink
@@ -129,7 +129,9 @@ class PostgresFeed:
                 await self._follow()
             except StoreError as error:
                 _log.info("the feed is interrupted: %s", error)
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if is_being_cancelled(error):
+                    raise
                 report_failure("postgres-feed", error)
             self._link.drop()
             pause = _FIRST_PAUSE if self._metrics.feed_reads.value() > reads + 1 else pause * 2

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Generic
 from weakref import WeakValueDictionary
 
-from instar.base.supervision import report_failure
+from instar.base.supervision import is_being_cancelled, report_failure
 from instar.wire.storage.keys import collection_of, in_layout
 from instar.wire.storage.store import (
     Compacted,
@@ -246,7 +246,9 @@ class Cache(Generic[E]):
                     self._tell_reset(listener)
                 self._subscribe()
                 break
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if is_being_cancelled(error):
+                    raise
                 if not isinstance(error, StoreError):
                     report_failure("watch-cache", error)
                 self.failure = StoreError(str(error))
