@@ -17,7 +17,7 @@ from instar.kube.protobuf.envelope import decode_object, encode_object
 from instar.kube.schema.compiled import compile_schema
 from instar.kube.schema.metadata.object_meta import coerce_metadata, validate_metadata
 from instar.server.registry.stored.entry import InMemoryEntry
-from instar.server.registry.verbs.watch import plain_event
+from instar.server.registry.verbs.watch_events import plain_event
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Write
 

@@ -34,7 +34,8 @@ COLLECTIONS = tuple(
     )
 )  # fmt: skip
 _WHERE = {"matchLabels": {"kubernetes.io/metadata.name": HOOKED}}
-_RULE = {"operations": ["*"], "apiGroups": ["", GROUP], "apiVersions": ["*"], "resources": ["*"]}
+_RULE = {"operations": ["*"], "apiGroups": ["", GROUP], "apiVersions": ["*"], "resources": ["*"],
+         "scope": "Namespaced"}  # fmt: skip
 _TOO_LONG = ("endless", "stalled")  # a second of a thread each, and nothing new after the first
 _PATCHES: dict[str, Any] = {
     "none": [], "not_a_list": {"a": 1}, "text": "x", "null": None,

@@ -132,6 +132,7 @@ SET_AGAIN = {
     "instar/wire/webhooks/keepalive.py": (2, "closes connections that are given back"),
     # Once, for one request or connection; its end does not depend on the timer alone.
     "instar/server/http/http1.py": (2, "one connection"),
+    "instar/server/aggregation/proxied_feed.py": (1, "one proxied watch"),
     "instar/server/http/tls_transport.py": (2, "one connection"),
     "instar/server/endpoints/openapi.py": (1, "forgets a document"),
     "instar/wire/conversion/batching.py": (1, "one call; who converts has a deadline"),

@@ -9,9 +9,8 @@ grammar nests at most twice. Length and number of steps are bounded here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from math import isinf
-from typing import Any
+from typing import Any, Protocol
 
 from instar.kube.api import jsonpath_steps as do
 from instar.kube.api.jsonpath_steps import Step
@@ -20,8 +19,15 @@ MOST_CHARACTERS = 4096
 MOST_STEPS = 100
 """Upstream has no bounds; the longest path of a real CRD has a tenth of either."""
 
-Finder = Callable[[Any], list[Any]]
-"""Returns all matches in document order; none when the path fails on this value."""
+
+class Finder(Protocol):
+    """Finds the values of a path."""
+
+    def __call__(self, value: Any, work: do.Work | None = None) -> list[Any]:
+        """Return all matches in document order; none when the path fails on this value, or takes
+        more work than is left."""
+        ...
+
 
 _INT_MAX = 2**63 - 1
 _KEY = re.compile(r"'([^']*)'")
@@ -45,8 +51,8 @@ def compile_path(path: str) -> Finder:
         raise JsonPathTooLong(f"may not have more than {MOST_CHARACTERS} characters")
     actions = _Reader().template(f"{{{path}}}")
 
-    def find(value: Any) -> list[Any]:
-        work = do.Work()
+    def find(value: Any, work: do.Work | None = None) -> list[Any]:
+        work = work or do.Work()
         try:
             found = [do.walk(action, [value], work) for action in actions]
         except (do.StepFailed, do.TooMuchWork):

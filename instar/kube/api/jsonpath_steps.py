@@ -11,8 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from instar.base.offload import STEP, TooLargeForLoop
+
 MOST_WORK = 1_000_000
-"""Values visited for one cell: more than an object can hold, and still fast."""
+"""Values visited for the cells of one row: more than an object can hold, and still fast."""
+MOST_LIST_WORK = 4_000_000
+"""Values visited for all rows of one response, beyond ``ROW_WORK`` for each."""
+ROW_WORK = 1000
+LOOP_WORK = 20_000
+"""Values visited in the event loop; more are visited in a thread."""
 
 
 class StepFailed(Exception):
@@ -24,21 +31,31 @@ class StepFailed(Exception):
 
 
 class TooMuchWork(Exception):
-    """The work budget of a cell is spent."""
+    """The work budget of a row or response is spent."""
 
 
 class Work:
-    """The work budget of one cell."""
+    """The work budget of the rows of one response. In the event loop the budget is small, and work
+    beyond it is repeated in a thread."""
 
-    __slots__ = ("left",)
+    __slots__ = ("_in_loop", "_pool", "_row", "left")
 
     def __init__(self) -> None:
-        self.left = MOST_WORK
+        self._in_loop = STEP.brief
+        self._pool = MOST_LIST_WORK
+        self.left = self._row = LOOP_WORK if self._in_loop else MOST_WORK
 
     def done(self, amount: int) -> None:
+        """Raises ``TooMuchWork``, or ``TooLargeForLoop`` in the event loop."""
         self.left -= amount
         if self.left < 0:
-            raise TooMuchWork
+            raise TooLargeForLoop if self._in_loop else TooMuchWork
+
+    def next_row(self) -> None:
+        if not self._in_loop:
+            spent = self._row - max(self.left, 0)
+            self._pool = max(self._pool - max(spent - ROW_WORK, 0), 0)
+            self.left = self._row = min(MOST_WORK, ROW_WORK + self._pool)
 
 
 Step = Callable[[list[Any], Work], list[Any]]

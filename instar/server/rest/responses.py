@@ -16,6 +16,7 @@ import orjson
 from instar.base import offload
 from instar.base.errors import ApiError, BadRequest, Internal, NotAcceptable, Unclassified
 from instar.kube.api.encoding.json_text import encode, encode_pretty, encode_sorted
+from instar.kube.api.jsonpath_steps import Work
 from instar.kube.protobuf.envelope import encode_list, encode_message, encode_object
 from instar.kube.protobuf.errors import MessageError
 from instar.server.http.messages import JSON_TYPE, Header, Response
@@ -109,7 +110,8 @@ def _formed_list(
     if not form.transform:
         return Response(200, (_pretty_list(version, listing, objects),), [JSON_TYPE])
     if form.transform == "Table":
-        rows = [table_row(obj, printer, include, form.version) for obj in objects]
+        work = Work()
+        rows = [table_row(obj, printer, include, form.version, work) for obj in objects]
         return typed_response(200, table(version, rows, meta, form.version), form)
     document = {
         "kind": "PartialObjectMetadataList",
@@ -259,9 +261,13 @@ def table(
 
 
 def table_row(
-    obj: dict[str, Any], printer: TablePrinter, include: str, meta_version: str
+    obj: dict[str, Any],
+    printer: TablePrinter,
+    include: str,
+    meta_version: str,
+    work: Work | None = None,
 ) -> dict[str, Any]:
-    row: dict[str, Any] = {"cells": printer.cells(obj, utc_now())}
+    row: dict[str, Any] = {"cells": printer.cells(obj, utc_now(), work)}
     told = printer.conditions(obj)
     if told:
         row["conditions"] = told

@@ -18,10 +18,12 @@ import orjson
 from instar.kube.api.encoding.json_text import encode
 from instar.kube.protobuf.watch import watch_frame
 from instar.server.http.messages import Outlet
+from instar.server.registry.resources.columns import TablePrinter
 from instar.server.registry.resources.serving import VersionServing
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.watchers import MAX_PENDING, MAX_TOGETHER
-from instar.server.registry.verbs.watch import Render, WatchStream, plain_event
+from instar.server.registry.verbs.watch import WatchStream
+from instar.server.registry.verbs.watch_events import EventRenderer, plain_event
 from instar.server.rest.negotiate import PROTOBUF, ResponseFormat
 from instar.server.rest.responses import partial, table, table_row, to_protobuf
 
@@ -35,21 +37,33 @@ _PACE = 256 << 10
 
 def watch_renderer(
     form: ResponseFormat, version: VersionServing, include: str
-) -> tuple[Hashable, Render]:
+) -> tuple[Hashable, EventRenderer]:
     """The encoder of events, and its key: watches with the same key share the bytes."""
     if form.media == PROTOBUF:
         return ("protobuf", form.transform, form.version), _ProtobufEvents(form)
     if not form.transform:
-        return "", plain_event
+        return "", EventRenderer()
     if form.transform == "Table":
         return object(), _TableEvents(version, include, form.version)
-    return ("partial", form.version), lambda type_, view: plain_event(
-        type_, encode(partial(orjson.loads(view), form.version))
-    )
+    return ("partial", form.version), _PartialEvents(form.version)
 
 
-class _ProtobufEvents:
+class _PartialEvents(EventRenderer):
+    """Metadata alone."""
+
+    costs_little = False
+
+    def __init__(self, meta_version: str) -> None:
+        self._meta_version = meta_version
+
+    def __call__(self, type_: str, view: bytes) -> bytes:
+        return plain_event(type_, encode(partial(orjson.loads(view), self._meta_version)))
+
+
+class _ProtobufEvents(EventRenderer):
     """Protobuf frames: a length and a WatchEvent with a complete message as object."""
+
+    costs_little = False
 
     def __init__(self, form: ResponseFormat) -> None:
         self._form = form
@@ -60,14 +74,20 @@ class _ProtobufEvents:
         return watch_frame(type_, to_protobuf(view))
 
 
-class _TableEvents:
+class _TableEvents(EventRenderer):
     """A Table of one row per event; only the first has column definitions."""
+
+    costs_little = False
 
     def __init__(self, version: VersionServing, include: str, meta_version: str) -> None:
         self._version = version
         self._include = include
         self._meta_version = meta_version
         self._first = True
+        self._detached: TablePrinter | None = None
+
+    async def prepare(self) -> None:
+        self._detached = await self._version.printer.detached()
 
     def __call__(self, type_: str, view: bytes) -> bytes:
         obj: dict[str, Any] = orjson.loads(view)
@@ -75,7 +95,8 @@ class _TableEvents:
         if type_ == "BOOKMARK":
             annotated = bool(obj.get("metadata", {}).get("annotations"))
             include = "Metadata" if annotated and include == "None" else include
-        row = table_row(obj, self._version.printer, include, self._meta_version)
+        printer, self._detached = self._detached or self._version.printer, None
+        row = table_row(obj, printer, include, self._meta_version)
         meta = {"resourceVersion": obj.get("metadata", {}).get("resourceVersion", "")}
         document = table(self._version, [row], meta, self._meta_version)
         if not self._first:

@@ -7,6 +7,7 @@ are cached without it; names are compared only where a rule lists resourceNames.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import NamedTuple
 
 from instar.kube.access.attributes import Attributes, User
@@ -18,6 +19,8 @@ _MAX_DECISIONS = 16_384
 """Maximum decisions in the cache; the cache is cleared when it has this number."""
 _MAX_REQUEST_LENGTH = 2048
 """Maximum characters of a cached request, because a path or a review may be long."""
+MOST_RULES = 10_000
+"""Rules that ``rules`` lists; the response then says that it is incomplete."""
 _MAX_GROUPS = 200
 """Decisions about a user with more groups are not cached."""
 _MOST_NAMES = 200_000
@@ -81,14 +84,19 @@ class RbacAuthorizer(Immediate):
         paths: Rules = []
         policy = self._policy()
         grants = policy.grants(user, namespace)
-        for rule in (rule for grant in grants for rule in policy.granted(grant) or ()):
+        granted = (rule for grant in grants for rule in policy.granted(grant) or ())
+        for rule in islice(granted, MOST_RULES):
             shown = rule.to_object()
             if rule.resources:
                 resources.append({k: v for k, v in shown.items() if k != "nonResourceURLs"})
             if rule.urls:
                 paths.append({"verbs": shown["verbs"], "nonResourceURLs": shown["nonResourceURLs"]})
         missing = policy.missing(grants)
-        return UserRules(resources, paths, error=join_errors(missing) if missing else "")
+        cut = next(granted, None) is not None
+        errors = [*missing, *([f"there are more than {MOST_RULES} rules"] if cut else ())]
+        return UserRules(
+            resources, paths, incomplete=cut, error=join_errors(errors) if errors else ""
+        )
 
 
 def _decide(policy: RbacPolicy, attributes: Attributes) -> _CachedDecision:

@@ -15,6 +15,7 @@ from typing import Any
 
 from instar.base import offload
 from instar.base.metrics import Measured
+from instar.kube.api.jsonpath_steps import Work
 from instar.kube.api.names import by_priority
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.columns import TablePrinter
@@ -188,7 +189,7 @@ class StoredPrinter(TablePrinter):
             await self._census.prepare()
         return StoredPrinter(self._plain, self._census.counted())
 
-    def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:
+    def cells(self, obj: dict[str, Any], now: datetime, work: Work | None = None) -> list[Any]:
         counts = self._census.of_crd(obj.get("metadata", {}).get("name", ""))
         shown = ",".join(f"{version}={count}" for version, count in counts.items())
-        return [*self._plain.cells(obj, now), shown]
+        return [*self._plain.cells(obj, now, work), shown]

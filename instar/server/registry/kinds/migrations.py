@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from instar.base.field_errors import FieldError, FieldErrorType, invalid, required
 from instar.base.json_values import Object, same_json
+from instar.kube.api.jsonpath_steps import Work
 from instar.kube.api.patch_types import OF_BUILTIN
 from instar.kube.api.string_rules import dns1035_label, dns1123_subdomain
 from instar.kube.schema.pipeline import Warn
@@ -96,7 +97,7 @@ class MigrationPrinter(TablePrinter):
             ),
         ]
 
-    def cells(self, obj: Object, now: datetime) -> list[Any]:
+    def cells(self, obj: Object, now: datetime, work: Work | None = None) -> list[Any]:
         asked = (obj.get("spec") or {}).get("resource") or {}
         shown = ".".join(part for part in (asked.get("resource"), asked.get("group")) if part)
         true = [kind for kind in (RUNNING, SUCCEEDED, FAILED) if condition_is_true(obj, kind)]

@@ -15,6 +15,7 @@ from instar.base.field_errors import go_number
 from instar.kube.api.crd import PrinterColumn
 from instar.kube.api.encoding.json_text import encode_sorted
 from instar.kube.api.jsonpath import JsonPathError, JsonPathTooLong, compile_path
+from instar.kube.api.jsonpath_steps import Work
 from instar.kube.schema.validation.numbers import INT64_MAX, INT64_MIN
 
 NAME_DESCRIPTION = (
@@ -42,7 +43,7 @@ _NAME = {
 
 _EXACT_FLOAT = 2**53
 
-Cell = Callable[[dict[str, Any], datetime], Any]
+Cell = Callable[[dict[str, Any], datetime, Work], Any]
 
 
 class TablePrinter:
@@ -63,9 +64,13 @@ class TablePrinter:
         """Return a printer for use in a thread, which reads nothing that may change meanwhile."""
         return self
 
-    def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:
+    def cells(self, obj: dict[str, Any], now: datetime, work: Work | None = None) -> list[Any]:
+        """Return the cells of one object. ``work`` is shared by all rows of a response. Raises
+        ``TooLargeForLoop``."""
         name = obj.get("metadata", {}).get("name", "")
-        return [name, *(cell(obj, now) for cell in self._cells)]
+        work = work or Work()
+        work.next_row()
+        return [name, *(cell(obj, now, work) for cell in self._cells)]
 
     def conditions(self, obj: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the conditions of a table row."""
@@ -131,8 +136,8 @@ def _cell(column: PrinterColumn) -> Cell:
         return _empty
     render = _RENDERERS.get(column.type, _no_cell)
 
-    def cell(obj: dict[str, Any], now: datetime) -> Any:
-        found = find(obj)
+    def cell(obj: dict[str, Any], now: datetime, work: Work) -> Any:
+        found = find(obj, work)
         return render(_as_go_reads(found[0]), now) if found else None
 
     return cell
@@ -183,7 +188,7 @@ def _date(value: Any, now: datetime) -> Any:
     return age(value, now) if value and value != "null" else "<unknown>"
 
 
-def _empty(_: dict[str, Any], __: datetime) -> Any:
+def _empty(_: dict[str, Any], __: datetime, ___: Work) -> Any:
     return None
 
 

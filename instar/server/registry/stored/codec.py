@@ -20,10 +20,10 @@ import orjson
 
 from instar.base import offload
 from instar.base.json_values import Object, copy_json
-from instar.kube.api.encoding.json_text import encode_sorted
 from instar.server.registry.resources.serving import Serving, VersionServing
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
 from instar.server.registry.stored.lazy_entry import LazyEntry, load_entries
+from instar.server.registry.stored.object_bytes import spliced
 from instar.server.registry.stored.prepared_object import (
     PreparedObject,
     encode_at_revision,
@@ -82,10 +82,11 @@ class Codec:
         return self._cached and self._shared.remembers
 
     def view_now(self, entry: CacheEntry, wanted: VersionServing) -> bytes | None:
-        """Return the view without awaiting; None when it has to be converted first."""
+        """Return the view without awaiting; None when it has to be converted first, or is costly to
+        bring to today's schema."""
         stored = self._stored_version(entry, wanted)
-        view = self._normal_view(entry, stored)
-        if stored is wanted:
+        view = self._cheap_normal_view(entry, stored)
+        if stored is wanted or view is None:
             return view
         if self.serving.splices(stored, wanted):
             return _spliced(view, stored, wanted)
@@ -112,7 +113,7 @@ class Codec:
         for start in range(0, len(entries), _CHUNK):
             if start:
                 await asyncio.sleep(0)
-            await self._normalise_large(entries[start : start + _CHUNK], wanted)
+            await self.make_normal(entries[start : start + _CHUNK], wanted)
             found += [self.view_now(entry, wanted) for entry in entries[start : start + _CHUNK]]
         missing = [position for position, view in enumerate(found) if view is None]
         if missing:
@@ -131,7 +132,7 @@ class Codec:
         if stored is None:
             return None
         collector = collector_for(
-            entries, stored, wanted, partial(self._direct_views, wanted=wanted)
+            entries, stored, wanted, partial(self.direct_views, wanted=wanted)
         )
         for start in range(0, len(entries), _UNIFORM_CHUNK):
             if start:
@@ -167,16 +168,17 @@ class Codec:
             if not all(self.is_direct(entry, wanted) for entry in part):
                 return None
             largest = max(entry.size for entry in part)
-            found = await offload.run(largest, self._direct_views, part, wanted)
+            found = await offload.run(largest, self.direct_views, part, wanted)
             size += sum(map(len, found))
             if holds:
                 bodies += found
         if holds:
             return Views(bodies, size=size)
-        return LazyViews(entries, partial(self._direct_views, wanted=wanted), size)
+        return LazyViews(entries, partial(self.direct_views, wanted=wanted), size)
 
-    def _direct_views(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> list[bytes]:
-        """Return the views of entries that need no conversion, read from disk together."""
+    def direct_views(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> list[bytes]:
+        """Return the views of entries that need no conversion, whatever it costs, read from disk
+        together."""
         found: list[bytes] = []
         for entry, loaded in zip(entries, load_entries(entries), strict=True):
             stored = self._stored_version(entry, wanted)
@@ -274,22 +276,28 @@ class Codec:
             raise version_removed(self.serving.crd, entry.decode(), wanted.api_version)
         return found
 
-    async def _normalise_large(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> None:
-        """Bring large entries to today's schema in a thread, so that ``view_now`` finds them
-        done."""
+    async def make_normal(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> None:
+        """Bring entries to today's schema, so that ``view_now`` finds them done; in a thread those
+        that are large or grow by defaults."""
+        breaks = offload.Breaks()
         for entry in entries:
-            if not offload.is_small(entry.size):
-                stored = self._stored_version(entry, wanted)
-                if entry.token is not stored:
-                    loaded = entry.load()
-                    view = await offload.run_in_thread(self._normalised, loaded, stored)
-                    _keep_normal(entry, loaded, stored, view)
+            stored = self._stored_version(entry, wanted)
+            if entry.token is not stored:
+                loaded = entry.load()
+                view = await offload.run(entry.size, self._normalised, loaded, stored)
+                _keep_normal(entry, loaded, stored, view)
+                await breaks.between()
 
-    def _normal_view(self, entry: CacheEntry, stored: VersionServing) -> bytes:
+    def _cheap_normal_view(self, entry: CacheEntry, stored: VersionServing) -> bytes | None:
         """Return the stored bytes brought to today's schema of their own version."""
         if entry.token is stored:
             return entry.normal or entry.ready or entry.view
-        loaded = self._normal(entry, stored)
+        if not offload.is_small(entry.size):
+            return None
+        try:
+            loaded = offload.run_inline(self._normal, entry, stored)
+        except offload.TooLargeForLoop:
+            return None
         return loaded.normal or loaded.view
 
     def _normal(self, entry: CacheEntry, stored: VersionServing) -> InMemoryEntry:
@@ -389,6 +397,4 @@ def _keep_normal(
 
 
 def _spliced(view: bytes, stored: VersionServing, wanted: VersionServing) -> bytes:
-    if view.startswith(stored.opening):
-        return wanted.opening + view[len(stored.opening) :]
-    return encode_sorted({**orjson.loads(view), "apiVersion": wanted.api_version})
+    return spliced(view, stored.opening, wanted.opening, wanted.api_version)

@@ -13,6 +13,8 @@ from typing import Any
 
 import orjson
 
+from instar.kube.api.encoding.json_text import encode_sorted
+
 _API_VERSION = b'{"apiVersion":"'
 _UID = b'"uid":"'
 _NAME = b'"name":"'
@@ -156,3 +158,11 @@ def certain_revision_offset(raw: bytes, suffix: str) -> int:
 def has_revision(raw: bytes) -> bool:
     """Return whether the bytes may contain a resourceVersion already."""
     return _RESOURCE_VERSION in raw
+
+
+def spliced(view: bytes, stored: bytes, wanted: bytes, api_version: str) -> bytes:
+    """Return an object's JSON at a version that differs in ``apiVersion`` alone. ``stored`` and
+    ``wanted`` are what objects of the two versions begin with."""
+    if view.startswith(stored):
+        return wanted + view[len(stored) :]
+    return encode_sorted({**orjson.loads(view), "apiVersion": api_version})

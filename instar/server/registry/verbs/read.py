@@ -230,6 +230,7 @@ async def _list_matching(query: _Query) -> Listing:
             found = [each async for part in slices for each in part if selection.names(each[0])]
             if not all(selection.matches_entry(entry) for _, entry in found):
                 return await _list_converted(query, found)
+            await target.codec.make_normal([entry for _, entry in found], target.version)
             entries = await _filter(_one_slice(found), selection, limit)
         else:
             entries = await _filter(slices, selection, limit)

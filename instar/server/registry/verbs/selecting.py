@@ -81,9 +81,7 @@ class Selection:
             if field == "metadata.namespace":
                 return namespace
             if not decoded:
-                view = target.codec.view_now(entry, target.version)
-                assert view is not None, "only a direct entry is judged by what it holds"
-                decoded.append(orjson.loads(view))
+                decoded.append(orjson.loads(target.codec.direct_views([entry], target.version)[0]))
             return field_value(decoded[0], target.version.selectable[field])
 
         return value

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Coroutine, Hashable, Sequence
 from typing import Any
 
 import orjson
 
 from instar.base import offload
-from instar.base.errors import ApiError, Expired, Internal, invalid_options
+from instar.base.errors import ApiError, Expired, invalid_options
 from instar.base.fast_dataclass import dataclass
 from instar.base.field_errors import FieldError, forbidden, not_supported
 from instar.kube.api.encoding.json_text import encode
@@ -24,11 +24,9 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.watchers import ChangeKey, Watcher, WatchHub, is_error
 from instar.server.registry.verbs.read import ListOptions
 from instar.server.registry.verbs.selecting import Selection
+from instar.server.registry.verbs.watch_events import EventRenderer, as_internal, error_event
 from instar.wire.storage.store import Compacted
 from instar.wire.storage.watchcache.collection import Change
-
-Render = Callable[[str, bytes], bytes]
-"""(event type, object JSON) → one line of the stream, in the requested representation."""
 
 INITIAL_END = "k8s.io/initial-events-end"
 
@@ -41,14 +39,6 @@ class WatchOptions:
     bookmarks: bool = False
     watch_list: bool = True
     """Whether sendInitialEvents is served (the feature gate WatchList)."""
-
-
-def plain_event(type_: str, view: bytes) -> bytes:
-    return b'{"type":"' + type_.encode() + b'","object":' + view + b"}\n"
-
-
-def error_event(error: ApiError) -> bytes:
-    return plain_event("ERROR", encode(error.to_status()))
 
 
 def check_watch_options(options: WatchOptions) -> None:
@@ -102,7 +92,7 @@ class WatchStream:
 
 
 async def open_watch(
-    backend: Backend, target: Target, options: WatchOptions, kind: Hashable, render: Render
+    backend: Backend, target: Target, options: WatchOptions, kind: Hashable, render: EventRenderer
 ) -> WatchStream:
     """Join the collection's watchers and make the initial events. ``kind`` names the
     representation; watches that are equal otherwise share their bytes."""
@@ -138,7 +128,7 @@ async def open_watch(
         if refusal is not None:
             raise refusal
         if initial:
-            await _open_with_state(target, options, stream, frames, render)
+            await _open_with_state(target, options, stream, frames)
         else:
             await _open_after(backend, target, select, stream, frames)
     except ApiError as error:
@@ -170,21 +160,23 @@ async def _open_with_state(
     options: WatchOptions,
     stream: WatchStream,
     frames: _Frames,
-    render: Render,
 ) -> None:
     revision = stream.watcher.last_revision
     selection = frames.selection
+    if selection.looks_inside:
+        await target.codec.make_normal(frames.candidates(), target.version)
     entries = frames.current()
     views = await target.codec.views(entries, target.version)
     turn = offload.LoopBytes()
     for entry, view in zip(entries, views, strict=True):
         if selection.matches_entry(entry) or selection.matches(view):
-            stream.opening.append(render("ADDED", view))
+            made = frames.rendered("ADDED", view)
+            stream.opening.append(made if isinstance(made, bytes) else await made)
         if turn.is_spent(len(view)):
             await asyncio.sleep(0)
     if options.bookmarks:
         stream.opening.append(
-            render("BOOKMARK", _bookmark(target, revision, {INITIAL_END: "true"}))
+            frames.render("BOOKMARK", _bookmark(target, revision, {INITIAL_END: "true"}))
         )
 
 
@@ -232,11 +224,13 @@ def _bookmark(target: Target, revision: int, annotations: dict[str, str] | None 
 class _Frames:
     """Encodes changes of the collection for one kind of watch (``EventFrames``)."""
 
-    def __init__(self, target: Target, select: ListOptions, below: str, render: Render) -> None:
+    def __init__(
+        self, target: Target, select: ListOptions, below: str, render: EventRenderer
+    ) -> None:
         self._target = target
         self._below = below
         self._name = target.name
-        self._render = render
+        self.render = render
         self.selection = Selection(target, select.labels, select.fields)
         self.change_keys = self._change_keys(select)
         self.after = 0
@@ -253,15 +247,18 @@ class _Frames:
                 return pairs
         return (self._below,) if self._below else None
 
+    def candidates(self) -> list[CacheEntry]:
+        """Return the entries that the selectors choose from."""
+        objects = self._target.resource.objects
+        if self._name:
+            entry = self._target.entry()
+            return [entry] if entry is not None else []
+        return [objects.entries[suffix] for suffix in objects.suffixes(self._below)]
+
     def current(self) -> list[CacheEntry]:
         """Return the entries of the initial events; those that must be converted first are not
         filtered yet."""
-        objects, selection = self._target.resource.objects, self.selection
-        if self._name:
-            entry = self._target.entry()
-            found = [entry] if entry is not None else []
-        else:
-            found = [objects.entries[suffix] for suffix in objects.suffixes(self._below)]
+        found, selection = self.candidates(), self.selection
         if selection.everything:
             return found
         return [
@@ -292,7 +289,7 @@ class _Frames:
                 await codec.views(entries, version)
 
     def bookmark(self, revision: int) -> bytes:
-        return self._render("BOOKMARK", _bookmark(self._target, revision))
+        return self.render("BOOKMARK", _bookmark(self._target, revision))
 
     def _concerns(self, change: Change[CacheEntry]) -> bool:
         if change.revision <= self.after:
@@ -324,7 +321,8 @@ class _Frames:
             views = await self._target.codec.views([entry], self._target.version)
         except ApiError as error:
             return error_event(as_internal(error))
-        return self._line(type_, entry, views[0], revision)
+        made = self._line(type_, entry, views[0], revision)
+        return made if isinstance(made, bytes) else await made
 
     async def _converted(self, change: Change[CacheEntry]) -> bytes:
         try:
@@ -335,15 +333,35 @@ class _Frames:
         new = matched[0] if change.new is not None else None
         old = matched[-1] if change.old is not None else None
         if new is not None:
-            return self._render("MODIFIED" if old is not None else "ADDED", new)
-        if old is None or change.old is None:
+            made = self.rendered("MODIFIED" if old is not None else "ADDED", new)
+        elif old is None or change.old is None:
             return b""
-        return self._line("DELETED", change.old, old, change.revision)
+        else:
+            made = self._line("DELETED", change.old, old, change.revision)
+        return made if isinstance(made, bytes) else await made
 
-    def _line(self, type_: str, entry: CacheEntry, view: bytes, revision: int) -> bytes:
+    def _line(
+        self, type_: str, entry: CacheEntry, view: bytes, revision: int
+    ) -> bytes | Coroutine[Any, Any, bytes]:
         if type_ == "DELETED" and entry.revision != revision:
             view = _at_revision(view, entry.revision, revision)
-        return self._render(type_, view)
+        return self.rendered(type_, view)
+
+    def rendered(self, type_: str, view: bytes) -> bytes | Coroutine[Any, Any, bytes]:
+        """Encode an event; in a thread if that is costly."""
+        if self.render.costs_little:
+            return self.render(type_, view)
+        if offload.is_small(len(view)):
+            with contextlib.suppress(offload.TooLargeForLoop):
+                return offload.run_inline(self.render, type_, view)
+        return self._rendered_in_thread(type_, view)
+
+    async def _rendered_in_thread(self, type_: str, view: bytes) -> bytes:
+        try:
+            await self.render.prepare()
+            return await offload.run_in_thread(self.render, type_, view)
+        except ApiError as error:
+            return error_event(as_internal(error))
 
 
 def _at_revision(view: bytes, old: int, new: int) -> bytes:
@@ -358,14 +376,3 @@ def _at_revision(view: bytes, old: int, new: int) -> bytes:
 
 def _entries(change: Change[CacheEntry]) -> list[CacheEntry]:
     return [entry for entry in (change.new, change.old) if entry is not None]
-
-
-def as_internal(error: ApiError) -> ApiError:
-    """Return the error of an ERROR event. As upstream, an error without a reason becomes an
-    InternalError; our own details stay."""
-    if error.reason:
-        return error
-    wrapped, told = Internal(error.message), error.details or {}
-    causes = [{"message": error.message}, *told.get("causes", ())]
-    wrapped.details = {**told, "causes": causes}
-    return wrapped

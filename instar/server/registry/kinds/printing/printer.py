@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from instar.base.json_values import Object
+from instar.kube.api.jsonpath_steps import Work
 from instar.kube.facts.resources import BuiltinColumn, ResourceFacts
 from instar.server.registry.resources.columns import AGE_DESCRIPTION, NAME_DESCRIPTION, TablePrinter
 
@@ -55,7 +56,7 @@ class BuiltinPrinter(TablePrinter):
         ]
         self._show = cells
 
-    def cells(self, obj: Object, now: datetime) -> list[Any]:
+    def cells(self, obj: Object, now: datetime, work: Work | None = None) -> list[Any]:
         return self._show(obj, now)
 
 
