@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from instar.server.registry.stored.make_entry import put_own
+from instar.server.registry.stored.make_entry import put_server_object
 from instar.server.settings import AggregationSettings
 from tests.aggregation.backend import Backend
 from tests.aggregation.support import (
@@ -272,7 +272,7 @@ async def _store_slice(main: LiveServer, port: int) -> None:
         "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": True}}],
         "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
     }
-    await put_own(machinery.backend, slices, "default/echo-1", obj, 0)
+    await put_server_object(machinery.backend, slices, "default/echo-1", obj, 0)
 
 
 def test_a_mapping_of_the_operator_needs_no_service() -> None:

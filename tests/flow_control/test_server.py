@@ -32,9 +32,7 @@ def _uids(server: LiveServer, schema: str, level: str) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def _headers(
-    server: LiveServer, path: str, token: str = ""
-) -> tuple[str | None, str | None]:
+def _headers(server: LiveServer, path: str, token: str = "") -> tuple[str | None, str | None]:
     answer = server.request("GET", path, token=token)
     names = ("x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid")
     found = [answer.header(name) for name in names]

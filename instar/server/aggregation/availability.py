@@ -28,7 +28,7 @@ from instar.server.aggregation.service_endpoints import Unroutable
 from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Resource
-from instar.server.registry.stored.make_entry import put_own
+from instar.server.registry.stored.make_entry import put_server_object
 from instar.wire.webhooks.dialer import address_text
 
 PROBE_USER = User("system:kube-aggregator", (ADMIN_GROUP,))
@@ -92,7 +92,9 @@ class AvailabilityController:
         found = LOCAL if route.backend is None else await self._availability(route, route.backend)
         changed = with_condition(obj, found, self._context.timestamp())
         if changed is not None:
-            await put_own(self._context.backend, self._services, name, changed, entry.revision)
+            await put_server_object(
+                self._context.backend, self._services, name, changed, entry.revision
+            )
             if route.available and found.status != "True":
                 self._lost.add((name, found.reason))
         if route.backend is None:

@@ -87,7 +87,7 @@ class _TableEvents(EventRenderer):
         self._detached: TablePrinter | None = None
 
     async def prepare(self) -> None:
-        self._detached = await self._version.printer.detached()
+        self._detached = await self._version.printer.detach()
 
     def __call__(self, type_: str, view: bytes) -> bytes:
         obj: dict[str, Any] = orjson.loads(view)
