@@ -15,7 +15,7 @@ from instar.tools.migrator.census.version_census import estimate
 from instar.tools.migrator.preflight import fetch_crd
 from instar.tools.migrator.rewrite_checks.pass_record import load_record
 from instar.wire.client.paths import crd_path
-from tests.migrator.loss_cluster import LossCluster
+from tests.migrator.loss_cluster import LossCluster, until
 from tests.migrator.support import client, edit_crd, group_of, name_of, objects_path, schema
 from tests.support import crds
 from tests.support.webhook import relabel
@@ -117,9 +117,16 @@ class LossSubject:
             "metadata": {"name": name},
             "spec": spec,
         }
-        answer = self.api.request("POST", objects_path(self.definition, version), body)
-        assert answer.status == 201, answer.text
+        until(lambda: self._is_created(version, body))
         self.names.append(name)
+
+    def _is_created(self, version: str, body: Object) -> bool:
+        """A kube-apiserver answers 404 for a moment after it has established a CRD."""
+        answer = self.api.request("POST", objects_path(self.definition, version), body)
+        if self.api.is_real and answer.status == 404:
+            return False
+        assert answer.status == 201, answer.text
+        return True
 
     @property
     def prefix(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from instar.base.json_values import Object
 from tests.support.faults import ANSWER_FAULTS, HTTP_FAULTS, reply
-from tests.support.webhook import Webhook, relabel
+from tests.support.webhook import Webhook, relabel, sent_path
 
 
 def _renamed(obj: Object, api_version: str) -> Object:
@@ -117,7 +117,7 @@ class RecordingHook(Webhook):
 
     def handle(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         review = json.loads(body)
-        _, what, name = handler.path.partition("?")[0].split("/", 2)
+        _, what, name = sent_path(handler).partition("?")[0].split("/", 2)
         if name in HTTP_FAULTS:
             HTTP_FAULTS[name](handler)
         elif what == "convert":
