@@ -47,7 +47,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "history": "show an object's past writes as diffs: manager, time, version",
         "access": "write least-privilege roles from a user's requests; explain a permission",
         "snapshot": "capture CRDs, their objects and their usage in one file",
-        "storage": "copy a store to another backend, verify one, or create its tables",
+        "storage": "back up, restore, copy or verify a store, or create its tables",
     },
     "develop": {
         "test": "run unit tests of CRDs, written as YAML beside them",

@@ -24,7 +24,7 @@ from instar.server.access.account_tokens import IssuerDocuments
 from instar.server.access.authentication import Authenticator
 from instar.server.access.impersonation import Impersonation, is_asked_for
 from instar.server.access.reviews import Reviews
-from instar.server.endpoints import history
+from instar.server.endpoints import backup, history
 from instar.server.endpoints.documents import Documents
 from instar.server.endpoints.health import Health
 from instar.server.endpoints.history import past_path
@@ -252,6 +252,7 @@ class App:
         if dump is not None:
             return dump
         told = await self._insight.respond(request) or self.issuer_documents.respond(request)
+        told = told or await backup.respond(self._context.backend, request)
         if told is not None:
             return told
         return await self._object_pages.respond(request) or await self._serve_document(request)

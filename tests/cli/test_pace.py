@@ -35,6 +35,7 @@ ASKING: dict[str, list[str]] = {
     "restore": ["widgets.example.com", "one", "--at", "7"],
     "review": ["kube:widgets.example.com", "CRD"],
     "snapshot": ["-o", "OUT"],
+    "storage": ["backup", "OUT"],
     "types": ["--python", "dataclass", "kube:widgets.example.com"],
     "upgrade": ["CRD"],
     "validate": ["kube:widgets.example.com", "--", "CRD"],
@@ -87,7 +88,7 @@ def test_clients_of_a_command_ask_at_the_given_rate(
     kubeconfig.write_text(json.dumps(_KUBECONFIG))
     files = {"CRD": str(definition), "OUT": str(tmp_path / "out.tar.gz")}
     words = [files.get(word, word) for word in ASKING[command]]
-    action = words[:1] if command == "access" else []
+    action = words[:1] if command in ("access", "storage") else []
     paced = ["--qps", f"{RATE:g}", "--kubeconfig", str(kubeconfig)]
 
     main([command, *action, *paced, *words[len(action) :]])

@@ -31,7 +31,8 @@ def test_a_backup_is_taken_and_restored(tmp_path: Path) -> None:
 
     done = run_script("\n".join((*parts, f"{STOP}data/instar.pid")), tmp_path, "backup.md")
 
-    assert "backup/instar.db is sound" in done.stdout
+    assert "backup/instar.db: " in done.stdout
+    assert "restored and verified" in done.stdout
     assert done.stdout.splitlines()[-1] == "green"
 
 

@@ -57,6 +57,7 @@ LISTED = {
     "instar/wire/storage/postgres/feed.py": (1, "any failure is counted, and the feed begun again"),
     "instar/wire/storage/etcd/watch.py": (2, "any failure is counted, and the watch begun again"),
     "instar/wire/storage/group_commit.py": (1, "one commit; any failure fails its writers"),
+    "instar/wire/storage/sqlite/backup.py": (1, "who asked for the copy is told any failure"),
     "instar/wire/storage/workers/store_server.py": (
         1,
         "one answer to a worker, whatever goes wrong",

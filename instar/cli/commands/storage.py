@@ -1,6 +1,7 @@
-"""``instar storage``: copies a store to another backend, verifies one, or creates its tables.
+"""``instar storage``: backs up, restores, copies or verifies a store, or creates its tables.
 
-``wire/storage/copy.py`` and ``wire/storage/verify.py`` do the work.
+``wire/storage/copy.py``, ``wire/storage/verify.py`` and ``tools/backups.py`` do the work;
+``cli/shared/backup_actions.py`` has the two actions for backups.
 """
 
 from __future__ import annotations
@@ -9,15 +10,19 @@ import argparse
 import asyncio
 from pathlib import Path
 
-import orjson
-
 from instar.base.plurals import counted
+from instar.cli.shared.backup_actions import (
+    add_backup_actions,
+    is_object,
+    run_backup_action,
+    store_failure,
+)
 from instar.cli.shared.encrypted_stores import Inspector
 from instar.cli.shared.failure import CliFailure
 from instar.cli.shared.storage_flags import add_storage_arguments, storage_options
 from instar.wire.storage.copy import copy_store
 from instar.wire.storage.open import create_tables, creation_sql, is_shared, open_store
-from instar.wire.storage.store import StoreError, UnusableStore
+from instar.wire.storage.store import StoreError
 from instar.wire.storage.verify import verify_file, verify_store
 
 
@@ -25,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(
         dest="action", required=True, metavar="ACTION", help="what to do"
     )
+    add_backup_actions(actions)
     copy = actions.add_parser("copy", help="copy SOURCE to an empty TARGET, verifying every byte")
     copy.add_argument("source", metavar="SOURCE", help="sqlite:PATH, etcd://… or postgresql://…")
     copy.add_argument("target", metavar="TARGET", help="like SOURCE; must be empty")
@@ -48,6 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.action in ("backup", "restore"):
+        return run_backup_action(args)
     if args.action == "verify":
         return asyncio.run(_verify(args))
     return asyncio.run(_init(args) if args.action == "init" else _copy(args))
@@ -90,7 +98,7 @@ async def _copy(args: argparse.Namespace) -> int:
         finally:
             await source.close()
     except StoreError as error:
-        raise CliFailure(str(error), 2 if isinstance(error, UnusableStore) else 1) from error
+        raise store_failure(error) from error
     print(f"copied and verified {_size_text(copied.records, copied.bytes)}")
     return 0
 
@@ -101,7 +109,7 @@ async def _verify(args: argparse.Namespace) -> int:
     inspector = await Inspector.of(args.encryption_provider_config)
 
     def is_sound(key: str, value: bytes) -> bool:
-        return _is_object(inspector.plain(key, value))
+        return is_object(inspector.plain(key, value))
 
     try:
         if is_shared(path):
@@ -114,7 +122,7 @@ async def _verify(args: argparse.Namespace) -> int:
         else:
             found = verify_file(path, is_sound)
     except StoreError as error:
-        raise CliFailure(str(error), 2 if isinstance(error, UnusableStore) else 1) from error
+        raise store_failure(error) from error
     finally:
         await inspector.close()
     for problem in found.problems:
@@ -129,14 +137,6 @@ async def _verify(args: argparse.Namespace) -> int:
 
 def _size_text(records: int, size: int) -> str:
     return f"{counted(records, 'record')}, {counted(size, 'byte')}"
-
-
-def _is_object(value: bytes | None) -> bool:
-    """Return whether the value is a JSON object; None is a value that cannot be decrypted."""
-    try:
-        return value is None or isinstance(orjson.loads(value), dict)
-    except orjson.JSONDecodeError:
-        return False
 
 
 _STEPS = ("count", "copy", "verify")

@@ -197,6 +197,31 @@ class Client:
         if reply.status >= 400:
             raise _failure(ClientReply(reply.status, reply.headers, rest))
 
+    async def download(self, path: str) -> AsyncIterator[bytes]:
+        """POST without a body and yield the answer, of any length, as it arrives. Raises
+        ``ApiError`` if the server refuses, ``ConnectionLost`` if the answer is cut short."""
+        await self._pace.wait()
+        sender = await self.connected()
+        assert isinstance(sender, StreamingSender), "downloads need connections of our own"
+        headers = [("User-Agent", self._user_agent), *self._access.headers()]
+        reply = await sender.open(
+            "POST",
+            f"{self._access.server}{path}",
+            headers=headers,
+            server_name=self._access.server_name,
+        )
+        refusal = b""
+        try:
+            async for chunk in reply.chunks():
+                if reply.status < 400:
+                    yield chunk
+                else:
+                    refusal += chunk
+        finally:
+            reply.close()
+        if reply.status >= 400:
+            raise _failure(ClientReply(reply.status, reply.headers, refusal))
+
     async def _send(
         self,
         method: str,

@@ -91,13 +91,16 @@ class GrpcChannel:
         on_end: Callable[[RpcError | None], None],
         patience: float,
         metadata: Metadata = (),
+        *,
+        last: bool = False,
     ) -> Conversation:
-        """Open a bidirectional stream. Messages are passed on as they arrive, the end once."""
+        """Open a stream. Messages are passed on as they arrive, the end once. With ``last`` the
+        first request is the only one."""
         connection = self._connection
         if connection is None or not connection.takes_calls:
             connection = await self._connected(patience)
         stream = Duplex(self._head(method, metadata), on_message, on_end)
-        connection.open(stream, frame_message(first), False)
+        connection.open(stream, frame_message(first), last)
         return Conversation(connection, stream)
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ the server reads them through ``watchcache/cache.py``, which follows a store by 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from instar.base.metrics import Metric
@@ -67,6 +68,10 @@ class StoreError(Exception):
 
 class UnusableStore(StoreError):
     """The URL or file is not a store that this program can open; nothing was changed."""
+
+
+class StoreInUse(StoreError):
+    """Another process holds the file."""
 
 
 class Stale(StoreError):
@@ -285,6 +290,18 @@ class Checkable(Protocol):
 
     async def check(self) -> None:
         """Do a durable write that changes nothing. Raises ``StoreError``."""
+        ...
+
+
+@runtime_checkable
+class HotBackup(Protocol):
+    """A store that can copy itself to a file while it is in use."""
+
+    async def backup(self) -> Path:
+        """Write a consistent copy beside the store and return its path; the caller removes it.
+
+        Raises ``Unavailable`` when there is no room for it.
+        """
         ...
 
 

@@ -26,6 +26,7 @@ PUT = "/etcdserverpb.KV/Put"
 COMPACT = "/etcdserverpb.KV/Compact"
 _WATCH = "/etcdserverpb.Watch/Watch"
 _STATUS = "/etcdserverpb.Maintenance/Status"
+_SNAPSHOT = "/etcdserverpb.Maintenance/Snapshot"
 _AUTHENTICATE = "/etcdserverpb.Auth/Authenticate"
 _WITH_LEADER: Metadata = (("hasleader", "true"),)
 """With this header a member without a leader refuses a call at once, and ends a watch."""
@@ -168,6 +169,41 @@ class EtcdClient:
         except (RpcError, _NotSent) as error:
             self.leave(endpoint)
             raise Unavailable(f"etcd {endpoint.address}: {error}") from error
+
+    async def snapshot(self, write: Callable[[bytes], object]) -> None:
+        """Pass the file of one member's database to ``write``, piece by piece. Raises
+        ``Unavailable`` when the member stops sending it."""
+        endpoint = self.current
+        over: asyncio.Future[RpcError | None] = asyncio.get_running_loop().create_future()
+        failures: list[Exception] = []
+
+        def take(message: bytes) -> None:
+            try:
+                write(wire.read_snapshot(message))
+            except Exception as error:  # a full disk; raised below, in the caller's task
+                failures.append(error)
+                end(None)
+
+        def end(error: RpcError | None) -> None:
+            if not over.done():
+                over.set_result(error)
+
+        if self._options.username:
+            await self._sign_in(endpoint, self._token)
+        try:
+            stream = await endpoint.channel.converse(
+                _SNAPSHOT, b"", take, end, self._options.timeout, self._token, last=True
+            )
+        except RpcError as error:
+            raise explain(error, endpoint.address) from error
+        try:
+            ended = await over
+        finally:
+            stream.cancel()
+        if failures:
+            raise failures[0]
+        if ended is not None:
+            raise Unavailable(f"etcd {endpoint.address}: {ended}")
 
     async def version(self, endpoint: EtcdEndpoint) -> tuple[int, ...]:
         """Return the member's version; ``(0,)`` if it does not report one."""

@@ -226,6 +226,11 @@ def read_version(data: bytes) -> str:
     return _second_text(data)
 
 
+def read_snapshot(data: bytes) -> bytes:
+    """Return the piece of the file in a message of ``Maintenance.Snapshot``."""
+    return next((as_bytes(value) for number, value in fields(data) if number == 3), b"")
+
+
 def _second_text(data: bytes) -> str:
     for number, value in fields(data):
         if number == 2:

@@ -7,6 +7,7 @@ share the cluster.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from instar.wire.storage.coalesced_call import CoalescedCall
@@ -62,6 +63,11 @@ class EtcdStore:
         self._watches: dict[EtcdWatch, None] = {}
         self._revision = CoalescedCall(self._current_revision)
         self._closed = False
+
+    async def snapshot(self, write: Callable[[bytes], object]) -> None:
+        """Pass a snapshot of the whole cluster to ``write``, with etcd's checksum at its end."""
+        await self.barrier()  # finds a member that answers
+        await self._client.snapshot(write)
 
     async def get(self, key: str) -> Record | None:
         self._check_open()

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from instar.wire.storage.revision_index import RevisionIndex
-from instar.wire.storage.store import StoreError, StoreLost, UnusableStore
+from instar.wire.storage.store import StoreError, StoreInUse, StoreLost, UnusableStore
 
 APPLICATION_ID = 0x696E7374  # "inst"
 FORMAT = 1
@@ -163,7 +163,7 @@ def in_use(path: Path) -> StoreError:
         )
     except OSError:
         owner = ""
-    return StoreError(f"{path}: in use by another process (pid {owner or 'unknown'})")
+    return StoreInUse(f"{path}: in use by another process (pid {owner or 'unknown'})")
 
 
 def is_ours(path: Path) -> bool:

@@ -11,12 +11,14 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
+from pathlib import Path
 from time import monotonic
 
 from instar.wire.storage.event_followers import Followers
 from instar.wire.storage.group_commit import GroupCommit
 from instar.wire.storage.keys import collection_of
 from instar.wire.storage.memory import check_write
+from instar.wire.storage.sqlite.backup import BackupJob
 from instar.wire.storage.sqlite.file import SqliteFile
 from instar.wire.storage.sqlite.value_rows import SqliteValues
 from instar.wire.storage.store import (
@@ -63,6 +65,7 @@ class SqliteStore:
         )
         self._max_value = self._file.writer.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) - 4096
         self._compacting = asyncio.Lock()
+        self._backup = BackupJob(self._file)
         self._closed = False
         self._identified = 0.0
         self._shelf: sqlite3.Connection | None = None
@@ -164,10 +167,16 @@ class SqliteStore:
         self._file.check_identity()
         await self._writer.execute(_TOUCH, [()])
 
+    async def backup(self) -> Path:
+        self._check_open()
+        self._file.check_identity()
+        return await self._backup.run()
+
     async def close(self) -> None:
         if self._closed:
             return
         self._closed = True
+        await self._backup.close()
         await self._writer.close()
         self._followers.end(Unavailable("the store is closed"))
         if self._shelf is not None:

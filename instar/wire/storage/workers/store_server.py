@@ -20,11 +20,13 @@ from instar.base.supervision import SupervisedTask, Supervision, rest
 from instar.wire.storage.store import (
     Event,
     Expecting,
+    HotBackup,
     Local,
     Remembering,
     Store,
     StoreError,
     Subscription,
+    Unavailable,
     Write,
 )
 from instar.wire.storage.workers.arena_reclaim import OwnerRecords, Reclaimer
@@ -226,6 +228,10 @@ class _Peer:
             past = await self._store.past(key, before=before, limit=limit)
             told, values = encode_events(past.events)
             return [told, past.more, past.compacted], values
+        if what == "backup":
+            if not isinstance(self._store, HotBackup):
+                raise Unavailable("the first process keeps its objects in memory only")
+            return str(await self._store.backup()), ()
         if what == "compact":
             await self._store.compact(*rest)
             return None, ()

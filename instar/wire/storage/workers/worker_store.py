@@ -123,6 +123,11 @@ class PeerStore:
     async def compact(self, revision: int) -> None:
         await self._ask(["compact", revision])
 
+    async def backup(self) -> Path:
+        """Return the copy that the first process wrote; the caller removes it."""
+        path, _ = await self._ask(["backup"])
+        return Path(path)
+
     async def lost(self) -> None:
         """Wait until the owner has disconnected, then raise; the connection is not restored."""
         await self._gone.wait()
