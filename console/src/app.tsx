@@ -25,6 +25,7 @@ const PAGES: Record<string, Loader> = {
   object: async () => (await import("./pages/object/object")).ObjectPage,
   review: async () => (await import("./pages/review/review")).Review,
   convert: async () => (await import("./pages/convert/convert")).Convert,
+  rehearsal: async () => (await import("./pages/rehearsal/rehearsal")).RehearsalPage,
   migrations: async () => (await import("./pages/migrations/migrations")).Migrations,
   webhooks: async () => (await import("./pages/webhooks/webhooks")).WebhooksPage,
 };

@@ -89,13 +89,13 @@ describe("values side by side", () => {
 
   it("marks each cell against the reference", () => {
     const [row] = align([{ a: 1 }, { a: 2 }, {}]);
-    expect([0, 1, 2].map((column) => row && mark(row, column, 0))).toEqual(["changed", "changed", "missing"]);
+    expect([0, 1, 2].map((column) => row && mark(row, column, 0))).toEqual(["removed", "added", "absent"]);
     const [added] = align([{}, { a: 2 }, { a: 2 }]);
     expect([0, 1, 2].map((column) => added && mark(added, column, 0))).toEqual(["absent", "added", "added"]);
     const [removed] = align([{ a: 1 }, {}]);
-    expect([0, 1].map((column) => removed && mark(removed, column, 0))).toEqual(["removed", "missing"]);
+    expect([0, 1].map((column) => removed && mark(removed, column, 0))).toEqual(["removed", "absent"]);
     const [partly] = align([{ a: 1 }, {}, { a: 1 }]);
-    expect([0, 1, 2].map((column) => partly && mark(partly, column, 0))).toEqual(["same", "missing", "same"]);
+    expect([0, 1, 2].map((column) => partly && mark(partly, column, 0))).toEqual(["removed", "absent", "same"]);
   });
 
   it("keeps only what differs, with some lines around", () => {

@@ -60,8 +60,10 @@ def test_home_says_what_it_does_not_know(other: LiveServer) -> None:
 
     [crd] = found["crds"]
     assert {line["what"] for line in found["unknown"]} == {"census", "usage", "webhooks"}
-    assert (found["exact"], crd["total"], crd["conversion"]["failures"]) == (False, None, None)
+    assert (found["exact"], crd["total"], crd["conversion"]["failures"]) == (False, 1, None)
     assert [item["stored"] for item in crd["versions"]] == [None, None]
+    assert [item["storedAtMost"] for item in crd["versions"]] == [0, 1]
+    assert [line["why"][-1] for line in found["unknown"]] == [".", ".", "."]
     assert [item["name"] for item in crd["versions"]] == ["v1beta1", "v1"]
 
 

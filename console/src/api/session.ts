@@ -9,7 +9,7 @@ export interface Session {
   expires: string | null;
   why?: string;
   mode: "serve" | "cluster";
-  server: { url: string; version: string; instar: boolean; context: string | null };
+  server: { url: string; version: string; instar: boolean; context: string | null; readOnly?: boolean };
   login: { token: boolean; certificate: boolean; oidc: { issuer: string; start: string } | null; link: boolean };
 }
 

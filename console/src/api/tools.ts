@@ -144,11 +144,12 @@ export interface Webhook {
   where: string;
   failurePolicy: string | null;
   timeoutSeconds: number | null;
-  health: "ok" | "failing" | "degraded" | "expired" | "unknown";
+  health: "ok" | "failing" | "degraded" | "expired" | "idle" | "unknown";
   why: string;
-  calls: number;
-  failures: number;
-  rejected: number;
+  /** Null on a cluster that does not count calls. */
+  calls: number | null;
+  failures: number | null;
+  rejected: number | null;
   latency: { bounds: number[]; counts: number[]; p50: number | null; p95: number | null; p99: number | null } | null;
   minutes: { at: string; calls: number; failures: number }[];
   recentFailures: { at: string; kind: string; text: string; from?: string; to?: string }[];

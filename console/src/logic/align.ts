@@ -13,6 +13,8 @@ export interface Row {
   /** A line per column; null where that column has none. */
   cells: (string | null)[];
   same: boolean;
+  /** Whether the line says why a value is refused, instead of being a value. */
+  problem?: boolean;
 }
 
 type Column = Json | undefined;

@@ -1,29 +1,22 @@
 /** How a cell differs from the column that others are compared with. */
 import type { Row } from "./align";
 
-export type Mark = "same" | "changed" | "added" | "removed" | "missing" | "absent";
+export type Mark = "same" | "added" | "removed" | "absent" | "problem";
 
 /**
- * Against a line of the reference a cell is the same, changed or missing; where the reference has none, added or
- * absent as well. A line of the reference that nobody else has is removed.
+ * The reference is the old side: a line of it that another column lacks or has otherwise is removed. In another column
+ * a line that the reference lacks or has otherwise is added. Where a column has no line, there is nothing to mark.
  */
 export function mark(row: Row, column: number, reference: number): Mark {
   const cell = row.cells[column] ?? null;
-  const other = row.cells[reference] ?? null;
+  if (cell === null) return "absent";
   if (row.same) return "same";
-  if (column === reference) return cell === null ? "absent" : ownMark(row, cell, reference);
-  if (cell === null) return other === null ? "absent" : "missing";
-  if (other === null) return "added";
-  return other === cell ? "same" : "changed";
+  if (row.problem) return "problem";
+  if (column !== reference) return row.cells[reference] === cell ? "same" : "added";
+  return row.cells.every((other) => other === cell) ? "same" : "removed";
 }
 
-function ownMark(row: Row, cell: string, reference: number): Mark {
-  const others = row.cells.filter((_, column) => column !== reference);
-  if (others.every((other) => other === null)) return "removed";
-  return others.some((other) => other !== null && other !== cell) ? "changed" : "same";
-}
-
-export const SIGNS: Record<Mark, string> = { same: " ", changed: "~", added: "+", removed: "−", missing: "−", absent: " " };
+export const SIGNS: Record<Mark, string> = { same: " ", added: "+", removed: "−", absent: " ", problem: "✕" };
 
 /** Rows that differ, with a few around each; a `null` stands for what was left out. */
 export function onlyChanges(rows: Row[], around = 3): (Row | null)[] {

@@ -31,6 +31,11 @@ const MEASURES: Record<Exclude<Order, "name">, (crd: OverviewCrd) => number | nu
   behind: behindOf,
 };
 
+/** The orders that this cluster has numbers for. */
+export function measured(orders: typeof ORDERS, crds: OverviewCrd[]): typeof ORDERS {
+  return orders.filter(({ value }) => value === "name" || crds.some((crd) => MEASURES[value](crd) !== null));
+}
+
 export interface Group {
   group: string;
   crds: OverviewCrd[];

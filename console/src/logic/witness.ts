@@ -19,21 +19,16 @@ export function witnessRows(witness: WitnessSides): Row[] {
   return [...withErrors(withErrors(rows, witness.old, 0), witness.new, 1)];
 }
 
-/** An error stands behind the line it is about; one about a field that is not there stands at the end. */
+/** An error stands below the line it is about; one about a field that is not there stands at the end. */
 function withErrors(rows: Row[], verdict: Verdict, column: number): Row[] {
   const shown = [...rows];
   for (const error of verdict.errors) {
     const split = error.indexOf(": ");
     const path = split < 0 ? "" : error.slice(0, split);
     const place = shown.findIndex((row) => row.path === path);
-    const row = shown[place];
-    if (row === undefined) {
-      const cells = shown[0]?.cells.map((_, index) => (index === column ? `✕ ${error}` : null)) ?? [];
-      shown.push({ path, cells, same: false });
-    } else {
-      const cells = row.cells.map((cell, index) => (index === column ? `${cell ?? ""}   ✕ ${error.slice(split + 2)}` : cell));
-      shown[place] = { ...row, cells, same: false };
-    }
+    const text = place < 0 ? error : error.slice(split + 2);
+    const cells = shown[0]?.cells.map((_, index) => (index === column ? text : null)) ?? [];
+    shown.splice(place < 0 ? shown.length : place + 1, 0, { path, cells, same: false, problem: true });
   }
   return shown;
 }

@@ -7,7 +7,7 @@ import { plural } from "../logic/moments";
 import { useKey } from "./keys";
 import { VirtualLines } from "./virtual";
 
-const WORDS: Record<Mark, string> = { same: "", changed: "changed: ", added: "added: ", removed: "removed: ", missing: "missing", absent: "" };
+const WORDS: Record<Mark, string> = { same: "", added: "added: ", removed: "removed: ", absent: "", problem: "refused: " };
 
 export interface SideColumn {
   id: string;

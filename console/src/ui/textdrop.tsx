@@ -5,7 +5,7 @@ import { count } from "../logic/moments";
 /** The server refuses more; saying so here saves the way. */
 const MOST = 3_000_000;
 
-export function TextDrop(props: { label: string; value: string; placeholder?: string; onText: (text: string) => void; main?: boolean }) {
+export function TextDrop(props: { label: string; value: string; placeholder?: string; onText: (text: string) => void; main?: boolean; rows?: number }) {
   const [over, setOver] = useState(false);
   const [note, setNote] = useState("");
   const id = useId();
@@ -42,7 +42,7 @@ export function TextDrop(props: { label: string; value: string; placeholder?: st
       </div>
       <textarea
         id={id}
-        rows={12}
+        rows={props.rows ?? 12}
         spellcheck={false}
         placeholder={props.placeholder}
         value={props.value}

@@ -9,6 +9,7 @@ const PLACES: [string, string][] = [
   ["", "CRDs"],
   ["review", "Review"],
   ["convert", "Convert"],
+  ["rehearsal", "Rehearse"],
   ["migrations", "Migrations"],
   ["webhooks", "Webhooks"],
 ];
@@ -36,9 +37,29 @@ export function TopBar() {
         <button type="button" class="quiet" onClick={nextTheme} title="Theme (t)" aria-label={`theme: ${theme.value}`}>
           {{ system: "◐", light: "☀", dark: "☾" }[theme.value]}
         </button>
+        <Place />
         <Who />
       </div>
     </header>
+  );
+}
+
+/** Which cluster this is, and whether it can be changed: whoever has two tabs open must see it. */
+function Place() {
+  const server = session.value?.server;
+  if (!session.value?.authenticated || !server) return null;
+  const address = server.url.replace(/^https?:\/\//, "");
+  return (
+    <>
+      <span class="cluster" title={`${server.url} ${server.version}`}>
+        {server.context && <strong>{server.context}</strong>} <span class="hint">{address}</span>
+      </span>
+      {server.readOnly === true && (
+        <span class="badge warn" title="The server refuses every write (--read-only)">
+          read-only
+        </span>
+      )}
+    </>
   );
 }
 
@@ -49,8 +70,8 @@ function Who() {
   const how = known.how === "certificate" ? "by your browser's certificate" : "by the kubeconfig";
   return (
     <>
-      <span class="who" title={`${known.user.groups.join(", ")}\n${known.server.url} ${known.server.version}`}>
-        {known.server.context && <span class="context">{known.server.context}</span>} {known.user.username}
+      <span class="who" title={known.user.groups.join(", ")}>
+        {known.user.username}
       </span>
       {bound ? (
         <span class="hint">{how}</span>

@@ -39,6 +39,7 @@ from instar.cli.serving.workers import receive_settings, with_workers
 from instar.cli.shared.failure import WRONG_PATH, CliFailure
 from instar.cli.shared.storage_flags import storage_options
 from instar.kube.api.crd import Crd
+from instar.server.http.handler_types import Front
 from instar.server.lifecycle.lifetime import RunningServer, running
 from instar.server.lifecycle.metrics_merge import share_worker_metrics
 from instar.server.settings import Settings
@@ -133,13 +134,17 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeout=args.webhook_timeout,
         webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
-        front=console_front(_oidc(args)) if args.console == "on" else None,
+        front=_console(args),
         convert_ahead=args.convert_ahead == "on",
         extra_names=tuple(args.tls_name),
         aggregation=aggregation_settings(args),
         **identity_settings(args),
         **guard_settings(args),
     )
+
+
+def _console(args: argparse.Namespace) -> Front | None:
+    return console_front(_oidc(args), read_only=args.read_only) if args.console == "on" else None
 
 
 def _oidc(args: argparse.Namespace) -> OidcSettings | None:

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from instar.tools.console.pages import Console
 
 
-def console_front(oidc: OidcSettings | None = None) -> Front:
+def console_front(oidc: OidcSettings | None = None, *, read_only: bool = False) -> Front:
     """Return the wrapper of a server's handler; the console is loaded on its first request."""
 
     def stand(api: Handler, secret: Secret) -> Handler:
-        return ConsoleRouter(api, lambda: _within(api, secret, oidc))
+        return ConsoleRouter(api, lambda: _within(api, secret, oidc, read_only))
 
     return stand
 
 
-def _within(api: Handler, secret: Secret, oidc: OidcSettings | None) -> Console:
+def _within(api: Handler, secret: Secret, oidc: OidcSettings | None, read_only: bool) -> Console:
     # Imported here: few servers are opened in a browser, and all should start fast.
     from instar.tools.console.assets import Assets
     from instar.tools.console.authentication import Visitors
@@ -39,7 +39,8 @@ def _within(api: Handler, secret: Secret, oidc: OidcSettings | None) -> Console:
     sessions = Sessions(Sealer(secret()))
     visitors = Visitors(sessions, time.time, scheme="https", cookie="__Host-instar-console")
     signing_in = None if oidc is None else _oidc(oidc, secret)
-    host = EmbeddedHost(api, None if signing_in is None else signing_in.offer())
+    offered = None if signing_in is None else signing_in.offer()
+    host = EmbeddedHost(api, offered, read_only=read_only)
     return Console(host, visitors, Assets(), _api, time.time, signing_in)
 
 

@@ -46,6 +46,8 @@ class Access:
     namespace: str = "default"
     origin: str = ""
     """User and file of this access, for messages."""
+    context: str = ""
+    """Name of the context in the kubeconfig; empty without one."""
     qps: float = 0
     """Requests a second that each client with this access may send; 0 is no limit."""
 
@@ -151,7 +153,8 @@ def read_kubeconfig(files: list[Path], context: str | None = None) -> Access:
     user = chosen.user or KubeconfigEntry("user", "", {}, chosen.context.file)
     origin = f"user {user.name!r} of {user.file}" if chosen.user else f"no user, {user.file}"
     access = _access(chosen.cluster, user, origin)
-    return replace(access, namespace=str(chosen.context.body.get("namespace") or "default"))
+    namespace = str(chosen.context.body.get("namespace") or "default")
+    return replace(access, namespace=namespace, context=chosen.context.name)
 
 
 def _access(cluster: KubeconfigEntry, user: KubeconfigEntry, origin: str) -> Access:

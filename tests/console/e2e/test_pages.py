@@ -3,10 +3,13 @@ it. Screenshots are kept in ``.screenshots``."""
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.console.e2e.conftest import AXE, SCREENSHOTS
+from tests.console.e2e.conftest import AXE, ROOT, SCREENSHOTS
 from tests.console.e2e.fleet import Fleet
 from tests.console.e2e.visitor import Visitor
 from tests.support.server import LiveServer
@@ -25,6 +28,7 @@ PAGES = {
     "owners": (f"/console/object/{ORDERS}/default/old-003?owners=1", "old-003", "size: 3"),
     "review": ("/console/review", "Review a change", "Before"),
     "convert": ("/console/convert", "Convert", "Does the conversion keep the laws?"),
+    "rehearsal": ("/console/rehearsal", "Rehearse an upgrade", "instar rehearse --from kube:"),
     "migrations": ("/console/migrations", "Migrations", "Order"),
     "migration": (f"/console/migrations/{ORDERS}", f"Migration of {ORDERS}", "What can be done"),
     "webhooks": ("/console/webhooks", "Webhooks", ROUTES),
@@ -75,3 +79,96 @@ def test_the_first_page_is_there_at_once(visitor: Visitor) -> None:
     )
 
     assert 0 < sum(sizes) < 60_000
+
+
+REVIEW = ROOT / "examples" / "review"
+REPORT = {
+    "format": "instar.dev/rehearsal/v1",
+    "go": False,
+    "reasons": [{"word": "pruned", "text": f"{ORDERS}, apply the new schemas: 3 pruned"}],
+    "warnings": [],
+    "origin": "world",
+    "releases": ["after.yaml"],
+    "objects": 3,
+    "crds": [
+        {
+            "name": ORDERS,
+            "objects": 3,
+            "noWayBackFrom": None,
+            "steps": [
+                {
+                    "release": "after.yaml",
+                    "title": "apply the new schemas",
+                    "standing": "broken",
+                    "unknown": {},
+                    "objects": {
+                        "counts": {"pruned": 3},
+                        "examples": [
+                            {
+                                "object": "default/a",
+                                "version": "v1",
+                                "damage": "pruned",
+                                "reasons": ["at v1, spec.color is gone"],
+                                "diff": [" spec:", "-  color: " + "red" * 100],
+                            }
+                        ],
+                    },
+                    "clients": {"kubectl": {"standing": "warned", "requests": 2, "reasons": []}},
+                    "wayBack": {"way": "free", "why": ""},
+                }
+            ],
+            "faults": [],
+        }
+    ],
+    "assumptions": [],
+    "problems": [],
+}
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_reports_fit_and_everybody_can_read_them(visitor: Visitor, width: int) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": width, "height": 900})
+    axe = AXE.read_text() if AXE.exists() else ""
+    visitor.visit("/console/review", "Review a change")
+    for label, name in (("The CRD as it is", "before"), ("The CRD as it shall be", "after")):
+        page.get_by_label(label, exact=True).fill((REVIEW / f"{name}.yaml").read_text())
+    page.get_by_role("button", name="Review", exact=True).click()
+    expect(page.get_by_text("2 errors")).to_be_visible(timeout=60_000)
+    found = {"review": visitor.overflow()}
+    barriers = visitor.barriers(axe) if axe else []
+
+    visitor.visit("/console/rehearsal", "Rehearse an upgrade")
+    page.get_by_label("report.json", exact=True).fill(json.dumps(REPORT))
+    expect(page.get_by_text("NO-GO")).to_be_visible()
+    found["rehearsal"] = visitor.overflow()
+    barriers += visitor.barriers(axe) if axe else []
+
+    assert {name: pixels for name, pixels in found.items() if pixels > 0} == {}
+    assert barriers == []
+
+
+def test_every_page_names_the_cluster(visitor: Visitor, server: LiveServer) -> None:
+    address = server.url.removeprefix("https://")
+    for path, heading, _ in PAGES.values():
+        visitor.visit(path, heading)
+        expect(visitor.page.locator(".topbar .cluster")).to_contain_text(address)
+
+
+def test_namespaces_are_chosen_from_a_list(visitor: Visitor) -> None:
+    visitor.visit(f"/console/objects/{ORDERS}", "Order objects")
+    picker = visitor.page.get_by_label("Namespace")
+    expect(picker.locator("option", has_text="kube-system")).to_have_count(1)
+
+    picker.select_option("kube-system")
+
+    expect(visitor.page).to_have_url(re.compile(r"namespace=kube-system"))
+    expect(visitor.page.get_by_text("0 objects")).to_be_visible()
+
+
+def test_yaml_is_typed_in_a_monospace_font(visitor: Visitor) -> None:
+    visitor.visit("/console/convert", "Convert")
+
+    font: str = visitor.page.locator("textarea").evaluate("e => getComputedStyle(e).fontFamily")
+
+    assert "monospace" in font

@@ -93,7 +93,7 @@ function Answer(props: { answer: Converted }) {
             <p>{one.error?.message}</p>
           </div>
         ))}
-      {shown.length > 0 && <SideBySide label="the object at each version" columns={columns} rows={rows} reference={Math.max(0, shown.findIndex((one) => one.version === answer.from))} />}
+      {shown.length > 0 && <SideBySide label="the object at each version" columns={columns} rows={rows} reference={0} />}
     </>
   );
 }

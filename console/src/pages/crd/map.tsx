@@ -2,7 +2,6 @@
 import type { ConversionPair, Lifecycle } from "../../api/console";
 import { ago, brief, count, milliseconds } from "../../logic/moments";
 import { byAge } from "../../logic/versions";
-import { Empty } from "../../ui/bits";
 
 const STEP = 170;
 const MIDDLE = 80;
@@ -11,20 +10,18 @@ export function VersionMap(props: { life: Lifecycle }) {
   const { conversions, versions } = props.life;
   const names = versions.map((version) => version.name).sort(byAge);
   const by = [...new Set(conversions.map((pair) => pair.by))].join("; ");
+  if (names.length < 2) return null;
+  if (by === "None") return <p class="hint notes">Conversion rewrites apiVersion and nothing else (strategy None).</p>;
   return (
     <section class="card" aria-label="conversions">
       <h2>Conversions</h2>
-      {names.length < 2 ? (
-        <Empty>There is one version: nothing is converted.</Empty>
-      ) : (
-        <>
-          <p class="hint">{by === "" ? "Nothing was converted yet." : by === "None" ? "Only apiVersion is rewritten (strategy None)." : `Converted by ${by}.`}</p>
-          <div class="scrolls" tabIndex={0} role="region" aria-label="map of versions">
-            <Arcs names={names} pairs={conversions} />
-          </div>
-          {conversions.some((pair) => pair.count) && <Pairs pairs={conversions} />}
-        </>
-      )}
+      <p class="hint">{by === "" ? "Nothing was converted yet." : `Converted by ${by}.`}</p>
+      <div class="flow">
+        <div class="scrolls" tabIndex={0} role="region" aria-label="map of versions">
+          <Arcs names={names} pairs={conversions} />
+        </div>
+        {conversions.some((pair) => pair.count) && <Pairs pairs={conversions.filter((pair) => pair.count)} />}
+      </div>
     </section>
   );
 }
@@ -85,6 +82,7 @@ function describe(pair: ConversionPair): string {
 }
 
 function Pairs(props: { pairs: ConversionPair[] }) {
+  const failing = props.pairs.some((pair) => pair.failures);
   return (
     <div class="scrolls" tabIndex={0} role="region" aria-label="conversions in numbers">
       <table>
@@ -99,12 +97,16 @@ function Pairs(props: { pairs: ConversionPair[] }) {
               Mean
             </th>
             <th scope="col" class="right">
-              99 %
+              p99
             </th>
-            <th scope="col" class="right">
-              Failed
-            </th>
-            <th scope="col">Last failure</th>
+            {failing && (
+              <>
+                <th scope="col" class="right">
+                  Failed
+                </th>
+                <th scope="col">Last failure</th>
+              </>
+            )}
           </tr>
         </thead>
         <tbody>
@@ -115,8 +117,12 @@ function Pairs(props: { pairs: ConversionPair[] }) {
               <td class="right">{pair.count === null ? "–" : count(pair.count)}</td>
               <td class="right">{pair.meanSeconds === null ? "–" : milliseconds(pair.meanSeconds)}</td>
               <td class="right">{pair.p99Seconds === null ? "–" : milliseconds(pair.p99Seconds)}</td>
-              <td class={`right ${pair.failures ? "bad" : ""}`}>{pair.failures === null ? "–" : count(pair.failures)}</td>
-              <td>{pair.lastFailure ? `${ago(pair.lastFailure.when, Date.now())}: ${pair.lastFailure.text}` : ""}</td>
+              {failing && (
+                <>
+                  <td class={`right ${pair.failures ? "bad" : ""}`}>{pair.failures === null ? "–" : count(pair.failures)}</td>
+                  <td>{pair.lastFailure ? `${ago(pair.lastFailure.when, Date.now())}: ${pair.lastFailure.text}` : ""}</td>
+                </>
+              )}
             </tr>
           ))}
         </tbody>

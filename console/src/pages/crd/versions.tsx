@@ -4,6 +4,7 @@ import type { Crd } from "../../logic/crd";
 import { ago, count, plural } from "../../logic/moments";
 import { byAge } from "../../logic/versions";
 import { Badge, Bar, Empty, Loading, ProblemNote } from "../../ui/bits";
+import { Notes } from "../../ui/notes";
 import type { Read } from "../../ui/resource";
 import { describeVersion } from "../../ui/timeline";
 import { VersionMap } from "./map";
@@ -18,11 +19,7 @@ export function VersionsTab(props: { crd: Crd; life: Read<Lifecycle> }) {
       {!found && life.loading && <Loading what="versions and their use" />}
       {found && (
         <>
-          {found.unknown.map((one) => (
-            <p key={one.what} class="hint">
-              Not known: {one.what}, because {one.why}.
-            </p>
-          ))}
+          <Notes unknown={found.unknown} />
           <VersionMap life={found} />
           <div class="cards">
             {[...found.versions]
@@ -54,27 +51,35 @@ function VersionCard(props: { crd: Crd; life: Lifecycle; version: LifecycleVersi
       <h3>Stored objects</h3>
       {version.stored ? (
         <>
-          <Bar value={version.stored.atMost} most={most} label={`objects stored at ${version.name}`} tone={version.storage ? "" : "behind"} />
-          {version.stored.atLeast !== version.stored.atMost && (
-            <p class="hint">
-              between {count(version.stored.atLeast)} and {count(version.stored.atMost)}
+          {version.stored.atLeast === version.stored.atMost ? (
+            <Bar value={version.stored.atMost} most={most} label={`objects stored at ${version.name}`} tone={version.storage ? "" : "behind"} />
+          ) : (
+            <p>
+              {count(version.stored.atLeast)} to {count(version.stored.atMost)} <span class="hint">estimated</span>
             </p>
           )}
         </>
       ) : (
         <p class="hint">not known</p>
       )}
-      <h3>Who uses it</h3>
-      <Uses uses={version.uses} since={life.usageSince} />
-      <h3>Next steps</h3>
-      <Steps crd={life.crd} version={version} reload={props.reload} />
+      {life.usageSince !== null && (
+        <>
+          <h3>Used by</h3>
+          <Uses uses={version.uses} since={life.usageSince} />
+        </>
+      )}
+      {version.next.length > 0 && (
+        <>
+          <h3>Next steps</h3>
+          <Steps crd={life.crd} version={version} reload={props.reload} />
+        </>
+      )}
     </section>
   );
 }
 
-function Uses(props: { uses: Use[]; since: string | null }) {
-  if (props.since === null) return <p class="hint">This server does not count requests.</p>;
-  if (props.uses.length === 0) return <Empty>Nobody, since counting began {ago(props.since, Date.now())}.</Empty>;
+function Uses(props: { uses: Use[]; since: string }) {
+  if (props.uses.length === 0) return <Empty>No client, since counting began {ago(props.since, Date.now())}.</Empty>;
   return (
     <ul class="uses">
       {props.uses.slice(0, 12).map((use, index) => (

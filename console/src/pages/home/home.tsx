@@ -2,11 +2,12 @@
 import { useCallback, useMemo, useRef } from "preact/hooks";
 import { json } from "../../api/client";
 import { type Overview, overviewPath } from "../../api/console";
-import { type Order, ORDERS, shownGroups } from "../../logic/overview";
+import { measured, type Order, ORDERS, shownGroups } from "../../logic/overview";
 import { plural } from "../../logic/moments";
 import { CRDS } from "../../logic/paths";
 import { Choice, Empty, Loading, ProblemNote } from "../../ui/bits";
 import { Page } from "../../ui/page";
+import { Notes } from "../../ui/notes";
 import { useEvery, useRead } from "../../ui/resource";
 import { choose, route } from "../../ui/router";
 import { LiveMark } from "../../ui/live";
@@ -45,16 +46,12 @@ export function Home() {
           value={search}
           onInput={typed}
         />
-        <Choice<Order> label="sort by" options={ORDERS} value={order} onChoose={(value) => choose({ sort: value === "name" ? undefined : value })} />
+        <Choice<Order> label="sort by" options={measured(ORDERS, overview?.crds ?? [])} value={order} onChoose={(value) => choose({ sort: value === "name" ? undefined : value })} />
         {overview && <span class="hint">{found === overview.crds.length ? plural(found, "CRD") : `${found} of ${plural(overview.crds.length, "CRD")}`}</span>}
       </div>
       {read.problem && <ProblemNote problem={read.problem} retry={read.reload} />}
       {!overview && read.loading && <Loading what="the CRDs" />}
-      {overview?.unknown.map((one) => (
-        <p key={one.what} class="hint">
-          Not known: {one.what}, because {one.why}.
-        </p>
-      ))}
+      {overview && <Notes unknown={overview.unknown} />}
       {overview?.crds.length === 0 && (
         <Empty>
           No CRD is here yet. <code>kubectl apply -f crd.yaml</code> makes one; it will show up by itself.

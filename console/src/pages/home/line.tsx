@@ -36,14 +36,18 @@ export function CrdLine(props: { crd: OverviewCrd; most: number }) {
         </a>
       </div>
       <dl class="numbers">
-        <div>
-          <dt>requests, last day</dt>
-          <dd>{requests === null ? "–" : brief(requests)}</dd>
-        </div>
-        <div class={failures ? "bad" : ""}>
-          <dt>failed conversions</dt>
-          <dd title={crd.conversion.lastFailure ? `the last one ${ago(crd.conversion.lastFailure, Date.now())}` : undefined}>{failures === null ? "–" : brief(failures)}</dd>
-        </div>
+        {requests !== null && (
+          <div>
+            <dt>requests, last day</dt>
+            <dd>{brief(requests)}</dd>
+          </div>
+        )}
+        {failures !== null && failures > 0 && (
+          <div class="bad">
+            <dt>failed conversions</dt>
+            <dd title={crd.conversion.lastFailure ? `the last one ${ago(crd.conversion.lastFailure, Date.now())}` : undefined}>{brief(failures)}</dd>
+          </div>
+        )}
       </dl>
     </li>
   );

@@ -10,6 +10,11 @@ const TEXTS: Record<MigrationAction["action"], [string, string]> = {
   trim: ["Trim", "Take versions in which nothing is stored out of status.storedVersions."],
 };
 
+/** Pause and Resume are about a migration that runs or is paused: without one there is nothing to say of them. */
+function applies({ action, allowed }: MigrationAction): boolean {
+  return allowed || (action !== "pause" && action !== "resume");
+}
+
 export function Actions(props: { actions: MigrationAction[]; crd: string; onAct: (action: string) => Promise<void> }) {
   const [busy, setBusy] = useState("");
   const act = async (action: string) => {
@@ -21,7 +26,7 @@ export function Actions(props: { actions: MigrationAction[]; crd: string; onAct:
     <section class="card" aria-label="actions">
       <h2>What can be done</h2>
       <ul class="steps">
-        {props.actions.map(({ action, allowed, why }) => {
+        {props.actions.filter(applies).map(({ action, allowed, why }) => {
           const [text, what] = TEXTS[action];
           return (
             <li key={action} class={allowed ? "free" : "blocked"}>

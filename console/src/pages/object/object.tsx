@@ -105,7 +105,7 @@ function Versions(props: { found: EveryVersion }) {
           label="the object at every version"
           columns={columns}
           rows={rows}
-          reference={reference}
+          reference={0}
           {...(owned ? { note: (row) => <Owners owners={owned.get(row.path)} /> } : {})}
           tools={
             <>

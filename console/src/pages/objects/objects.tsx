@@ -4,7 +4,7 @@ import { NoSuchPage, type PageProps } from "../../app";
 import { json } from "../../api/client";
 import { type Crd, bestVersion, readCrd } from "../../logic/crd";
 import type { JsonMap } from "../../logic/json";
-import { count } from "../../logic/moments";
+import { plural } from "../../logic/moments";
 import { collectionPath, crdPath, pagePath, withQuery } from "../../logic/paths";
 import { Loading, ProblemNote } from "../../ui/bits";
 import { LiveMark } from "../../ui/live";
@@ -12,6 +12,7 @@ import { Page } from "../../ui/page";
 import { useRead } from "../../ui/resource";
 import { choose, route } from "../../ui/router";
 import { Feed } from "./feed";
+import { NamespacePicker } from "./namespaces";
 import { ObjectTable } from "./table";
 
 export function ObjectsPage(props: PageProps) {
@@ -63,6 +64,12 @@ function Listing(props: { crd: Crd }) {
           value={query.get("q") ?? ""}
           onInput={(event) => choose({ q: event.currentTarget.value }, true)}
         />
+        <label class="check">
+          <input type="checkbox" checked={query.get("wide") === "1"} onChange={(event) => choose({ wide: event.currentTarget.checked ? "1" : undefined })} /> All columns
+        </label>
+        {count_ !== undefined && <span class="hint">{plural(count_, "object")}</span>}
+      </div>
+      <div class="toolbar">
         <label class="pick">
           Version
           <select value={version} onChange={(event) => choose({ version: event.currentTarget.value })}>
@@ -74,13 +81,9 @@ function Listing(props: { crd: Crd }) {
             ))}
           </select>
         </label>
-        {crd.namespaced && <Field label="Namespace" name="namespace" value={namespace} />}
+        {crd.namespaced && <NamespacePicker value={namespace} />}
         <Field label="Labels" name="labels" value={labels} placeholder="app=web,tier!=db" />
         <Field label="Fields" name="fields" value={fields} placeholder="metadata.name=a" />
-        <label class="check">
-          <input type="checkbox" checked={query.get("wide") === "1"} onChange={(event) => choose({ wide: event.currentTarget.checked ? "1" : undefined })} /> All columns
-        </label>
-        {count_ !== undefined && <span class="hint">{count(count_)} objects</span>}
       </div>
       {feed.problem.value && <ProblemNote problem={feed.problem.value} />}
       {feed.tick.value === 0 && !feed.problem.value && <Loading what="objects" />}

@@ -17,7 +17,7 @@ export function Report(props: { report: ReviewReport }) {
   return (
     <section aria-label="report" aria-live="polite">
       <p class="verdicts">
-        <Badge tone={error ? "bad" : "good"}>{plural(error, "error")}</Badge> <Badge tone={warning ? "warn" : "good"}>{plural(warning, "warning")}</Badge> <Badge>{plural(info, "note")}</Badge>
+        {error + warning + info === 0 && <Badge tone="good">nothing breaks</Badge>} {error > 0 && <Badge tone="bad">{plural(error, "error")}</Badge>} {warning > 0 && <Badge tone="warn">{plural(warning, "warning")}</Badge>} {info > 0 && <Badge>{plural(info, "note")}</Badge>}
       </p>
       {report.problems.length > 0 && (
         <div class="problem" role="alert">
@@ -49,7 +49,7 @@ function OneCrd(props: { crd: ReviewedCrd; rules: Map<string, RuleText> }) {
       </ul>
       {crd.plan.length > 0 && (
         <>
-          <h3>A way that breaks nobody</h3>
+          <h3>Plan without breakage</h3>
           <Plan crd={crd} />
         </>
       )}
@@ -78,7 +78,7 @@ function FindingLine(props: { finding: Finding; rule: RuleText | undefined }) {
           <Badge tone={TONES[finding.severity]}>{finding.severity}</Badge> <code>{finding.path === "" ? finding.version : `${finding.version} ${finding.path}`}</code> {finding.message}
         </summary>
         <p class="hint">
-          Hits {finding.hits.join(", ") || "nobody"}. Rule <strong>{finding.rule}</strong>
+          Affects {finding.hits.join(", ") || "no client"}. Rule <strong>{finding.rule}</strong>
           {rule && <>: {rule.summary}</>}
         </p>
         {rule && rule.advice !== "" && <p class="advice">{rule.advice}</p>}

@@ -1,15 +1,17 @@
 /** The webhooks the server depends on: do they answer, how fast, and until when are they trusted. */
 import { json } from "../../api/client";
 import { WEBHOOKS, type Webhook, type Webhooks } from "../../api/tools";
+import { distinct } from "../../logic/failures";
 import { ago, count, milliseconds, plural } from "../../logic/moments";
 import { pagePath } from "../../logic/paths";
 import { Badge, Choice, Empty, Loading, ProblemNote } from "../../ui/bits";
 import { Page } from "../../ui/page";
+import { Notes } from "../../ui/notes";
 import { useEvery, useRead } from "../../ui/resource";
 import { choose, route } from "../../ui/router";
 import { Histogram, Minutes } from "./charts";
 
-const TONES = { ok: "good", failing: "bad", degraded: "warn", expired: "bad", unknown: "plain" } as const;
+const TONES = { ok: "good", failing: "bad", degraded: "warn", expired: "bad", idle: "plain", unknown: "plain" } as const;
 const SOON = 30;
 const TYPES = [
   { value: "all", text: "All" },
@@ -33,11 +35,7 @@ export function WebhooksPage() {
       </div>
       {read.problem && <ProblemNote problem={read.problem} retry={read.reload} />}
       {!found && read.loading && <Loading what="webhooks" />}
-      {found?.unknown.map((one) => (
-        <p key={one.what} class="hint">
-          Not known: {one.what}, because {one.why}.
-        </p>
-      ))}
+      {found && <Notes unknown={found.unknown} />}
       {found && shown.length === 0 && <Empty>No webhook is configured.</Empty>}
       <div class="cards">
         {shown.map((webhook) => (
@@ -52,9 +50,9 @@ function WebhookCard(props: { webhook: Webhook }) {
   const { webhook } = props;
   const { latency } = webhook;
   return (
-    <section class="card" aria-label={webhook.name} id={webhook.id}>
+    <section class="card webhook" aria-label={webhook.name} id={webhook.id}>
       <h2>
-        {webhook.crd === null ? webhook.name : <a href={pagePath("crds", webhook.crd)}>{webhook.name}</a>} <Badge tone={TONES[webhook.health]}>{webhook.health}</Badge> <Badge>{webhook.type}</Badge>
+        {webhook.crd === null ? webhook.name : <a href={pagePath("crds", webhook.crd)}>{webhook.name}</a>} {webhook.health !== "unknown" && <Badge tone={TONES[webhook.health]}>{webhook.health}</Badge>} <Badge>{webhook.type}</Badge>
       </h2>
       <p class="hint">
         {webhook.configuration !== null && `${webhook.configuration}, `}
@@ -62,27 +60,32 @@ function WebhookCard(props: { webhook: Webhook }) {
         {webhook.timeoutSeconds !== null && `, at most ${webhook.timeoutSeconds} s`}
         {webhook.failurePolicy !== null && `, on failure: ${webhook.failurePolicy}`}
       </p>
-      {webhook.why !== "" && <p>{webhook.why}</p>}
-      <dl class="numbers">
-        <Number_ name="calls" value={count(webhook.calls)} />
-        <Number_ name="failed" value={count(webhook.failures)} bad={webhook.failures > 0} />
-        {webhook.type !== "conversion" && <Number_ name="refused" value={count(webhook.rejected)} />}
-        {latency && (
-          <>
-            <Number_ name="half within" value={latency.p50 === null ? "–" : milliseconds(latency.p50)} />
-            <Number_ name="99 % within" value={latency.p99 === null ? "–" : milliseconds(latency.p99)} />
-          </>
-        )}
-      </dl>
+      {webhook.why !== "" && <p class="hint">{webhook.why}</p>}
+      {webhook.calls !== null && webhook.calls > 0 && (
+        <dl class="numbers">
+          <Number_ name="calls" value={count(webhook.calls)} />
+          {latency && (
+            <>
+              <Number_ name="p50" value={quantile(latency.p50)} />
+              <Number_ name="p95" value={quantile(latency.p95)} />
+              <Number_ name="p99" value={quantile(latency.p99)} />
+            </>
+          )}
+          {(webhook.failures ?? 0) > 0 && <Number_ name="failed" value={count(webhook.failures ?? 0)} bad />}
+          {(webhook.rejected ?? 0) > 0 && <Number_ name="refused" value={count(webhook.rejected ?? 0)} />}
+        </dl>
+      )}
       {latency && <Histogram bounds={latency.bounds} counts={latency.counts} />}
       {webhook.minutes.length > 0 && <Minutes minutes={webhook.minutes} />}
       <Failures webhook={webhook} />
+      {webhook.certificates.length > 0 && <div class="certificates">
       {webhook.certificates.map((one) => (
         <p key={one.what + one.subject}>
           <Badge tone={one.problem !== "" || one.daysLeft < 0 ? "bad" : one.daysLeft < SOON ? "warn" : "good"}>{one.daysLeft < 0 ? "expired" : `${plural(one.daysLeft, "day")} left`}</Badge> {one.what} <span class="mono">{one.subject}</span>{" "}
           <span class="hint">until {one.notAfter.slice(0, 10)}</span> {one.problem}
         </p>
       ))}
+      </div>}
     </section>
   );
 }
@@ -96,19 +99,24 @@ function Number_(props: { name: string; value: string; bad?: boolean }) {
   );
 }
 
+function quantile(seconds: number | null): string {
+  return seconds === null ? "–" : milliseconds(seconds);
+}
+
 function Failures(props: { webhook: Webhook }) {
-  const { recentFailures } = props.webhook;
-  if (recentFailures.length === 0) return null;
+  const failures = distinct(props.webhook.recentFailures);
+  if (failures.length === 0) return null;
   return (
     <details open={props.webhook.health === "failing"}>
-      <summary>Last failures ({recentFailures.length})</summary>
+      <summary>Last failures ({props.webhook.recentFailures.length})</summary>
       <ul class="conditions">
-        {recentFailures.map((failure, index) => (
-          <li key={index}>
+        {failures.map(({ failure, times }) => (
+          <li key={failure.kind + failure.text}>
             <Badge tone="bad">{failure.kind}</Badge> {failure.text}{" "}
             <span class="hint">
               {failure.from && `${failure.from} to ${failure.to ?? "?"}, `}
               {ago(failure.at, Date.now())}
+              {times > 1 && `, ${plural(times, "time")}`}
             </span>
           </li>
         ))}

@@ -74,10 +74,14 @@ def _readable(response: Response) -> dict[str, str]:
 class EmbeddedHost:
     mode = "serve"
 
-    def __init__(self, api: Handler, oidc: Mapping[str, Any] | None = None) -> None:
-        """``oidc`` is the sign-in at an OIDC issuer, if one is configured."""
+    def __init__(
+        self, api: Handler, oidc: Mapping[str, Any] | None = None, *, read_only: bool = False
+    ) -> None:
+        """``oidc`` is the sign-in at an OIDC issuer, if one is configured. ``read_only``: the
+        server refuses every write, and the pages say so."""
         self._api = api
         self._oidc = oidc
+        self._read_only = read_only
 
     def client(self, visitor: Visitor, request: Request) -> Client:
         sender = AppSender(self._api, visitor, request.remote)
@@ -106,7 +110,7 @@ class EmbeddedHost:
         return {"token": True, "certificate": True, "oidc": self._oidc, "link": False}
 
     def server(self, request: Request) -> dict[str, Any]:
-        return {"url": _origin(request), "context": None}
+        return {"url": _origin(request), "context": None, "readOnly": self._read_only}
 
 
 def _origin(request: Request) -> str:

@@ -106,7 +106,10 @@ class KubeconfigHost:
         return {"token": False, "certificate": False, "oidc": None, "link": True}
 
     def server(self, request: Request) -> dict[str, Any]:
-        return {"url": self._client.access.server, "context": self._context}
+        return {
+            "url": self._client.access.server,
+            "context": self._context or self._client.access.context or None,
+        }
 
 
 def _check(visitor: Visitor) -> None:

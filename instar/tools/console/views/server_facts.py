@@ -14,12 +14,12 @@ from instar.base.json_values import Object
 from instar.wire.client.client import Client
 
 _REASONS = {
-    "census": "this server does not count stored objects by version",
-    "migrations": "migration progress is not available on this cluster",
-    "usage": "this server does not count requests",
-    "webhooks": "webhook statistics are not available on this cluster",
+    "census": "The stored versions of objects are not available on this cluster.",
+    "migrations": "Migration progress is not available on this cluster.",
+    "usage": "Requests are not counted on this cluster.",
+    "webhooks": "Webhook statistics are not available on this cluster.",
 }
-"""Reason by document, for a document that a server does not have."""
+"""What the page says, by document, for a document that a server does not have."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ async def read_document(client: Client, what: str, unknown: MissingDocuments) ->
     try:
         return await client.get(f"/instar/{what}")
     except Forbidden:
-        unknown.add(what, f"you may not read /instar/{what}")
+        unknown.add(what, f"You may not read /instar/{what}.")
     except ApiError as error:
         if error.retryable:
             unknown.add(what, error.message)

@@ -32,7 +32,7 @@ async def versions(client: Client, name: str, quiet_days: float = QUIET_DAYS) ->
     situation = await situation_of(client, raw, quiet_days=quiet_days)
     webhooks = await read_document(client, "webhooks", unknown)
     if situation.usage.since is None:
-        unknown.add("usage", "this server does not count requests")
+        unknown.add("usage", "Requests are not counted on this cluster.")
     document = as_document(situation)
     for version in document["versions"]:
         _detail(version, situation)

@@ -143,11 +143,11 @@ def health(line: Object, now: datetime) -> tuple[str, str]:
         return "expired", f"{ended[0]['what']}: {ended[0]['problem']}"
     failures = line["recentFailures"]
     if line["calls"] is None:
-        return "unknown", "no statistics on this cluster"
+        return "unknown", ""
     if not line["calls"]:
-        return "unknown", "not called since the server started"
+        return "idle", "Not called since the server started."
     if line["lastFailed"] and failures:
-        return "failing", str(failures[0]["text"])
+        return "failing", "The last call failed."
     if failures and now - datetime.fromisoformat(failures[0]["at"]) < _LATELY:
-        return "degraded", str(failures[0]["text"])
+        return "degraded", "Calls failed in the last ten minutes."
     return "ok", ""

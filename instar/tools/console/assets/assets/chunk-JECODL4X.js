@@ -1,0 +1,1 @@
+import{I as t}from"./chunk-EDN5AAV5.js";function i(o){let n=[...new Set(o.unknown.map(e=>s(e.why)))];return n.length===0?null:t("p",{class:"hint notes",children:n.join(" ")})}function s(o){let n=o.charAt(0).toUpperCase()+o.slice(1);return/[.!?]$/.test(n)?n:`${n}.`}export{i as a};

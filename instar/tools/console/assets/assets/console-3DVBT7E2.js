@@ -1,1 +1,0 @@
-import{b as p}from"./chunk-INCDCVF6.js";import{c as s,g as m}from"./chunk-ADJ2DLUR.js";import{$ as t,I as r,b as o}from"./chunk-RCWXJPYR.js";s();t();m();var i=document.getElementById("app");i&&o(r(p,{}),i);
