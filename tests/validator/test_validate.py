@@ -9,6 +9,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from instar.cli.main import main
+from instar.tools.validator.removed_apis import REMOVED
 
 CRD = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -202,3 +203,102 @@ def test_machines_read_the_same_findings(folder: Path, capsys: pytest.CaptureFix
         "Widget good",
     ]
     assert output("github").startswith("::error file=o.yaml,line=5,title=instar validate::")
+
+
+TYPE_FAULTS = {
+    "built-in, in a list": (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n"
+        "  - name: good\n    image: a\n  - name: bad\n    image: 7\n",
+        9,
+    ),
+    "metadata": (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels:\n    good: a\n"
+        "    bad: 1\n",
+        7,
+    ),
+    "a map for a list": (
+        "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  type: ClusterIP\n"
+        "  ports:\n    a: b\n",
+        6,
+    ),
+    "a CRD": (CRD.replace("    storage: true\n", "    storage: 'yes'\n"), 14),
+}
+
+
+@pytest.mark.parametrize("name", TYPE_FAULTS)
+def test_a_value_of_the_wrong_type_has_its_own_line(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, line = TYPE_FAULTS[name]
+    file = tmp_path / "a.yaml"
+    file.write_text(f"# a comment\n{text}")
+
+    assert main(["validate", str(file)]) == 1
+
+    told = capsys.readouterr().out
+    assert told.startswith(f"{file}:{line + 1}: error: "), told
+    assert "cannot unmarshal" in told
+
+
+def test_two_crds_of_one_name_have_their_own_findings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.yaml"
+    first = CRD.replace("{type: string}", "{type: text}")
+    file.write_text(f"{first}---\n{CRD.replace('scope: Namespaced', 'scope: 1')}")
+
+    assert main(["validate", str(file)]) == 1
+
+    told = capsys.readouterr().out.splitlines()
+    assert any("text" in line and "Unsupported value" in line for line in told)
+    assert any("cannot unmarshal" in line for line in told)
+
+
+@pytest.mark.parametrize(("api_version", "kind"), sorted(REMOVED))
+def test_a_removed_api_says_since_when_and_what_to_write(
+    api_version: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = REMOVED[api_version, kind]
+    file = tmp_path / "a.yaml"
+    file.write_text(f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a}}\n")
+
+    assert main(["validate", str(file)]) == 1
+
+    told = capsys.readouterr().out.splitlines()[0]
+    assert told.startswith(f"{file}:1: error: ")
+    assert f"was removed in Kubernetes {gone.removed}" in told
+    assert gone.replacement in told
+    assert gone.replacement or gone.note
+
+
+def test_replacements_of_removed_apis_are_known_to_the_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = {(gone.replacement, kind) for (_, kind), gone in REMOVED.items() if gone.replacement}
+    file = tmp_path / "a.yaml"
+    file.write_text(
+        "---\n".join(
+            f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a}}\n"
+            for api_version, kind in sorted(named)
+        )
+    )
+
+    main(["validate", str(file)])
+
+    told = capsys.readouterr().out
+    assert "not built in" not in told
+    assert "is not served" not in told
+    assert "was removed" not in told
+
+
+def test_gitlab_gets_an_issue_for_each_finding(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.yaml").write_text(widget("spec: {size: 3, colour: none}\n"))
+
+    assert main(["validate", "crd.yaml", "-o", "gitlab", "--", "a.yaml"]) == 1
+
+    found = json.loads(capsys.readouterr().out)
+    assert {each["location"]["path"] for each in found} == {"a.yaml"}
+    assert all(each["severity"] == "critical" and each["check_name"] for each in found)
+    assert len({each["fingerprint"] for each in found}) == len(found)

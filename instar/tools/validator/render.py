@@ -1,16 +1,18 @@
-"""Renders validation results as text, JSON, GitHub annotations, JUnit or SARIF.
+"""Renders validation results as text, JSON, GitHub annotations, GitLab issues, JUnit or SARIF.
 
 Called by ``instar validate``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from xml.etree import ElementTree as Xml
 
 from instar.base.escaping import sarif_text, xml_document
 from instar.tools.reviewer.render.github import annotation
+from instar.tools.reviewer.render.gitlab import issue
 from instar.tools.validator.report import ValidatedObject, ValidationLevel, Verdicts
 
 _NAME = "instar validate"
@@ -19,6 +21,11 @@ _SARIF_LEVELS = {
     ValidationLevel.ERROR: "error",
     ValidationLevel.WARNING: "warning",
     ValidationLevel.UNKNOWN: "note",
+}
+_SEVERITIES = {
+    ValidationLevel.ERROR: "critical",
+    ValidationLevel.WARNING: "minor",
+    ValidationLevel.UNKNOWN: "info",
 }
 _COMMANDS = {
     ValidationLevel.ERROR: "error",
@@ -140,10 +147,30 @@ def to_sarif(verdicts: Verdicts) -> str:
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
+def to_gitlab(verdicts: Verdicts) -> str:
+    """GitLab's Code Quality artifact."""
+    items = []
+    for finding in verdicts.findings:
+        text = ": ".join(filter(None, (finding.subject, finding.field, finding.message)))
+        seen = f"{finding.file} {finding.subject} {finding.field} {finding.message}"
+        items.append(
+            issue(
+                text=text,
+                rule=f"instar-validate-{finding.level.value}",
+                fingerprint=hashlib.sha256(seen.encode("utf-8", "replace")).hexdigest()[:32],
+                severity=_SEVERITIES[finding.level],
+                file=finding.file,
+                line=finding.line,
+            )
+        )
+    return json.dumps(items, indent=2, ensure_ascii=False) + "\n"
+
+
 FORMS: dict[str, Callable[[Verdicts], str]] = {
     "text": to_text,
     "json": to_json,
     "sarif": to_sarif,
     "junit": to_junit,
     "github": to_github,
+    "gitlab": to_gitlab,
 }

@@ -5,20 +5,27 @@ Called by ``run.py``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from instar.base.json_values import Object, copy_json
+from instar.base.json_values import Object, copy_json, same_json
 from instar.kube.api.crd import is_crd
 from instar.kube.api.encoding.manifests import Document
 from instar.kube.api.names import parse_group_version
 from instar.server.lifecycle.embedded import Embedded, EmbeddedReply, ServedKind
 from instar.tools.validator.error_location import pointer_of
+from instar.tools.validator.fault_search import fault_pointer
+from instar.tools.validator.removed_apis import REMOVED
 from instar.tools.validator.report import ValidatedObject, ValidationFinding, ValidationLevel
 
 _CRDS = "/apis/apiextensions.k8s.io"
 _CRD_PLURAL = "customresourcedefinitions"
 _NAMESPACE = "default"
+_VERSION = "apiVersion"
+_BAD_REQUEST = 400
+
+Send = Callable[[Object], Awaitable[EmbeddedReply]]
 
 
 class ObjectKey(NamedTuple):
@@ -42,8 +49,8 @@ class ManifestValidator:
     def __init__(self, api: Embedded, old: Mapping[ObjectKey, Object] | None = None) -> None:
         self._api = api
         self._old = old or {}
-        self._installed: dict[tuple[str, str], EmbeddedReply] = {}
-        """The server's answers to CRDs, by file and name."""
+        self._installed: dict[tuple[str, int], list[ValidationFinding]] = {}
+        """What the server refused of CRDs, by file and line."""
 
     async def install(
         self, document: Document, *, converts: bool = False
@@ -57,20 +64,30 @@ class ManifestValidator:
             spec.pop("conversion", None)
         crd.pop("status", None)
         version = str(crd.get("apiVersion", "")).rpartition("/")[2]
-        reply = await self._api.ask("POST", f"{_CRDS}/{version}/{_CRD_PLURAL}", crd)
-        self._installed[document.file, _name(crd)] = reply
-        return _refusals(document, reply) if reply.refused else []
+        path = f"{_CRDS}/{version}/{_CRD_PLURAL}"
+
+        async def send(changed: Object) -> EmbeddedReply:
+            return await self._api.ask("POST", path, changed, query={"dryRun": "All"})
+
+        reply = await self._api.ask("POST", path, crd)
+        refused = await _refusals(document, reply, crd, send) if reply.refused else []
+        self._installed[document.file, document.line] = refused
+        return refused
 
     async def judge(self, document: Document) -> ValidatedObject:
         obj = document.value
         if not isinstance(obj, dict) or not obj.get("kind") or not obj.get("apiVersion"):
             text = "not a Kubernetes object: it has no apiVersion and kind"
             return _judged(document, [_finding(document, ValidationLevel.ERROR, text)])
+        gone = REMOVED.get((str(obj["apiVersion"]), str(obj["kind"])))
+        if gone is not None:
+            text = gone.told(str(obj["apiVersion"]), str(obj["kind"]))
+            return _judged(document, [_finding(document, ValidationLevel.ERROR, text, _VERSION)])
         if is_crd(obj):
-            reply = self._installed.get((document.file, _name(obj)))
-            if reply is None:
-                return _judged(document, await self.install(document))
-            return _judged(document, _refusals(document, reply) if reply.refused else [])
+            refused = self._installed.get((document.file, document.line))
+            if refused is None:
+                refused = await self.install(document)
+            return _judged(document, refused)
         try:
             group, version = parse_group_version(str(obj["apiVersion"]))
         except ValueError as error:
@@ -100,7 +117,9 @@ class ManifestValidator:
             else self._update(obj, old, kind, version)
         )
         if reply.refused:
-            found += _refusals(document, reply)
+            found += await _refusals(
+                document, reply, obj, lambda changed: self._create(changed, kind, version)
+            )
         return found + [
             _finding(document, ValidationLevel.WARNING, text) for text in reply.warnings
         ]
@@ -148,12 +167,25 @@ def _namespace_of(obj: Object, kind: ServedKind) -> str:
     return given if isinstance(given, str) and given and "/" not in given else _NAMESPACE
 
 
-def _refusals(document: Document, reply: EmbeddedReply) -> list[ValidationFinding]:
+async def _refusals(
+    document: Document, reply: EmbeddedReply, obj: Object, send: Send
+) -> list[ValidationFinding]:
+    """Return what the server refused. ``send`` sends another object in place of ``obj``, to find a
+    value that cannot be decoded."""
     status = reply.document
     details = status.get("details") or {}
     causes = [cause for cause in details.get("causes") or () if cause.get("message")]
     if not causes:
-        return [_finding(document, ValidationLevel.ERROR, str(status.get("message", "refused")))]
+        told = _finding(document, ValidationLevel.ERROR, str(status.get("message", "refused")))
+        if reply.status != _BAD_REQUEST:
+            return [told]
+
+        async def still_fails(changed: Object) -> bool:
+            again = await send(changed)
+            return again.status == reply.status and same_json(again.document, status)
+
+        pointer = await fault_pointer(obj, still_fails)
+        return [replace(told, line=document.find(pointer)[0])]
     return [
         _finding(
             document, ValidationLevel.ERROR, str(cause["message"]), str(cause.get("field") or "")
