@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import errno
 import gc
+import logging
 import os
 import signal
 import socket
@@ -22,6 +23,7 @@ from typing import Any
 
 import uvloop
 
+from instar import __version__
 from instar.base.escaping import shell_word
 from instar.base.parent_watch import wait_for_orphaning
 from instar.cli.serving import admission_flags, background, snapshot_store
@@ -45,7 +47,7 @@ from instar.server.lifecycle.metrics_merge import share_worker_metrics
 from instar.server.settings import Settings
 from instar.tools.console.settings import OidcSettings
 from instar.tools.console.setup import console_front
-from instar.wire.storage.open import is_shared
+from instar.wire.storage.open import is_shared, without_password
 from instar.wire.storage.store import (
     RemotelyOwnedStore,
     Store,
@@ -54,6 +56,7 @@ from instar.wire.storage.store import (
     unwrapped_store,
 )
 
+log = logging.getLogger("instar.serve")
 _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 """Errors of an address that cannot be bound; errors of files carry a file name."""
 
@@ -72,6 +75,16 @@ def run(args: argparse.Namespace) -> int:
             return 1
     snapshot_store.set_copy_defaults(args)
     set_up_logging(args.log, args.verbose)  # first, so that warnings about flags have its form
+    try:
+        return _run(args)
+    except CliFailure as failure:
+        if args.log != "json":
+            raise
+        log.error("cannot serve: %s", failure)  # a collector of JSON lines gets no other line
+        return failure.code
+
+
+def _run(args: argparse.Namespace) -> int:
     settings = _settings(args)
     gc.disable()  # until the server is ready, because starting creates much and drops little
     keep_freed_pages()
@@ -205,20 +218,22 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
             if problem is not None:
                 raise CliFailure(problem)
             freeze_startup_objects()
-            ready = (
-                "instar is ready: kubectl --kubeconfig "
-                f"{shell_word(str(server.kubeconfig))} get crds"
-            )
-            background.announce(ready, None if args.worker_of else args.ready_fd)
+            _announce(server, settings, args)
             if args.worker_of:
                 await _stop_when_store_is_lost(server.machinery.backend.store)
             await asyncio.Event().wait()
 
     loop = asyncio.get_running_loop()
     serving = loop.create_task(serve())
+
+    def stop(number: signal.Signals) -> None:
+        if not args.worker_of:
+            log.info("%s: stopping", number.name)
+        serving.cancel()
+
     for number in (signal.SIGTERM, signal.SIGINT):
         # Also while it waits for a storage that is not up.
-        loop.add_signal_handler(number, serving.cancel)
+        loop.add_signal_handler(number, stop, number)
     if args.worker_of:
         # The pipe ends with the parent process, however that ends.
         once_readable(loop, sys.stdin.fileno(), serving.cancel)
@@ -228,10 +243,39 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
     try:
         await serving
     except asyncio.CancelledError:
+        if not args.worker_of:
+            log.info("stopped")
         return 0
     except (StoreError, OSError, ValueError) as error:
         raise CliFailure(_failure_text(error, settings), _failure_code(error)) from error
     return 0
+
+
+def _announce(server: RunningServer, settings: Settings, args: argparse.Namespace) -> None:
+    """Log version, address and store, and print how to reach the server."""
+    ready = f"instar is ready: kubectl --kubeconfig {shell_word(str(server.kubeconfig))} get crds"
+    if args.worker_of:
+        background.announce(ready, None)
+        return
+    store = without_password(settings.storage)
+    facts = {
+        "version": __version__,
+        "url": server.url,
+        "storage": store,
+        "pid": os.getpid(),
+        "workers": args.workers,
+        "readOnly": args.read_only,
+    }
+    mode = ", read-only" if args.read_only else ""
+    shared = f" by {args.workers} processes" if args.workers > 1 else ""
+    log.info(
+        "instar %s serves %s%s%s, storage %s",
+        *(__version__, server.url, shared, mode, store),
+        extra={"fields": facts},
+    )
+    if args.log == "json":
+        log.info(ready)
+    background.announce(ready, args.ready_fd, quiet=args.log == "json")
 
 
 def _custom_crds(server: RunningServer) -> list[Crd]:

@@ -148,9 +148,11 @@ def _program() -> list[str]:
     return [str(script.relative_to(here) if script.is_relative_to(here) else script)]
 
 
-def announce(text: str, ready_fd: int | None) -> None:
-    """Print that the server is ready, or report it to the waiting parent process."""
-    print(text, flush=True)
+def announce(text: str, ready_fd: int | None, *, quiet: bool = False) -> None:
+    """Print that the server is ready unless ``quiet``, and report it to the waiting parent
+    process."""
+    if not quiet:
+        print(text, flush=True)
     if ready_fd is not None:
         with contextlib.suppress(BrokenPipeError):
             os.write(ready_fd, text.encode())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,7 @@ _WEIGHT = 0.2
 _IN_DOUBT = "; it is not known whether the write will be there after a restart"
 _INSERT = "INSERT INTO log(revision, key, value) VALUES (?, ?, ?)"
 
+_log = logging.getLogger(__name__)
 Publish = Callable[[Sequence[Event], int], None]
 
 
@@ -95,6 +97,8 @@ class GroupCommit:
         self._closing = False
         self._drained: asyncio.Future[None] | None = None
         self.commits = 0
+        self._failing = False
+        """Whether the last transaction failed."""
         self._committing = False
         """Whether the current batch has reached its commit to the disk."""
         self._usual_seconds = _FAST_COMMIT_SECONDS / 2
@@ -231,6 +235,9 @@ class GroupCommit:
 
     def _succeed(self, batch: _Batch) -> None:
         self.commits += 1
+        if self._failing:
+            self._failing = False
+            _log.warning("writes to %s succeed again", self._name)
         events = [entry.event for entry in batch.entries]
         for event in events:
             self._index.apply(event.key, event.revision, event.value is None)
@@ -256,6 +263,9 @@ class GroupCommit:
                 broken.add(entry)
         self._waiting.entries = [entry for entry in self._waiting.entries if entry not in broken]
         error = f"{self._name}: {failure}"
+        if not self._failing:  # once for all writes until one succeeds
+            self._failing = True
+            _log.error("cannot write to %s, writes are refused: %s", self._name, failure)
         for entry in sorted(broken, key=lambda entry: entry.event.revision):
             self._decide(entry)
             if not entry.done.done():

@@ -41,6 +41,16 @@ class StorageOptions:
     postgres_timeout: float = 5.0
 
 
+def without_password(url: str) -> str:
+    """Return the URL as it may be logged."""
+    scheme, slashes, rest = url.partition("://")
+    if not slashes:
+        return url
+    place, slash, path = rest.partition("/")
+    user, at, hosts = place.rpartition("@")
+    return f"{scheme}://{user.partition(':')[0]}{at}{hosts}{slash}{path.partition('?')[0]}"
+
+
 def is_shared(url: str) -> bool:
     """Return whether the URL names a store that several processes can open."""
     return url.partition(":")[0] in _SHARED
