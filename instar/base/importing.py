@@ -23,7 +23,7 @@ def import_attribute(spec: str) -> Any:
     module = _module(module_name)
     found = getattr(module, name, None)
     if found is None:
-        raise NotImportable(f"module {module_name} has no attribute {name}")
+        raise NotImportable(f"module {module_name!r} has no attribute {name!r}")
     return found
 
 

@@ -225,7 +225,7 @@ def _listing() -> str:
 
 
 def _unknown(word: str) -> str:
-    near = get_close_matches(word, COMMANDS, n=2, cutoff=0.5)
+    near = get_close_matches(word, (*COMMANDS, "help"), n=2, cutoff=0.5)
     meant = f"; did you mean {' or '.join(near)}?" if near else ""
     return f"unknown command {word!r}{meant}"
 

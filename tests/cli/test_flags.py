@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from instar.cli.main import COMMANDS, parser_of
+from instar.cli.main import COMMANDS, main, parser_of
 from instar.cli.shared.help_format import Parser, shows_default
 
 ALSO_CALLED = {
@@ -174,3 +174,18 @@ def test_a_flag_is_the_same_thing_everywhere() -> None:
 def _shape(action: argparse.Action) -> tuple[str, object]:
     """How it is given; which of several forms there are may differ."""
     return type(action).__name__, "choices" if action.choices else action.metavar
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "help"])
+def test_a_command_with_two_letters_swapped_is_recognised(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = command[0] + command[2] + command[1] + command[3:]
+
+    with pytest.raises(SystemExit) as ended:
+        main([typed])
+
+    told = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2
+    assert len(told) == 2
+    assert typed == command or command in told[0].partition("did you mean")[2]

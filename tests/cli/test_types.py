@@ -42,7 +42,7 @@ def test_a_folder_becomes_a_package_and_its_models_the_crd_again(
         (["types", "empty.yaml", "--python", "pydantic"], 2, "empty.yaml"),
         (["types", "backups.yaml", "--python", "pydantic", "-o", "file/x.py"], 2, "file"),
         (["crd", "nowhere:Model"], 2, "there is no module 'nowhere'"),
-        (["crd", "json:nothing"], 2, "module json has no attribute nothing"),
+        (["crd", "json:nothing"], 2, "module 'json' has no attribute 'nothing'"),
         (["crd", "json"], 2, "must have the form package.module:Model"),
         (["crd", "json:dumps"], 2, "dumps is neither"),
         (["crd", "broken_models:X"], 2, "broken_models cannot be imported"),

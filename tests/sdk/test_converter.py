@@ -309,7 +309,7 @@ def test_yaml_mistakes_are_located(change: dict[str, Any], message: str) -> None
         ("nothing", "neither package.module:converter nor a .yaml file"),
         ("no_such_module:x", "there is no module"),
         ("json:dumps", "a function, not an instar.sdk.Converter"),
-        ("json:absent", "has no attribute absent"),
+        ("json:absent", "has no attribute 'absent'"),
         ("/absent/conversion.yaml", "No such file"),
     ],
 )

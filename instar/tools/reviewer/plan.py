@@ -111,7 +111,7 @@ def _impossible(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
     if found:
         yield PlanStep(
             release=PlanRelease.FIRST,
-            title="make it a new CRD: scope and kind cannot change",
+            title="create a new CRD, because scope and kind cannot change",
             why=f"the API server refuses to change {_places(found)} of an established CRD",
             preconditions=("a new group or plural for the new CRD",),
             commands=(f"kubectl get {shell_word(ways.name)} -A -o yaml > backup.yaml", _APPLY),
@@ -127,7 +127,7 @@ def _fields(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
     places = _places(found)
     yield PlanStep(
         release=PlanRelease.N,
-        title=f"introduce what replaces {places}, beside it",
+        title=f"add the fields that replace {places}, beside the old ones",
         why="values do not move by themselves, and clients need time",
         preconditions=("the new field is optional and has no default that hides the old one",),
         commands=(_APPLY,),
@@ -141,20 +141,20 @@ def _fields(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
     )
     yield PlanStep(
         release=PlanRelease.N,
-        title=f"say that {places} is deprecated",
+        title=f"deprecate {places}",
         why="a sentence in its description, a Condition or Event on objects that use it",
         commands=(f"kubectl get {shell_word(ways.name)} -A -o json > objects.json",),
     )
     yield PlanStep(
         release=PlanRelease.N1,
-        title="update documentation, examples, charts and clients; move stored values over",
+        title="update documentation, examples, charts and clients, and move stored values",
         preconditions=(
             f"no object uses {places}: instar review --objects kube: OLD NEW lists those that do",
         ),
     )
     yield PlanStep(
         release=PlanRelease.N2,
-        title=f"leave {places} out of a new version only, and convert between the two",
+        title=f"add a version without {places}, and convert between the two",
         why="removing it from a version that is served breaks that version's promise",
         preconditions=("every object was rewritten without it",),
         rollback="bring the field back into the schema; pruned values do not return, so keep the "
@@ -168,20 +168,57 @@ def _tighter(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:
         return
     yield PlanStep(
         release=PlanRelease.N,
-        title=f"warn first: {_places(found)} will be judged more strictly",
-        why="existing objects stay (what does not change is forgiven), but clients that create or "
-        "edit them are refused",
-        preconditions=("the violating objects are known and their owners told",),
+        title=f"warn users of {_places(found)}: the next release accepts less",
+        why="existing objects stay valid until the field changes, but writes that create or change "
+        "it are refused",
+        preconditions=("the owners of violating objects know",),
         commands=(f"instar review --objects kube: {shell_word('kube:' + ways.name)} crd.yaml",),
         rollback="nothing to undo",
     )
     yield PlanStep(
         release=PlanRelease.N1,
-        title="tighten",
+        title=_tightening(found),
         preconditions=("no stored object breaks the new schema",),
         commands=(_APPLY,),
-        rollback="apply the old CRD: whatever the new one took, the old one takes too",
+        rollback="apply the old CRD: it accepts everything that the new one accepts",
     )
+
+
+_MOST_NAMED = 3
+
+
+def _tightening(found: Sequence[Finding]) -> str:
+    """Return what to change, field by field: ``lower the maximum of spec.size``."""
+    actions = list(
+        dict.fromkeys(
+            f"{_ACTIONS.get(item.rule, 'tighten')} {item.path or 'the root'}" for item in found
+        )
+    )
+    more = f" and {len(actions) - _MOST_NAMED} more" if len(actions) > _MOST_NAMED else ""
+    return "; ".join(actions[:_MOST_NAMED]) + more
+
+
+_ACTIONS = {
+    "minimum-tightened": "raise the minimum of",
+    "maximum-tightened": "lower the maximum of",
+    "multiple-of-tightened": "change multipleOf of",
+    "min-length-tightened": "raise the minimum length of",
+    "max-length-tightened": "lower the maximum length of",
+    "min-items-tightened": "raise the minimum number of items of",
+    "max-items-tightened": "lower the maximum number of items of",
+    "min-properties-tightened": "raise the minimum number of properties of",
+    "max-properties-tightened": "lower the maximum number of properties of",
+    "format-tightened": "require the format of",
+    "enum-added": "restrict the values of",
+    "enum-value-removed": "remove values of",
+    "pattern-added": "add the pattern of",
+    "pattern-changed": "change the pattern of",
+    "nullable-removed": "refuse null for",
+    "required-added": "require",
+    "rule-added": "add the validation rule of",
+    "rule-changed": "change the validation rule of",
+}
+"""The change that a rule of the review is about, as a verb with its object."""
 
 
 def _defaults(findings: Sequence[Finding], ways: _Ways) -> Iterator[PlanStep]:

@@ -153,6 +153,11 @@ class PlanRelease(StrEnum):
     def rank(self) -> int:
         return list(PlanRelease).index(self)
 
+    @property
+    def label(self) -> str:
+        """Return how reports name it."""
+        return "First" if self is PlanRelease.FIRST else f"Release {self}"
+
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:

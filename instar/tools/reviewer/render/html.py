@@ -88,7 +88,7 @@ def _plan(crd: CrdReview) -> Iterator[str]:
                 else ""
             )
             yield (
-                f'<li><span class="pill">{html_text(step.release)}</span> '
+                f'<li><span class="pill">{html_text(step.release.label)}</span> '
                 f"<strong>{html_text(step.title)}</strong><br>{html_text(step.why)}{needs}"
                 f"{f'<pre>{commands}</pre>' if commands else ''}{back}</li>"
             )

@@ -177,7 +177,7 @@ def _with_plan(report: Report) -> list[CrdReview]:
 def _plan(crd: CrdReview) -> tuple[str, ...]:
     lines: list[str] = []
     for number, step in enumerate(crd.plan, 1):
-        lines.append(f"{number}. **[{step.release}] {step.title}**")
+        lines.append(f"{number}. **{step.release.label}: {step.title}**")
         lines += [f"   - {markdown_text(step.why)}"] * bool(step.why)
         lines += [f"   - needs: {markdown_text(text)}" for text in step.preconditions]
         lines += [f"   - {markdown_code(text)}" for text in step.commands]

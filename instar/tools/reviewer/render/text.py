@@ -138,7 +138,7 @@ def _plan(crd: CrdReview, paint: Paint, details: bool) -> Iterator[str]:
     if crd.plan:
         yield paint(f"  plan: {counted(len(crd.plan), 'step')}", "bold")
     for number, step in enumerate(crd.plan, 1):
-        yield f"    {number}. {paint(f'[{step.release}]', 'blue')} {step.title}"
+        yield f"    {number}. {paint(f'{step.release.label}:', 'blue')} {step.title}"
         if not details:
             continue
         yield from (f"       {text}" for text in filter(None, [step.why]))
