@@ -287,7 +287,7 @@ def test_a_webhook_behind_a_url_is_checked(
 ) -> None:
     with _webhook(getattr(planted, name), tmp_path) as url:
         words = ["--crd", str(crd_file), "--url", url, "--ca", str(tmp_path / "ca.pem")]
-        got = check.run(_args(*words, "--hub", "v2", "--examples", "40", "--seed", "3"))
+        got = check.run(_args(*words, "--hub", "v2", "--examples", "8", "--seed", "3"))
 
     assert got == code, capsys.readouterr().out
 
