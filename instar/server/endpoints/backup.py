@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from instar.base.errors import MethodNotAllowed, ServiceUnavailable
 from instar.server.http.messages import Header, Request, Response
 from instar.server.registry.stored.backend import Backend
-from instar.wire.storage.store import HotBackup, Local, StoreError, bare
+from instar.wire.storage.store import HotBackup, Local, StoreError, unwrapped_store
 
 PATH = "/instar/backup"
 PATHS = {
@@ -36,7 +36,7 @@ async def respond(backend: Backend, request: Request) -> Response | None:
         return None
     if request.method != "POST":
         raise MethodNotAllowed("a backup is made by POST")
-    store = bare(backend.store)
+    store = unwrapped_store(backend.store)
     if not isinstance(store, HotBackup):
         raise MethodNotAllowed(IN_MEMORY if isinstance(store, Local) else _ELSEWHERE)
     request.patience = 0.0  # a large file takes longer than other responses
