@@ -71,7 +71,9 @@ async def _measured(name: str, folder: Path, options: argparse.Namespace) -> tup
     _Idle.open = []
     count = options.connections
     context = server_context(ensure_certificates(folder, ["localhost"]), ())
-    made: Callable[[], Any] = TlsListener(lambda: context, _Idle) if name == "our TLS" else _Idle
+    made: Callable[[], Any] = (
+        TlsListener(lambda: context, lambda _: _Idle()) if name == "our TLS" else _Idle
+    )
     theirs = context if name == "uvloop's TLS" else None
     loop = asyncio.get_running_loop()
     server = await loop.create_server(made, "127.0.0.1", 0, ssl=theirs, backlog=1024)

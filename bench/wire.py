@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from instar.server.app import EVERY_ANSWER
-from instar.server.http.http1 import Connections
+from instar.server.http.protocols import Connections
 from instar.server.lifecycle.lifetime import RunningServer
 
 _LENGTH = b"content-length: "

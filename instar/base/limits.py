@@ -53,6 +53,26 @@ UNREAD_SECONDS = 60.0
 MAX_PIPELINED = 16
 """Pipelined requests of one connection that wait for an earlier response."""
 
+MAX_STREAMS = 1000
+"""Unfinished requests, watches among them, of one HTTP/2 connection."""
+
+STREAM_WINDOW = 256 * KIB
+"""Bytes of a request's body that an HTTP/2 client may send before the server has read them."""
+
+CONNECTION_WINDOW = 1 * MIB
+"""Such bytes of all requests of one HTTP/2 connection."""
+
+CONTROL_FRAMES = 2000
+"""HTTP/2 frames without progress (resets, pings, settings, priorities, window updates, empty data)
+that a client may send at once."""
+
+CONTROL_FRAMES_PER_SECOND = 500
+"""Such frames that a client may go on sending."""
+
+UNREAD_ANSWERS = 4 * MIB
+"""Bytes of small responses that one HTTP/2 client has not read; above it further requests of the
+connection wait."""
+
 TURN_SECONDS = 0.02
 """Time that requests may take in one iteration of the event loop; further requests are queued."""
 

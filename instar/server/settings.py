@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from instar.base.fast_dataclass import dataclass
-from instar.base.limits import HISTORY_BYTES, READS_AT_ONCE, WRITES_AT_ONCE
+from instar.base.limits import HISTORY_BYTES, MAX_STREAMS, READS_AT_ONCE, WRITES_AT_ONCE
 from instar.server.access.identities import (
     AccountSettings,
     FrontProxySettings,
@@ -91,6 +91,8 @@ class TlsSettings:
     minimum: str = "VersionTLS12"
     ciphers: tuple[str, ...] = ()
     """IANA names; none: OpenSSL's default."""
+    http2: bool = True
+    """Whether clients may choose HTTP/2 in the handshake."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +136,8 @@ class Settings:
     reads_at_once: int = READS_AT_ONCE
     """Reads in flight of all users that are no administrators; 0 is no limit."""
     writes_at_once: int = WRITES_AT_ONCE
+    streams_at_once: int = MAX_STREAMS
+    """Requests and watches in flight of one HTTP/2 connection."""
     kubeconfig: Path | None = None
     """Written, mode 0600, when the server is ready."""
     cert_dir: Path | None = None

@@ -39,6 +39,8 @@ BY_NUMBER = {
     "instar.kube.pod_security.evaluation._checks": "three levels of 37 versions",
     "instar.server.registry.stored.object_bytes._shared": "up to 16 labels of legal length",
     "instar.server.registry.stored.object_bytes.labels_of": "texts of at most 1 kB",
+    "instar.base.http2.huffman._decode": "texts up to 256 bytes",
+    "instar.server.http.http2.heads._field": "names and values up to 256 bytes",
     "instar.wire.rpc.headers.read": "blocks up to 16 KiB, of the server we chose",
     "instar.wire.rpc.channel._timeout": "a number in, a dozen bytes out",
     "instar.kube.schema.generation.leaves._patterned": "not in the server",

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
-from instar.wire.rpc import frames
+from instar.base.http2 import frames
 from instar.wire.rpc.headers import literal
 from tests.support.listening import stop_listening
 

@@ -10,8 +10,8 @@ import socket
 
 import pytest
 
+from instar.base.http2 import frames
 from instar.wire.rpc import connection as connections
-from instar.wire.rpc import frames
 from instar.wire.rpc.channel import GrpcChannel
 from instar.wire.rpc.headers import literal
 from instar.wire.rpc.status import GrpcCode, RpcError

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.wire.rpc import headers, huffman
-from instar.wire.rpc.huffman import Garbled
+from instar.base.http2 import huffman
+from instar.base.http2.huffman import Garbled
+from instar.wire.rpc import headers
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ def test_packed_texts_are_read(packed: str, text: bytes) -> None:
 
 
 def test_every_byte_has_a_code_of_its_own() -> None:
-    assert sorted(huffman._CODES.values()) == list(range(257))
+    assert sorted(huffman.codes().values()) == list(range(257))
 
 
 @pytest.mark.parametrize("packed", ["ffffffff", "00ffff", "00"])

@@ -9,8 +9,9 @@ from typing import Any, cast
 import pytest
 
 from instar.kube.access.attributes import User
-from instar.server.http.http1 import Connections, Http1Connection
+from instar.server.http.http1 import Http1Connection
 from instar.server.http.messages import Request, Response
+from instar.server.http.protocols import Connections
 
 GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 
@@ -46,7 +47,7 @@ class Transport:
 
 
 def connected(handler: Any) -> tuple[Http1Connection, Transport]:
-    connection, transport = Connections(handler)(), Transport()
+    connection, transport = Http1Connection(Connections(handler)), Transport()
     connection.connection_made(cast(asyncio.BaseTransport, transport))
     return connection, transport
 

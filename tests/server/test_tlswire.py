@@ -112,7 +112,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Script],
     context = server_context(made, ())
 
     async def serve(script: Script) -> None:
-        listener = TlsListener(lambda: context, Echo)
+        listener = TlsListener(lambda: context, lambda _: Echo())
         loop = asyncio.get_running_loop()
         server = await loop.create_server(listener, "127.0.0.1", 0)
         async with server, asyncio.timeout(20):

@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from instar.base.limits import READS_AT_ONCE, WRITES_AT_ONCE
+from instar.base.limits import MAX_STREAMS, READS_AT_ONCE, WRITES_AT_ONCE
 from instar.cli.serving.audit_flags import add_audit_arguments, audit_settings
 from instar.cli.shared.flag_types import boolean, natural
 from instar.server.http.tls import VERSIONS, cipher_string
@@ -57,6 +57,13 @@ def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
         default=WRITES_AT_ONCE,
         help="the same of those that write",
     )
+    add(
+        "--http2-max-streams-per-connection",
+        metavar="N",
+        type=natural,
+        default=MAX_STREAMS,
+        help=f"concurrent requests and watches of one HTTP/2 connection (0: {MAX_STREAMS})",
+    )
 
 
 def _add_tls_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +83,7 @@ def _add_tls_arguments(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="of TLS 1.2 and before, by IANA's names",
     )
+    add("--disable-http2-serving", action="store_true", help="speak HTTP/1.1 only")
 
 
 def _suites(text: str) -> tuple[str, ...]:
@@ -97,10 +105,12 @@ def guard_settings(args: argparse.Namespace) -> dict[str, Any]:
             key=args.tls_private_key_file,
             minimum=args.tls_min_version,
             ciphers=args.tls_cipher_suites,
+            http2=not args.disable_http2_serving,
         ),
         "admission_config": args.admission_control_config_file,
         "reads_at_once": args.max_requests_inflight,
         "writes_at_once": args.max_mutating_requests_inflight,
+        "streams_at_once": args.http2_max_streams_per_connection or MAX_STREAMS,
     }
 
 

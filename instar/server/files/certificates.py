@@ -16,6 +16,7 @@ from pathlib import Path
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.text_files import read_text
+from instar.server.http.tls import PROTOCOLS
 
 _VALIDITY = timedelta(days=365)
 _RENEWAL_MARGIN = timedelta(days=30)
@@ -75,6 +76,7 @@ def server_context(
     client_cas: Sequence[Path],
     minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
     ciphers: str = "",
+    protocols: Sequence[str] = PROTOCOLS,
 ) -> ssl.SSLContext:
     """TLS context of the port. ``client_cas`` are CAs of clients besides the server's own."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -97,7 +99,7 @@ def server_context(
     context.verify_mode = ssl.CERT_OPTIONAL
     # As in Go: a given CA is trusted also without the CA that signed it.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(list(protocols))
     # One, as Go gives: each is a tenth of a handshake, and hardly a client resumes. With none
     # nothing would answer the client's last word, and a client with Nagle's algorithm would keep
     # its first request back until the kernel acknowledges that word by itself, 40 ms later.

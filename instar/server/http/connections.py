@@ -1,7 +1,7 @@
 """Set of open connections: limits their memory, and closes stalled ones and all at the stop.
 
-``http1.py`` registers each connection; ``lifecycle/http_port.py`` closes the set when the server
-stops. This module does not read what is sent on a connection.
+``http1.py`` and ``http2/connection.py`` register each connection; ``lifecycle/http_port.py`` closes
+the set when the server stops. This module does not read what is sent on a connection.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ _HEAD_START = 1.0
 """Seconds before a client can count as slow."""
 
 
-class TrackedConnection(Protocol):
+class Recipient(Protocol):
+    """A connection of HTTP/1.1 or a stream of HTTP/2: it sends a body and is sent a response."""
+
+    def abort(self) -> None: ...
+
+
+class TrackedConnection(Recipient, Protocol):
     """Interface of a connection in the set."""
 
     def close_when_idle(self) -> bool:
@@ -35,7 +41,9 @@ class TrackedConnection(Protocol):
 
     def backlog(self) -> int: ...
 
-    def abort(self) -> None: ...
+    def cut_off(self) -> None:
+        """End the response with the most unsent bytes."""
+        ...
 
 
 class _Answer:
@@ -66,8 +74,8 @@ class ConnectionSet:
         self._most_answers = most_answers
         self._most_bodies = most_bodies
         self._open: set[TrackedConnection] = set()
-        self._answers: dict[TrackedConnection, _Answer] = {}
-        self._bodies: dict[TrackedConnection, int] = {}
+        self._answers: dict[Recipient, _Answer] = {}
+        self._bodies: dict[Recipient, int] = {}
         self._receiving = 0
         self._sweeper: asyncio.TimerHandle | None = None
         self._left: asyncio.Event | None = None
@@ -87,7 +95,7 @@ class ConnectionSet:
 
     # --- memory --------------------------------------------------------------------------
 
-    def answers(self, connection: TrackedConnection, size: int) -> bool:
+    def answers(self, connection: Recipient, size: int) -> bool:
         """Whether a response of this size may start. The slowest clients may be disconnected for
         it."""
         if size <= self._most_answers < self.answering + size:
@@ -98,17 +106,17 @@ class ConnectionSet:
         self.answering += size
         return True
 
-    def sent(self, connection: TrackedConnection, size: int) -> None:
+    def sent(self, connection: Recipient, size: int) -> None:
         answer = self._answers.get(connection)
         if answer is not None:
             answer.sent += size
 
-    def answered(self, connection: TrackedConnection) -> None:
+    def answered(self, connection: Recipient) -> None:
         answer = self._answers.pop(connection, None)
         if answer is not None:
             self.answering -= answer.size
 
-    def receives(self, connection: TrackedConnection, size: int) -> bool:
+    def receives(self, connection: Recipient, size: int) -> bool:
         """Whether more of a large request body may be held."""
         if self._receiving + size > self._most_bodies:
             return False
@@ -116,7 +124,7 @@ class ConnectionSet:
         self._receiving += size
         return True
 
-    def received(self, connection: TrackedConnection) -> None:
+    def received(self, connection: Recipient) -> None:
         """The request body is no longer held."""
         self._receiving -= self._bodies.pop(connection, 0)
 
@@ -178,4 +186,4 @@ class ConnectionSet:
             if excess <= 0:
                 return
             excess -= waiting[connection]
-            connection.abort()
+            connection.cut_off()

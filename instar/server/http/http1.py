@@ -1,29 +1,26 @@
 """HTTP/1.1 connection: parses requests, calls the handler, writes responses and streams.
 
-``lifecycle/lifetime.py`` makes ``Connections`` for the API, ``tools/console`` for the console; the
-event loop calls the rest. The module is hand-written, because it is the hot path: a response that
-needs no waiting is written in the same turn of the loop, and a disconnect cancels the request.
+``protocols.py`` makes one for each client of this version; the event loop calls the rest. The
+module is hand-written, because it is the hot path: a response that needs no waiting is written in
+the same turn of the loop, and a disconnect cancels the request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any, cast
 
 from instar.base import limits
 from instar.base.eager_tasks import TasklessCoroutine, start
 from instar.kube.access.attributes import User
-from instar.server.http.body_stream import BodyStream, StreamedPaths
-from instar.server.http.connections import ConnectionSet
-from instar.server.http.handler_types import Handler, PeerOf, no_peer
+from instar.server.http.body_stream import BodyStream
 from instar.server.http.http1_request import RequestReader
-from instar.server.http.http_head import header_lines, sized_head
-from instar.server.http.loop_budget import LoopBudget
-from instar.server.http.messages import TEXT_TYPE, Header, Request, Response
+from instar.server.http.http_head import sized_head
+from instar.server.http.messages import TEXT_TYPE, Request, Response
 from instar.server.http.request_queue import RequestQueue
+from instar.server.http.request_service import RequestService
 from instar.server.http.stream_outlet import StreamOutlet
 from instar.server.http.write_batching import join_pieces
 
@@ -36,42 +33,11 @@ _TURN = 1 << 20
 _LINGER_SECONDS = 1.0
 
 
-class Connections(ConnectionSet):
-    """Makes a connection for each client; all of them share the handler and the limits."""
-
-    def __init__(
-        self,
-        handler: Handler,
-        refused: Callable[[Request], Response] | None = None,
-        every_answer: Iterable[Header] = (),
-        peer_of: PeerOf = no_peer,
-    ) -> None:
-        super().__init__()
-        self.turns = LoopBudget()
-        self.handler = handler
-        self.peer_of = peer_of
-        """The user of the client certificate."""
-        self.always = header_lines(every_answer)
-        self.refused = refused or (lambda request: Response(503))
-        """Answers a request if its own response would exceed the memory limit."""
-        self.streamed = StreamedPaths()
-        self._chunk_of = self._chunk = b""
-
-    def __call__(self) -> Http1Connection:
-        return Http1Connection(self)
-
-    def chunk(self, data: bytes) -> bytes:
-        """The data as an HTTP chunk; made once where many connections send the same."""
-        if data is not self._chunk_of:
-            self._chunk_of, self._chunk = data, b"%x\r\n%b\r\n" % (len(data), data)
-        return self._chunk
-
-
 class Http1Connection(StreamOutlet, asyncio.Protocol):
     """One connection: reads requests, calls the handler, writes responses in order."""
 
-    def __init__(self, connections: Connections) -> None:
-        self._connections: Connections = connections
+    def __init__(self, connections: RequestService) -> None:
+        self._connections: RequestService = connections
         self._reader = RequestReader(self, connections.streamed)
         self._transport: asyncio.Transport | None = None
         self._peer: User | None = None
@@ -382,3 +348,6 @@ class Http1Connection(StreamOutlet, asyncio.Protocol):
         if unsent != self._unsent:
             self._unsent, self._unsent_since = unsent, now
         return unsent > 0 and now - self._unsent_since > limits.UNREAD_SECONDS
+
+    def cut_off(self) -> None:
+        self.abort()

@@ -1,6 +1,6 @@
 """HTTP/1.1 heads: the path in a request line, and the status line and headers of a response.
 
-``http1_request.py`` and ``http1.py`` call these functions.
+``http1_request.py`` and ``http1.py`` call these functions; ``http2/heads.py`` shares the date.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ class _Clock:
     """The ``Date`` line, made once a second."""
 
     second = 0
+    value = b""
     line = b""
 
 
@@ -92,5 +93,12 @@ def _date() -> bytes:
     second = int(time())
     if second != _Clock.second:
         _Clock.second = second
-        _Clock.line = f"date: {formatdate(second, usegmt=True)}\r\n".encode()
+        _Clock.value = formatdate(second, usegmt=True).encode()
+        _Clock.line = b"date: %b\r\n" % _Clock.value
     return _Clock.line
+
+
+def date_value() -> bytes:
+    """The value of ``Date``; the same bytes within a second."""
+    _date()
+    return _Clock.value

@@ -25,6 +25,8 @@ VERSIONS = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
+PROTOCOLS = ("h2", "http/1.1")
+"""Offered in the handshake, the preferred first."""
 _FIXED = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 """Ciphers of TLS 1.3: always offered, whether they are named or not."""
 _BULK = {

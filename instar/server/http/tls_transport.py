@@ -33,11 +33,12 @@ class TlsListener:
     """Makes a TLS transport for each connection; passed to ``create_server`` without a context."""
 
     def __init__(
-        self, context: Callable[[], ssl.SSLContext], above: Callable[[], asyncio.Protocol]
+        self, context: Callable[[], ssl.SSLContext], above: Callable[[str | None], asyncio.Protocol]
     ) -> None:
         self.context = context
         """Returns the current context: certificates change while a server runs."""
         self.above = above
+        """Makes the protocol above TLS, given the one that the handshake agreed on."""
         self.parted: Callable[[], None] = _no_op
         """Called when a connection has ended."""
         self.room = memoryview(bytearray(_BUFFER_BYTES))
@@ -126,7 +127,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             return False
         self._stop_timer()
         self._send()  # the handshake goes out before data of the protocol above
-        self._above = self._listener.above()
+        self._above = self._listener.above(self._tls.selected_alpn_protocol())
         self._above.connection_made(cast(asyncio.BaseTransport, self))
         return True
 

@@ -15,7 +15,7 @@ from instar.server.http.connection_balancer import (
     SingleProcessPort,
     WorkerPort,
 )
-from instar.server.http.http1 import Connections
+from instar.server.http.protocols import Connections
 from instar.server.lifecycle.parts import Part
 from instar.server.settings import Settings
 

@@ -19,8 +19,8 @@ from instar.server.access.peer_certificates import ProxiedPeers, plain_peer, sig
 from instar.server.app import EVERY_ANSWER
 from instar.server.files.temp_folder import temporary_folder
 from instar.server.http.handler_types import Handler, PeerOf
-from instar.server.http.http1 import Connections
 from instar.server.http.messages import Request, Response
+from instar.server.http.protocols import Connections
 from instar.server.http.tls_transport import TlsListener
 from instar.server.lifecycle.composition import ServerComponents
 from instar.server.lifecycle.credentials import ServerCredentials, load_credentials
@@ -119,7 +119,9 @@ def _address_parts(
 def _port(machinery: ServerComponents, credentials: ServerCredentials) -> HttpPort:
     settings, handler = machinery.settings, _handler(machinery)
     peers = _peers(settings, credentials.ca)
-    connections = Connections(handler, _refuse_large_response, EVERY_ANSWER, peers)
+    connections = Connections(
+        handler, _refuse_large_response, EVERY_ANSWER, peers, settings.streams_at_once
+    )
     if machinery.aggregator is not None:
         machinery.aggregator.stream_bodies(connections.streamed)
     listener = TlsListener(credentials.tls.context, connections)

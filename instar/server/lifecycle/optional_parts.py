@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from instar.base.metrics import Metric
 from instar.server.access.authorization import modes_of
 from instar.server.files.certificates import Certificates, server_context
-from instar.server.http.tls import ReloadingContext, cipher_string, minimum_version
+from instar.server.http.tls import PROTOCOLS, ReloadingContext, cipher_string, minimum_version
 from instar.server.registry.admission.plugin_configurations import PluginConfigurations
 from instar.server.registry.admission.plugins.event_rate_limit import NAME as EVENT_RATE_LIMIT
 from instar.server.registry.admission.plugins.image_policy import IMAGE_POLICY
@@ -59,8 +59,9 @@ def tls_of(settings: Settings, ours: Certificates) -> ReloadingContext:
     used = ours
     if wanted.cert is not None and wanted.key is not None:
         used = replace(ours, server_cert=wanted.cert, server_key=wanted.key)
+    protocols = PROTOCOLS if wanted.http2 else PROTOCOLS[1:]
     return ReloadingContext(
-        lambda: server_context(used, authorities, minimum, ciphers),
+        lambda: server_context(used, authorities, minimum, ciphers, protocols),
         [used.server_cert, used.server_key, *authorities],
     )
 

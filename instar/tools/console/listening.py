@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Callable
 from instar.base.errors import ApiError
 from instar.kube.access.attributes import User
 from instar.server.http.handler_types import Handler
-from instar.server.http.http1 import Connections
 from instar.server.http.messages import Request, Response
+from instar.server.http.protocols import Connections
 from instar.server.rest.error_responses import problem
 from instar.tools.console.api import Api
 from instar.tools.console.assets import Assets

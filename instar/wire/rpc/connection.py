@@ -11,10 +11,11 @@ from collections import deque
 from math import inf
 from typing import cast
 
+from instar.base.http2 import frames
+from instar.base.http2.frames import ProtocolError
+from instar.base.http2.huffman import Garbled
 from instar.base.supervision import report_failure
-from instar.wire.rpc import frames, headers
-from instar.wire.rpc.frames import ProtocolError
-from instar.wire.rpc.huffman import Garbled
+from instar.wire.rpc import headers
 from instar.wire.rpc.outgoing import Outgoing
 from instar.wire.rpc.status import GrpcCode, RpcError
 from instar.wire.rpc.stream import Http2Stream

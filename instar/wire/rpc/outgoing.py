@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from instar.wire.rpc import frames
-from instar.wire.rpc.frames import ProtocolError
+from instar.base.http2 import frames
+from instar.base.http2.frames import ProtocolError
 from instar.wire.rpc.stream import Http2Stream
 
 

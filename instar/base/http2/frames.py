@@ -1,6 +1,6 @@
 """HTTP/2 frames (RFC 9113) as bytes: encoders of the few we send, and parsing helpers.
 
-Used by ``connection.py`` and ``outgoing.py``.
+Used by the gRPC client (``wire/rpc``) and by the server's connections (``server/http/http2``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ END_STREAM, ACK, END_HEADERS, PADDED, HAS_PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
 
 HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_STREAMS, INITIAL_WINDOW, MAX_FRAME, MAX_HEADERS = range(1, 7)
 
-NO_ERROR, PROTOCOL_ERROR, FLOW_ERROR, REFUSED_STREAM, CANCEL = 0, 1, 3, 7, 8
+NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, FLOW_ERROR = 0, 1, 2, 3
+STREAM_CLOSED, FRAME_SIZE_ERROR, REFUSED_STREAM, CANCEL = 5, 6, 7, 8
 COMPRESSION_ERROR, CALM_DOWN, INADEQUATE_SECURITY = 9, 11, 12
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -59,9 +60,9 @@ def reset(stream: int, code: int) -> bytes:
     return frame(RST_STREAM, 0, stream, _NUMBER.pack(code))
 
 
-def goaway(code: int) -> bytes:
-    """Return a GOAWAY frame that names no last stream."""
-    return frame(GOAWAY, 0, 0, _NUMBER.pack(0) + _NUMBER.pack(code))
+def goaway(code: int, last: int = 0, text: bytes = b"") -> bytes:
+    """Return a GOAWAY frame; ``last`` is the last stream that was or will be served."""
+    return frame(GOAWAY, 0, 0, _NUMBER.pack(last) + _NUMBER.pack(code) + text)
 
 
 def read_settings(payload: bytes) -> list[tuple[int, int]]:
