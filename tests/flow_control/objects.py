@@ -9,7 +9,7 @@ from typing import Any
 from instar.kube.access.attributes import Attributes, User
 from instar.kube.flow_control.priority_levels import PriorityLevel, priority_level_of
 from instar.kube.flow_control.schemas import FlowSchema, flow_schema_of
-from instar.kube.flow_control.work import ONE_SEAT, Work
+from instar.kube.flow_control.work import ONE_SEAT, RequestWork
 from instar.server.flow_control.configuration import Configuration
 from instar.server.flow_control.flow_control import FlowControl
 from instar.server.flow_control.seat_queues import FlowRejection, SeatRequest
@@ -103,7 +103,7 @@ def seated(control: FlowControl, user: str = "ann", verb: str = "get") -> SeatRe
     return found
 
 
-def estimate_of(work: Work = ONE_SEAT) -> Callable[[Attributes, int, int], Work]:
+def estimate_of(work: RequestWork = ONE_SEAT) -> Callable[[Attributes, int, int], RequestWork]:
     return lambda *_: work
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from instar.base import limits
-from instar.kube.flow_control.work import Work
+from instar.kube.flow_control.work import RequestWork
 from instar.server.flow_control.seat_queues import FlowRejection, SeatRequest
 from tests.flow_control.objects import (
     BY_USER,
@@ -121,10 +121,10 @@ async def test_a_cancelled_request_leaves_its_queue() -> None:
 
 
 async def test_a_wide_request_waits_for_all_its_seats() -> None:
-    work = {"now": Work(1)}
+    work = {"now": RequestWork(1)}
     control, _ = one_level(4, estimate=lambda *_: work["now"])
     narrow = [seated(control) for _ in range(3)]
-    work["now"] = Work(4)
+    work["now"] = RequestWork(4)
     wide = seated(control)
 
     control.leave(narrow[0])
@@ -139,7 +139,7 @@ async def test_a_wide_request_waits_for_all_its_seats() -> None:
 
 
 async def test_a_request_wider_than_its_level_is_served_alone() -> None:
-    control, _ = one_level(2, estimate=estimate_of(Work(5)))
+    control, _ = one_level(2, estimate=estimate_of(RequestWork(5)))
 
     first, second = seated(control), seated(control)
 
@@ -151,7 +151,7 @@ async def test_a_request_wider_than_its_level_is_served_alone() -> None:
 
 
 async def test_the_seats_of_a_write_stay_taken_while_its_events_are_sent() -> None:
-    control, _ = one_level(1, estimate=estimate_of(Work(1, lingers=0.01)))
+    control, _ = one_level(1, estimate=estimate_of(RequestWork(1, lingers=0.01)))
     first = seated(control, verb="create")
     second = seated(control, verb="create")
     assert second.granted is not None

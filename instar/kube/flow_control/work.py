@@ -22,32 +22,32 @@ _HASH_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class RequestWork:
     """Seats of a request, and how long they stay taken after its response."""
 
     seats: int = 1
     lingers: float = 0.0
 
 
-ONE_SEAT = Work()
+ONE_SEAT = RequestWork()
 
 
-def list_work(objects: int, average_bytes: float, limit: int, widest: int) -> Work:
+def list_work(objects: int, average_bytes: float, limit: int, widest: int) -> RequestWork:
     """Work of a list of ``objects`` stored objects, of which it returns at most ``limit`` (0: any
     number); ``widest``: see ``SeatLimits``."""
     loaded = min(limit, objects) if limit > 0 else objects
     needed = min(loaded * average_bytes, _MOST_BYTES_AT_ONCE)
-    return Work(_bounded(ceil(needed / _BYTES_PER_SEAT), widest, _MOST_LIST_SEATS))
+    return RequestWork(_bounded(ceil(needed / _BYTES_PER_SEAT), widest, _MOST_LIST_SEATS))
 
 
-def write_work(watches: int, widest: int) -> Work:
+def write_work(watches: int, widest: int) -> RequestWork:
     """Work of a write whose event goes to this number of watches: the same seat-seconds, whether
     they are many seats for a moment or the allowed seats for longer."""
     if watches < _WATCHES_PER_SEAT:
         return ONE_SEAT
     wanted = ceil(watches / _WATCHES_PER_SEAT)
     seats = _bounded(wanted, widest, _MOST_WRITE_SEATS)
-    return Work(seats, wanted * _EVENT_SECONDS / seats)
+    return RequestWork(seats, wanted * _EVENT_SECONDS / seats)
 
 
 def _bounded(seats: int, widest: int, most: int) -> int:

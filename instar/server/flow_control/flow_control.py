@@ -14,7 +14,7 @@ from time import monotonic
 
 from instar.base import limits
 from instar.kube.access.attributes import Attributes
-from instar.kube.flow_control.work import ONE_SEAT, Work
+from instar.kube.flow_control.work import ONE_SEAT, RequestWork
 from instar.server.flow_control.configuration import Configuration, Flow
 from instar.server.flow_control.metrics import FlowMetrics
 from instar.server.flow_control.retry_after import RetryAfter
@@ -37,7 +37,7 @@ class FlowControl:
         self,
         configuration: Configuration,
         patience: float = 15.0,
-        estimate: Callable[[Attributes, int, int], Work] = lambda *_: ONE_SEAT,
+        estimate: Callable[[Attributes, int, int], RequestWork] = lambda *_: ONE_SEAT,
         clock: Clock = monotonic,
     ) -> None:
         """``patience``: seconds a request may wait. ``estimate``: the work of a request, from its
@@ -158,7 +158,7 @@ class FlowControl:
         active = self._active | self._active_before
         self._alone = flow if len(active) == 1 else None
 
-    def _may_begin(self, flow: Flow, work: Work) -> bool:
+    def _may_begin(self, flow: Flow, work: RequestWork) -> bool:
         """Whether the flow's requests of this turn leave room for this one."""
         if flow is self._alone:
             return True

@@ -17,7 +17,7 @@ from instar.base.metrics import (
     MergeMode,
     Metric,
 )
-from instar.kube.flow_control.work import Work
+from instar.kube.flow_control.work import RequestWork
 from instar.server.flow_control.configuration import Configuration
 from instar.server.flow_control.request_class import RequestClass
 from instar.server.flow_control.seat_queues import FlowRejection, SeatQueues
@@ -81,7 +81,7 @@ class FlowMetrics:
     def executed(self, kind: RequestClass, seconds: float) -> None:
         self._executed.observe(kind.labels, seconds)
 
-    def estimated(self, kind: RequestClass, work: Work) -> None:
+    def estimated(self, kind: RequestClass, work: RequestWork) -> None:
         self._estimated.observe(kind.labels, work.seats)
 
     def all(self) -> Iterable[Metric]:

@@ -14,7 +14,7 @@ from enum import Enum
 
 from instar.base.fast_dataclass import dataclass
 from instar.kube.flow_control.priority_levels import PriorityLevel, SeatDemand, SeatLimits
-from instar.kube.flow_control.work import Work, flow_hash, hand_of
+from instar.kube.flow_control.work import RequestWork, flow_hash, hand_of
 from instar.server.flow_control.request_class import RequestClass
 
 _ESTIMATED_SECONDS = 0.003
@@ -36,19 +36,19 @@ class SeatRequest:
 
     kind: RequestClass
     flow: str
-    work: Work
+    work: RequestWork
     arrived: float
     mutating: bool = False
     granted: asyncio.Future[FlowRejection | None] | None = None
     """Set while it waits, and with the outcome once it no longer waits."""
-    queue: RequestQueue | None = None
+    queue: SeatQueue | None = None
     arrived_at: float = 0.0
     """Virtual time of its arrival."""
     began: float = 0.0
     executing: bool = False
 
 
-class RequestQueue:
+class SeatQueue:
     """One queue of a level."""
 
     __slots__ = ("executing", "seats", "start", "waiting", "work_waiting")
@@ -83,8 +83,8 @@ class SeatQueues:
         self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
         self.executing: set[SeatRequest] = set()
         """Requests that execute, where their number is limited."""
-        self._queues = [RequestQueue() for _ in range(level.queues)]
-        self._active: dict[int, RequestQueue] = {}
+        self._queues = [SeatQueue() for _ in range(level.queues)]
+        self._active: dict[int, SeatQueue] = {}
         """Queues with requests, by their index."""
         self._hands: dict[tuple[str, str], tuple[int, ...]] = {}
         self._dealt = 0
@@ -96,14 +96,14 @@ class SeatQueues:
         if (level.queues, level.hand_size) != (self.level.queues, self.level.hand_size):
             self._hands.clear()
         missing = level.queues - len(self._queues)
-        self._queues += [RequestQueue() for _ in range(missing)]
+        self._queues += [SeatQueue() for _ in range(missing)]
         self.level, self.limits = level, limits
 
     @property
     def idle(self) -> bool:
         return not self.waiting and not self.taken
 
-    def fits(self, work: Work) -> bool:
+    def fits(self, work: RequestWork) -> bool:
         """Return whether a request could have its seats now. One that needs more seats than there
         are is served alone."""
         taken, seats = self.taken, work.seats
@@ -216,7 +216,7 @@ class SeatQueues:
             if request.arrived <= before
         ]
 
-    def queues(self) -> list[RequestQueue]:
+    def queues(self) -> list[SeatQueue]:
         return self._queues
 
     # --- queues ---------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class SeatQueues:
         turned = [hand[(self._dealt + at) % len(hand)] for at in range(len(hand))]
         return min(turned, key=lambda index: self._queues[index].work_waiting)
 
-    def _remove(self, queue: RequestQueue, request: SeatRequest) -> None:
+    def _remove(self, queue: SeatQueue, request: SeatRequest) -> None:
         queue.waiting.remove(request)
         queue.work_waiting -= _estimate(request)
         self.waiting -= 1
@@ -242,7 +242,7 @@ class SeatQueues:
         if queue.waiting:
             queue.start = max(queue.start, queue.waiting[0].arrived_at)
 
-    def _retire(self, queue: RequestQueue) -> None:
+    def _retire(self, queue: SeatQueue) -> None:
         if not queue.busy:
             for index, each in list(self._active.items()):
                 if each is queue:

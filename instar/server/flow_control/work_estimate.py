@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 
 from instar.kube.access.attributes import Attributes
-from instar.kube.flow_control.work import ONE_SEAT, Work, list_work, write_work
+from instar.kube.flow_control.work import ONE_SEAT, RequestWork, list_work, write_work
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.resource import Resource
 
@@ -24,7 +24,7 @@ class WorkEstimate:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
-    def __call__(self, asked: Attributes, limit: int, widest: int) -> Work:
+    def __call__(self, asked: Attributes, limit: int, widest: int) -> RequestWork:
         if not asked.resource or (asked.name and asked.verb not in _WRITES):
             return ONE_SEAT
         if asked.verb in ("list", "watch"):
@@ -36,7 +36,7 @@ class WorkEstimate:
         return ONE_SEAT if found is None else write_work(found.hub.watching, widest)
 
 
-def _of_list(resource: Resource, limit: int, widest: int) -> Work:
+def _of_list(resource: Resource, limit: int, widest: int) -> RequestWork:
     entries = resource.objects.entries
     sample = [entry.size for entry in islice(entries.values(), _SAMPLE)]
     average = sum(sample) / len(sample) if sample else 0.0
