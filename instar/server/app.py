@@ -8,10 +8,7 @@ becomes a response here.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
-import secrets
-import uuid
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -43,6 +40,7 @@ from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.resources.serving import Serving
 from instar.server.rest import verbs
+from instar.server.rest.audit_ids import audit_id_of, new_audit_id
 from instar.server.rest.conversion_timing import count_conversion_wait, with_requested_cache
 from instar.server.rest.deadlines import check_timeout, limit, too_late
 from instar.server.rest.error_responses import (
@@ -73,8 +71,6 @@ _DIGITS = 9
 """Digits of a ``limit`` that counts as one; a wrong one is refused by the verb."""
 _READS = ("get", "list", "watch", "head", "options")
 EVERY_ANSWER = ((b"cache-control", b"no-cache, private"),)
-_AUDIT_PREFIX = str(uuid.uuid4()).encode()[:24]
-_audit_numbers = itertools.count(secrets.randbits(40))
 
 
 class App:
@@ -151,14 +147,14 @@ class App:
             failure = error
             response = unexpected(error, request)
         if self._auditor is not None:
-            self._auditor.answered(request, response, failure, _audit_id_of(request))
+            self._auditor.answered(request, response, failure, audit_id_of(request))
         if b"accept-encoding" in request.headers:
             await compress(request, response)
         if request.warnings:
             response.headers += warning_headers(request.warnings)
         if request.flow_headers:
             response.headers += request.flow_headers
-        response.headers.append((b"audit-id", request.headers.get(b"audit-id") or _audit_id()))
+        response.headers.append((b"audit-id", request.headers.get(b"audit-id") or new_audit_id()))
         self._metrics.served(request.method, response.status, perf_counter() - began)
         if log.isEnabledFor(logging.INFO):
             _log_access(request, response, perf_counter() - began)
@@ -178,7 +174,7 @@ class App:
         if user is None:
             user = await self._authenticator.identify(request, peer)
         if self._auditor is not None:
-            await self._auditor.begin(request, route.path, user, _audit_id_of(request))
+            await self._auditor.begin(request, route.path, user, audit_id_of(request))
         request.asked = self._attributes(route, request, user)
         if not self._ready.is_set():
             await self._wait_until_read(request)
@@ -238,7 +234,7 @@ class App:
         authorizer, asked = self._context.authorizer, request.asked
         grant(authorizer, asked, authorizer.decide(asked) or await authorizer.ask(asked), note)
         if route.remote is not None and self._aggregator is not None:
-            return await self._aggregator.serve(request, route.remote, _audit_id_of(request))
+            return await self._aggregator.serve(request, route.remote, audit_id_of(request))
         if request.incoming is not None:
             request.body = await request.incoming.gather()
         if route.path is not None:
@@ -394,13 +390,3 @@ def _log_access(request: Request, response: Response, seconds: float) -> None:
         "bytes": response.length,
     }
     log.info("%s %s %d %s %.3fms %dB", *fields.values(), extra={"fields": fields})
-
-
-def _audit_id_of(request: Request) -> str:
-    """The audit ID that the client sent, or a new one."""
-    return request.headers.setdefault(b"audit-id", _audit_id()).decode("latin-1")
-
-
-def _audit_id() -> bytes:
-    """A unique ID: a prefix of this process and a number. Not secret."""
-    return b"%b%012x" % (_AUDIT_PREFIX, next(_audit_numbers))
