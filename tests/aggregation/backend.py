@@ -176,7 +176,7 @@ class Backend:
 
     def _serve(self, connection: socket.socket) -> None:
         self._open.append(connection)
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, AttributeError):  # it may be closed meanwhile
             if self._tls is not None:
                 connection = self._tls.wrap_socket(connection, server_side=True)
             self._open.append(connection)

@@ -8,7 +8,7 @@ from tests.aggregation.scripts import GROUP, HOME, Scripts
 from tests.aggregation.support import register
 from tests.support.server import LiveServer, live_server
 
-_OWN = ("audit-id", "cache-control", "x-kubernetes-pf-flowschema-uid", "date", "content-length")
+_OWN = ("audit-id", "cache-control", "date", "content-length")
 
 
 def _as_joe(**more: str) -> dict[str, str]:

@@ -15,8 +15,6 @@ from tests.aggregation.support import APIS, add_service, api_service, register, 
 from tests.support.server import LiveServer
 from tests.support.waiting import eventually
 
-_OWN = ("audit-id", "cache-control", "x-kubernetes-pf-flowschema-uid", "date", "content-length")
-
 
 @pytest.mark.parametrize(
     ("end", "text"),
