@@ -76,7 +76,13 @@ class Proxy(ForwardingProxy):
         self.swallow_requests = False
         self.swallow_answers = False
         self._held: list[tuple[asyncio.StreamWriter, bytes]] = []
+        self._pairs = self._frozen = 0
         self.swallowed = asyncio.Event()
+
+    def freeze(self) -> None:
+        """Go silent on every connection that is open now: nothing passes on them any more, and
+        nothing says so. New connections work."""
+        self._frozen = self._pairs
 
     def deliver_late(self) -> None:
         """The first of the requests that were swallowed, as by a member that was stopped with it
@@ -89,20 +95,30 @@ class Proxy(ForwardingProxy):
         here: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         there: tuple[asyncio.StreamReader, asyncio.StreamWriter],
     ) -> Iterable[Coroutine[None, None, None]]:
-        return self._up(here[0], there[1]), self._down(there[0], here[1])
+        self._pairs += 1
+        number = self._pairs
+        return self._up(here[0], there[1], number), self._down(there[0], here[1], number)
 
-    async def _up(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    async def _up(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, number: int
+    ) -> None:
         with suppress(ConnectionError), closing(target):
             while data := await source.read(65536):
+                if number <= self._frozen:
+                    continue
                 if self.swallow_requests:
                     self._held.append((target, data))
                     self.swallowed.set()
                 else:
                     target.write(data)
 
-    async def _down(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    async def _down(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, number: int
+    ) -> None:
         with suppress(ConnectionError), closing(target):
             while data := await source.read(65536):
+                if number <= self._frozen:
+                    continue
                 if self.swallow_answers:
                     self.swallowed.set()
                 else:

@@ -49,7 +49,7 @@ async def test_a_request_that_arrives_after_its_client_gave_up_is_refused(
     proxy = Proxy(postgres.address)
     address = await proxy.start()
     url = postgres.url(schema).replace(postgres.address, address)
-    away = PostgresStore(parse_url(url, timeout=1))
+    away = PostgresStore(parse_url(url, timeout=3))
     await away.commit(Write("g/p/first", b"1", 0))
     proxy.swallow_requests = True
     writing = asyncio.ensure_future(away.commit(Write("g/p/ghost", b"1", 0)))

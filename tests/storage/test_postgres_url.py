@@ -41,6 +41,13 @@ def test_a_service_file_and_the_environment_fill_what_the_url_leaves_out(tmp_pat
     assert [str(host) for host in settings.hosts] == ["db1:6000", "db2:6000"]
     assert (settings.user, settings.database) == ("other", "d")
     assert dict(settings.driver)["sslmode"] == "verify-ca"
+    system = tmp_path / "pg_service.conf"
+    system.write_text("[mine]\nhost=other\n[theirs]\nhost=db3\n")
+    both = {"PGSERVICEFILE": str(file), "PGSYSCONFDIR": str(tmp_path)}
+    assert [str(host) for host in parsed("postgresql://?service=mine", **both).hosts][1:] == [
+        "db2:6000"
+    ]
+    assert parsed("postgresql://?service=theirs", **both).hosts[0].host == "db3"
     asked = parsed("postgresql://", PGHOST="h", PGPORT="1", PGUSER="u", PGDATABASE="d")
     assert (asked.hosts, asked.user, asked.database) == ((DatabaseHost("h", 1),), "u", "d")
 
@@ -67,6 +74,15 @@ def test_plain_text_to_another_machine_must_be_requested() -> None:
 def test_settings_that_cannot_be_honoured_are_refused_by_name(url: str, told: str) -> None:
     with pytest.raises(StoreError, match=told):
         parsed(url, HOME="/nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PGCHANNELBINDING", "require"), ("PGREQUIREAUTH", "scram-sha-256"), ("PGHOSTADDR", "::1")],
+)
+def test_what_the_environment_demands_is_not_ignored(name: str, value: str) -> None:
+    with pytest.raises(StoreError, match="not supported"):
+        parsed("postgresql://h/d", **{name: value})
 
 
 def test_no_password_is_ever_shown() -> None:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+from instar.base.eager_tasks import TasklessCoroutine, start
 from instar.base.fast_dataclass import dataclass
 from instar.base.supervision import is_being_cancelled, report_failure
 from instar.base.taskless_wait import Waiter, waiter
@@ -25,6 +26,7 @@ from instar.wire.storage.postgres.failures import FENCED
 from instar.wire.storage.postgres.link import PostgresLink
 from instar.wire.storage.postgres.metrics import PostgresMetrics
 from instar.wire.storage.postgres.server import PostgresServer
+from instar.wire.storage.postgres.settlement import NOT_DURABLE, Answers, BatchSettlement
 from instar.wire.storage.store import (
     Event,
     Stale,
@@ -42,18 +44,14 @@ MOST_KEY = 2000
 """Bytes of a key; an index entry of PostgreSQL may have 2,704."""
 MOST_VALUE = 16 << 20
 _COMMIT = "select {schema}.commit_1($1, $2, $3, $4, $5, $6)"
-_SETTLE = "select {schema}.settle_1($1, $2)"
 _LOOK_SECONDS = 0.25
-_SETTLE_SECONDS = 3600.0
-"""A standby that is away may keep the answer waiting; the next attempt waits again."""
-_NOT_DURABLE = ("01000", "57P01")
-"""Warnings at commit: the wait for the synchronous standby was ended before it confirmed."""
 _AGAIN = ("40001", "40P01", "25006")
 """Refusals that another attempt may avoid: a conflict of transactions, a demoted server."""
 _CERTAIN = "nothing was written"
 _UNKNOWN = "it is not known yet whether the write was executed"
 
-Publish = Callable[[Sequence[Event], int], None]
+Publish = Callable[[Sequence[Event], int, int], None]
+"""Takes the events of a batch, the last revision, and the stamp of the batch."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,9 +77,6 @@ class _Refused(NamedTuple):
     """Whether sending it again may help."""
 
 
-Answers = Sequence[int]
-
-
 class BatchWriter:
     """Collects the writes of one process into batches."""
 
@@ -93,14 +88,19 @@ class BatchWriter:
         metrics: PostgresMetrics,
     ) -> None:
         self._server, self._link, self._publish, self._metrics = server, link, publish, metrics
-        self._commit_sql, self._settle_sql = server.sql(_COMMIT), server.sql(_SETTLE)
+        self._commit_sql = server.sql(_COMMIT)
+        self._settlement = BatchSettlement(server, metrics)
         self._me = uuid4()
-        self._number = 0
+        self._number, self._stamp = 0, 0
         self._waiting: list[_Entry] = []
         self._flying: list[_Entry] = []
-        self._pumping: asyncio.Task[None] | None = None
+        self._pumping: asyncio.Task[None] | TasklessCoroutine | None = None
         self._due = False
         self._look: asyncio.TimerHandle | None = None
+        """One timer for all deadlines; it ends by itself when nothing is written."""
+        self._late: Callable[[], None] | None = None
+        """Ends the wait for the call in flight, from ``_late_at`` on."""
+        self._late_at = 0.0
         self._warned = False
         self._refusal: StoreError | None = None
         """Why the batch in flight is certainly not committed, between two attempts."""
@@ -131,9 +131,15 @@ class BatchWriter:
         """Finish the batch in flight, as far as the server answers, then refuse new writes."""
         self._closing = True
         pumping = self._pumping
-        if pumping is not None:
-            await asyncio.wait({pumping}, timeout=self._server.settings.timeout)
-            pumping.cancel()
+        if isinstance(pumping, asyncio.Task):
+            _, running = await asyncio.wait({pumping}, timeout=self._server.settings.timeout)
+            if running:
+                # To close the connection politely would cancel the call, and a commit that waits
+                # for the synchronous standby would be visible to others before it is safe.
+                self._link.drop()
+                await self._settlement.close()
+                await asyncio.wait({pumping}, timeout=1)
+                pumping.cancel()
         if self._look is not None:
             self._look.cancel()
         closed = Unavailable("the store is closed")
@@ -145,15 +151,19 @@ class BatchWriter:
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         self._due = False
-        self._pumping = loop.create_task(self._pump(loop))
+        self._pumping = start(self._pump(loop))
 
     async def _pump(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._look = loop.call_later(_LOOK_SECONDS, self._expire, loop)
+        if self._look is None:
+            self._look = loop.call_later(_LOOK_SECONDS, self._expire, loop)
         try:
             while self._waiting:
                 self._flying = self._next_batch()
                 await self._commit_batch(self._flying)
                 self._flying = []
+        except StoreError as error:  # closed while the outcome was asked for
+            for entry in self._flying:
+                _fail(entry, Unavailable(f"{error}; {_UNKNOWN}"))
         except (Exception, asyncio.CancelledError) as error:  # no writer may wait for ever
             if is_being_cancelled(error):
                 raise
@@ -161,7 +171,6 @@ class BatchWriter:
             for entry in self._flying:
                 _fail(entry, Unavailable(f"{self._server.settings}: {error}; {_UNKNOWN}"))
         finally:
-            self._look.cancel()
             self._pumping, self._flying = None, []
             if self._waiting and not self._closing:
                 self._begin(loop)
@@ -215,6 +224,7 @@ class BatchWriter:
         if not batch:
             return ()
         self._number += 1
+        self._stamp = secrets.randbits(63)
         self._refusal, self._warned = None, False
         began = asyncio.get_running_loop().time()
         outcome = await self._send(connection, batch)
@@ -223,7 +233,8 @@ class BatchWriter:
             return await self._settled(outcome)
         if not isinstance(outcome, _Refused) and self._warned:
             _log.error("%s: a commit was not confirmed by the standby", self._server.settings)
-            return await self._settled(_Unanswered(Unavailable(_UNKNOWN)))
+            unsafe = Unavailable(f"{self._server.settings}: the standby did not confirm")
+            return await self._settled(_Unanswered(unsafe))
         return outcome
 
     async def _send(
@@ -235,16 +246,17 @@ class BatchWriter:
                 self._commit_sql,
                 self._me,
                 self._number,
-                secrets.randbits(63),
+                self._stamp,
                 [entry.key for entry in batch],
                 [entry.write.value for entry in batch],
                 [entry.write.expected for entry in batch],
             )
         )
-        if not await _done_within(call, self._server.settings.timeout):
+        if not await self._answered(call, loop):
             # The network may be silent, or a standby is away. Settling on another connection
             # ends the wait in the first case, and waits like this call in the second.
-            settling = loop.create_task(self._settled(_Unanswered(Unavailable(_UNKNOWN))))
+            silent = Unavailable(f"{self._server.settings}: no answer in time")
+            settling = loop.create_task(self._settled(_Unanswered(silent)))
             await asyncio.wait({call, settling}, return_when=asyncio.FIRST_COMPLETED)
             if not call.done():
                 connection.terminate()
@@ -256,6 +268,21 @@ class BatchWriter:
             answers: Answers = call.result()
             return answers
         return self._judge(connection, error)
+
+    async def _answered(self, call: asyncio.Task[Any], loop: asyncio.AbstractEventLoop) -> bool:
+        """Wait for the call, without cancelling it, and leave half of the writers' time to settle
+        it and to send it again."""
+        over: asyncio.Future[None] = loop.create_future()
+
+        def finish(_: object = None) -> None:
+            if not over.done():
+                over.set_result(None)
+
+        call.add_done_callback(finish)
+        self._late, self._late_at = finish, loop.time() + self._server.settings.timeout / 2
+        await over
+        self._late = None
+        return call.done()
 
     def _judge(self, connection: Connection, error: BaseException) -> _Refused | _Unanswered:
         failure = self._server.explain(error)
@@ -274,41 +301,16 @@ class BatchWriter:
     async def _settled(self, lost: _Unanswered) -> Answers | _Refused:
         """Determine whether the last batch was committed, without a time limit. Waiting writers get
         an error at their deadline, which says that the outcome is unknown."""
-        number, link = self._number, PostgresLink(self._server, "settle")
-        try:
-            while True:
-                try:
-                    rows = await link.run(self._ask_settle(number), seconds=_SETTLE_SECONDS)
-                except StoreError as error:
-                    _log.warning("cannot settle a batch yet: %s", error)
-                    await asyncio.sleep(0.2)
-                    continue
-                if rows is None:
-                    self._metrics.settlements.add(("not committed",))
-                    return _Refused(lost.why)
-                self._metrics.settlements.add(("committed",))
-                return rows
-        finally:
-            await link.close()
-
-    def _ask_settle(self, number: int) -> Callable[[Connection], Awaitable[Answers | None]]:
-        async def ask(connection: Connection) -> Answers | None:
-            warnings: list[str] = []
-            connection.add_log_listener(lambda _, notice: warnings.append(notice.sqlstate))
-            answers: Answers | None = await connection.fetchval(self._settle_sql, self._me, number)
-            if any(code in _NOT_DURABLE for code in warnings):
-                raise Unavailable(f"{self._server.settings}: the standby did not confirm")
-            return answers
-
-        return ask
+        answers = await self._settlement.outcome(self._me, self._number)
+        return _Refused(lost.why) if answers is None else answers
 
     def _hear_warnings(self, connection: Connection) -> None:
         if self._listened is not connection:
-            self._listened = connection
+            self._listened = self._server.writing = connection
             connection.add_log_listener(self._hear)
 
     def _hear(self, connection: Any, notice: Notice) -> None:
-        if notice.sqlstate in _NOT_DURABLE:
+        if notice.sqlstate in NOT_DURABLE:
             self._warned = True
 
     # -- outcomes ------------------------------------------------------------------------------
@@ -322,7 +324,7 @@ class BatchWriter:
                 accepted[entry.key] = answer
         if events:
             self._server.saw(events[-1].revision)
-            self._publish(events, events[-1].revision)
+            self._publish(events, events[-1].revision, self._stamp)
         for entry, answer in zip(batch, answers, strict=True):
             if answer > 0:
                 if not entry.done.done():
@@ -347,8 +349,14 @@ class BatchWriter:
 
     def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
         """Fail the writers past their deadline, while the batch continues."""
+        self._look = None
+        if not (self._flying or self._waiting):
+            return
         self._look = loop.call_later(_LOOK_SECONDS, self._expire, loop)
-        limit = loop.time() - self._server.settings.timeout - _LOOK_SECONDS
+        now = loop.time()
+        if self._late is not None and now >= self._late_at:
+            self._late()
+        limit = now - self._server.settings.timeout - _LOOK_SECONDS
         flying, waiting = self._deadline_texts()
         for entry in self._flying:
             if entry.since < limit:
@@ -370,24 +378,6 @@ class BatchWriter:
 def _fail(entry: _Entry, error: StoreError) -> None:
     if not entry.done.done():
         entry.done.set_exception(error)
-
-
-async def _done_within(call: asyncio.Task[Any], seconds: float) -> bool:
-    """Wait for a task without cancelling it."""
-    loop = asyncio.get_running_loop()
-    over: asyncio.Future[None] = loop.create_future()
-
-    def finish(_: Any = None) -> None:
-        if not over.done():
-            over.set_result(None)
-
-    call.add_done_callback(finish)
-    timer = loop.call_later(seconds, finish)
-    try:
-        await over
-    finally:
-        timer.cancel()
-    return call.done()
 
 
 def _read(call: asyncio.Task[Any]) -> None:

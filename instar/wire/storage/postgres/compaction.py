@@ -33,8 +33,9 @@ _VACUUM = "vacuum (skip_locked, analyze) {schema}.log"
 _SIZE = "select pg_total_relation_size('{schema}.log')"
 _OLDEST = """
 select coalesce(max(age(xmin)), 0)::bigint as oldest from (
-  select backend_xmin from pg_stat_activity where pid <> pg_backend_pid()
-  union all select transaction from pg_prepared_xacts
+  select backend_xmin from pg_stat_activity
+  where pid <> pg_backend_pid() and (datname = current_database() or datname is null)
+  union all select transaction from pg_prepared_xacts where database = current_database()
   union all select xmin from pg_replication_slots
   union all select catalog_xmin from pg_replication_slots
 ) holders(xmin)

@@ -83,12 +83,15 @@ class PostgresFeed:
         self._wake.set()
         return follower
 
-    def learn(self, events: Sequence[Event], revision: int) -> None:
-        """Deliver own writes at once to followers that have everything before them."""
+    def learn(self, events: Sequence[Event], revision: int, stamp: int) -> None:
+        """Deliver own writes, of one batch, at once to followers that have everything before
+        them."""
         first = events[0].revision
         for follower in self._live():
             if follower.reached == first - 1:
                 follower.take(events, revision)
+        if revision > self._place:
+            self._place, self._stamp = revision, stamp
         self.expect(revision)
 
     def expect(self, revision: int) -> None:
@@ -163,7 +166,11 @@ class PostgresFeed:
             timer.cancel()
 
     def _notified(self, connection: object, pid: int, channel: str, payload: str) -> None:
-        self._wake.set()
+        """Wake the feed, unless this process wrote the batch: the answer to it has the events, and
+        ``learn`` gets them also if the answer is lost and the batch is settled."""
+        writing = self._server.writing
+        if writing is None or writing.is_closed() or writing.get_server_pid() != pid:
+            self._wake.set()
 
     async def _read(self) -> bool:
         """Read the next events for the follower that is furthest behind; True if more remain."""
@@ -176,18 +183,19 @@ class PostgresFeed:
         known = (
             self._server.seen
         )  # the answer is newer than everything seen before it was asked for
+        place = self._place, self._stamp
         try:
-            rows = await connection.fetch(self._sql, after, self._place, _ROWS, _BYTES)
+            rows = await connection.fetch(self._sql, after, place[0], _ROWS, _BYTES)
         except Exception as error:
             raise self._server.explain(error).error from error
         finally:
             limit.cancel()
         self._metrics.feed_reads.add()
-        return self._deliver(known, rows)
+        return self._deliver(known, place, rows)
 
-    def _deliver(self, known: int, rows: Sequence[Row]) -> bool:
+    def _deliver(self, known: int, place: tuple[int, int], rows: Sequence[Row]) -> bool:
         head, compacted, stamp = rows[0][:3]
-        if head < known or self._is_other_history(compacted, stamp):
+        if head < known or _is_other_history(place, compacted, stamp):
             self._server.revisions_lost(head)
             return False
         self._server.saw(head)
@@ -202,19 +210,12 @@ class PostgresFeed:
         last = events[-1].revision if events else head
         more = bool(events) and last < head and _is_truncated(rows)
         upto = last if more else max(head, last)
-        if events:
-            self._place, self._stamp = rows[-1][3], rows[-1][6]
+        if events and last > self._place:
+            self._place, self._stamp = last, rows[-1][6]
         for follower in self._live():
             follower.take(events, upto)
         self._metrics.feed_lag = head - upto
         return more
-
-    def _is_other_history(self, compacted: int, stamp: int | None) -> bool:
-        """Return whether the log is not the one that was read before: the row last read is another,
-        or missing although it is not compacted."""
-        if not self._place:
-            return False
-        return stamp != self._stamp if stamp is not None else self._place > compacted
 
     # -- followers -----------------------------------------------------------------------------
 
@@ -243,6 +244,15 @@ class PostgresFeed:
             self._link.drop()
         self._wake.set()
         self._check = loop.call_later(_STUCK_SECONDS, self._check_progress, reached)
+
+
+def _is_other_history(place: tuple[int, int], compacted: int, stamp: int | None) -> bool:
+    """Return whether the log is not the one that was read before: the row at ``place``, the last
+    one known, has another stamp, or is missing although it is not compacted."""
+    revision, known = place
+    if not revision:
+        return False
+    return stamp != known if stamp is not None else revision > compacted
 
 
 def _is_truncated(rows: Sequence[Row]) -> bool:

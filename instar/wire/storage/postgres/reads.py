@@ -14,10 +14,14 @@ from instar.wire.storage.store import Ahead, Compacted, Event, Page, Past, Recor
 
 _CHUNK_ROWS = 2000
 _LOAD_SECONDS = 600.0
+_BEYOND_ALL = b"\xff" * 2001
+"""After every key: none is longer than 2,000 bytes."""
 
 _HEAD = "select revision, compacted from {schema}.head"
+# Not "key = $1", so that only the index by key has the order.
 _GET = """
-select revision, value from {schema}.log where key = $1 order by key, revision desc limit 1
+select revision, value from {schema}.log
+where key >= $1 and key <= $1 order by key, revision desc limit 1
 """
 # Walks from key to key by the index, so that a key with many versions costs no more than others.
 _PAGE = """
@@ -155,6 +159,6 @@ def _by_bytes(record: Record) -> bytes:
 
 
 def _after_prefix(prefix: bytes) -> bytes:
-    """Return the first key after all that start with ``prefix``; UTF-8 has no 0xff to carry
-    over."""
-    return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else b"\xff"
+    """Return a key after all that start with ``prefix``."""
+    prefix = prefix.rstrip(b"\xff")
+    return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else _BEYOND_ALL

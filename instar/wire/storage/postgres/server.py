@@ -33,15 +33,19 @@ _FACTS = """
 select pg_is_in_recovery(), current_setting('server_version_num')::int,
   version() like 'PostgreSQL %', current_setting('transaction_isolation'),
   current_setting('transaction_read_only') = 'on', current_setting('fsync') = 'on',
-  current_setting('full_page_writes') = 'on', current_setting('synchronous_standby_names')
+  current_setting('full_page_writes') = 'on', current_setting('synchronous_standby_names'),
+  current_setting('synchronous_commit') in ('off', 'local')
 """
 _HISTORY = """
 select (select system_identifier::text from pg_control_system()),
   ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
 """
 _INTERVAL = "select set_config('client_connection_check_interval', '2s', false)"
+_DURABLE = "select set_config('synchronous_commit', 'on', false)"
 _ENTER = "select * from {schema}.enter_1($1, $2, $3)"
 _ECHO_SECONDS = 2.0
+_SILENT_SECONDS = 0.5
+"""How long a host may be silent while another one has answered as a primary."""
 
 
 class ServerFacts(NamedTuple):
@@ -80,8 +84,9 @@ class PostgresServer:
         self.seen = 0
         """The greatest revision that this process has seen."""
         self.reconnections = 0
+        self.writing: Connection | None = None
+        """The connection that ``commit.py`` writes through."""
         self._must_exist = must_exist
-        self._primary: DatabaseHost | None = None
         self._known: _KnownHistory | None = None
         self._prepared = False
         self._open: set[Connection] = set()
@@ -100,10 +105,7 @@ class PostgresServer:
             self.seen = revision
 
     def explain(self, error: BaseException) -> CallFailure:
-        failure = explain(error, str(self.settings))
-        if failure.code == "25006":
-            self._primary = None
-        return failure
+        return explain(error, str(self.settings))
 
     async def connect(self, purpose: str) -> Connection:
         """Open a connection to the primary. Raises ``StoreError``."""
@@ -122,26 +124,38 @@ class PostgresServer:
         return candidate.connection
 
     async def _find_primary(self, purpose: str) -> _Candidate:
-        last = self._primary
-        if last is not None:
-            try:
-                return await self._ask_host(last, purpose)
-            except StoreError:
-                self._primary = None
-                if len(self.settings.hosts) == 1:
-                    raise
+        """Ask all hosts, and take the primary of the highest timeline. A host that is silent while
+        another one is a primary is waited for only shortly."""
         hosts = self.settings.hosts
-        asked = (self._ask_host(host, purpose) for host in hosts)
-        answers = await asyncio.gather(*asked, return_exceptions=True)
-        found = [answer for answer in answers if isinstance(answer, _Candidate)]
+        if len(hosts) == 1:
+            return await self._ask_host(hosts[0], purpose)
+        loop = asyncio.get_running_loop()
+        asking = [loop.create_task(self._ask_host(host, purpose)) for host in hosts]
+        left: float | None = None
+        pending: set[asyncio.Task[_Candidate]] = set(asking)
+        try:
+            while pending:
+                done, pending = await asyncio.wait(
+                    pending, timeout=left, return_when=asyncio.FIRST_COMPLETED
+                )
+                if left is not None and not done:
+                    break
+                if any(each.exception() is None for each in done):
+                    left = _SILENT_SECONDS
+        except asyncio.CancelledError:
+            pending = set(asking)
+            raise
+        finally:
+            for each in pending:
+                each.add_done_callback(_end_connection)
+        found = [each.result() for each in asking if each.done() and each.exception() is None]
         if not found:
-            raise _most_informative(answers)
+            raise _most_informative([error for each in asking if (error := each.exception())])
         found.sort(key=lambda candidate: candidate.facts.timeline, reverse=True)
         for other in found[1:]:
             other.connection.terminate()
         if len(found) > 1:
             _log.warning("two primaries: %s and %s; using the first", found[0].host, found[1].host)
-        self._primary = found[0].host
         return found[0]
 
     async def _ask_host(self, host: DatabaseHost, purpose: str) -> _Candidate:
@@ -169,6 +183,8 @@ class PostgresServer:
                 "idle_in_transaction_session_timeout": "60000",
                 "jit": "off",
                 "enable_seqscan": "off",
+                # Planning a batch anew costs as much as committing it.
+                "plan_cache_mode": "force_generic_plan",
             }
         connection: Connection = await load_driver().connect(
             f"postgresql:///?{urlencode(settings.driver)}",
@@ -200,7 +216,7 @@ class PostgresServer:
     async def _facts(self, connection: Connection, where: str) -> ServerFacts:
         row = await connection.fetchrow(_FACTS)
         assert row is not None
-        standby, version, genuine, isolation, read_only, fsync, pages, synchronous = row
+        standby, version, genuine, isolation, read_only, fsync, pages, synchronous, lax = row
         if not genuine or version < _OLDEST:
             raise StoreError(f"{where}: not a PostgreSQL of version 13 or later")
         if standby or read_only:
@@ -210,12 +226,25 @@ class PostgresServer:
             raise StoreError(
                 f"{where}: sessions start as {isolation!r}; instar needs read committed"
             )
+        if lax:
+            await self._make_durable(connection, where)
         if version >= _CHECKS_CLIENTS and not self.settings.polls:
             with contextlib.suppress(Exception):  # some systems cannot check clients
                 await connection.fetchval(_INTERVAL)
         system, timeline = await self._history_of(connection)
         self._refuse_replaced(where, system, timeline)
         return ServerFacts(system, timeline, version, fsync and pages, synchronous)
+
+    async def _make_durable(self, connection: Connection, where: str) -> None:
+        """Have commits wait for the disk and for the synchronous standby, whatever the server, the
+        database or the role sets; a stronger setting than ``on`` is left as it is."""
+        if self.settings.polls:  # the session belongs to the pooler
+            raise StoreError(
+                f"{where}: synchronous_commit is off or local, so a crash loses acknowledged "
+                "writes; through a pooler it cannot be set for a session: alter role … set "
+                "synchronous_commit = on"
+            )
+        await connection.fetchval(_DURABLE)
 
     async def _history_of(self, connection: Connection) -> tuple[str, int]:
         """Return system identifier and timeline; not every compatible server has them."""
@@ -295,12 +324,18 @@ class PostgresServer:
         arrives."""
         heard = asyncio.Event()
         channel = f"{self.settings.schema}_echo"
-        await candidate.connection.add_listener(channel, lambda *_: heard.set())
+
+        def hear(*_: object) -> None:
+            heard.set()
+
+        await candidate.connection.add_listener(channel, hear)
         other = await self._dial(candidate.host, "echo")
         try:
             await other.fetchval("select pg_notify($1, '')", channel)
             async with asyncio.timeout(_ECHO_SECONDS):
                 await heard.wait()
+            # Every notification of the database wakes each backend that listens to anything.
+            await candidate.connection.remove_listener(channel, hear)
         except TimeoutError as error:
             raise StoreError(
                 f"{self.settings}: notifications do not arrive: the address is a pooler in "
@@ -311,10 +346,15 @@ class PostgresServer:
             other.terminate()
 
 
-def _most_informative(answers: list[_Candidate | BaseException]) -> BaseException:
+def _end_connection(asking: asyncio.Task[_Candidate]) -> None:
+    """Close what a host answered that was not waited for."""
+    if not asking.cancelled() and asking.exception() is None:
+        asking.result().connection.terminate()
+
+
+def _most_informative(errors: list[BaseException]) -> BaseException:
     """Return the most informative error: preferably of a host that is reachable and not a
     standby."""
-    errors = [answer for answer in answers if isinstance(answer, BaseException)]
     for error in errors:
         if not isinstance(error, Unavailable):
             return error

@@ -79,7 +79,15 @@ _ENVIRONMENT = {
     "target_session_attrs": "PGTARGETSESSIONATTRS",
     "connect_timeout": "PGCONNECT_TIMEOUT",
     "options": "PGOPTIONS",
+    "application_name": "PGAPPNAME",
+    "hostaddr": "PGHOSTADDR",
+    "channel_binding": "PGCHANNELBINDING",
+    "gssencmode": "PGGSSENCMODE",
+    "requirepeer": "PGREQUIREPEER",
+    "require_auth": "PGREQUIREAUTH",
+    "sslcrl": "PGSSLCRL",
 }
+"""The last ones are read so that they are honoured, or refused like those of a URL."""
 
 
 class DatabaseHost(NamedTuple):
@@ -170,14 +178,15 @@ def _of_service(name: str, env: Mapping[str, str], file: str) -> dict[str, str]:
     ]
     if folder := env.get("PGSYSCONFDIR"):
         places.append(str(Path(folder, "pg_service.conf")))
-    parser = configparser.RawConfigParser()
-    try:
-        parser.read(places, encoding="utf-8")
-    except (configparser.Error, UnicodeDecodeError) as error:
-        raise StoreError(f"{places[0]}: not a service file: {error.__class__.__name__}") from error
-    if not parser.has_section(name):
-        raise StoreError(f"service {name!r} is not in {' or '.join(places)}")
-    return dict(parser.items(name))
+    for place in places:  # the first file that has the service wins
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(place, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError) as error:
+            raise StoreError(f"{place}: not a service file: {error.__class__.__name__}") from error
+        if parser.has_section(name):
+            return dict(parser.items(name))
+    raise StoreError(f"service {name!r} is not in {' or '.join(places)}")
 
 
 def _settings(
