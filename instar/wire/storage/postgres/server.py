@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -26,6 +26,20 @@ from instar.wire.storage.store import StoreError, StoreLost, Unavailable
 
 _log = logging.getLogger(__name__)
 
+_PARAMETERS = {
+    "default_transaction_isolation": "read committed",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "60000",
+    "jit": "off",
+    "enable_seqscan": "off",
+    # Planning a batch anew costs as much as committing it.
+    "plan_cache_mode": "force_generic_plan",
+}
+_SET_PARAMETERS = "select " + ", ".join(
+    f"set_config('{name}', '{value}', false)" for name, value in _PARAMETERS.items()
+)
+_UNKNOWN_PARAMETER = "08P01"
 _OLDEST = 130000
 _CHECKS_CLIENTS = 140000
 _NEVER = 2**31 - 1
@@ -89,6 +103,8 @@ class PostgresServer:
         self._must_exist = must_exist
         self._known: _KnownHistory | None = None
         self._prepared = False
+        self._pooled = False
+        """Whether the address is a pooler in session mode."""
         self._open: set[Connection] = set()
         self._went_back: list[Callable[[StoreError], None]] = []
         self._admitting = asyncio.Lock()
@@ -173,19 +189,32 @@ class PostgresServer:
             raise error if isinstance(error, StoreError) else explain(error, where).error from error
 
     async def _dial(self, host: DatabaseHost, purpose: str) -> Connection:
-        settings, given = self.settings, dict(self.settings.session)
-        session = {"application_name": f"instar/{purpose}", **given}
-        if not settings.polls:  # a pooler accepts few parameters
-            session |= {
-                "default_transaction_isolation": "read committed",
-                "statement_timeout": "0",
-                "lock_timeout": "0",
-                "idle_in_transaction_session_timeout": "60000",
-                "jit": "off",
-                "enable_seqscan": "off",
-                # Planning a batch anew costs as much as committing it.
-                "plan_cache_mode": "force_generic_plan",
-            }
+        """Open a session with our parameters. A pooler refuses them at the start; one in session
+        mode takes them afterwards, and one in transaction mode would keep them for others."""
+        if self.settings.polls:
+            return await self._open_session(host, purpose, {})
+        if not self._pooled:
+            try:
+                return await self._open_session(host, purpose, _PARAMETERS)
+            except Exception as error:
+                if getattr(error, "sqlstate", "") != _UNKNOWN_PARAMETER:
+                    raise
+        connection = await self._open_session(host, purpose, {})
+        try:
+            if not self._pooled:
+                await self._check_notifications(host, connection)
+                self._pooled = True
+            await connection.fetch(_SET_PARAMETERS)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    async def _open_session(
+        self, host: DatabaseHost, purpose: str, parameters: Mapping[str, str]
+    ) -> Connection:
+        settings = self.settings
+        given = {"application_name": f"instar/{purpose}", **dict(settings.session)}
         connection: Connection = await load_driver().connect(
             f"postgresql:///?{urlencode(settings.driver)}",
             host=host.host,
@@ -195,7 +224,7 @@ class PostgresServer:
             password=self._password(),
             timeout=max(1.0, settings.timeout / 2),
             statement_cache_size=0 if settings.polls else 100,
-            server_settings=session,
+            server_settings={**given, **parameters},
         )
         self._open.add(connection)
         connection.add_termination_listener(self._open.discard)
@@ -270,7 +299,7 @@ class PostgresServer:
         if not self._prepared:
             await self._prepare(connection)
             if not self.settings.polls:
-                await self._check_notifications(candidate)
+                await self._check_notifications(candidate.host, connection)
             self._prepared = True
         known, seen = self._known, self.seen
         since = _NEVER if known is None else known.ordinal
@@ -319,7 +348,7 @@ class PostgresServer:
             await schema.migrate(connection, name)
         schema.check_version(found, newest, name)
 
-    async def _check_notifications(self, candidate: _Candidate) -> None:
+    async def _check_notifications(self, host: DatabaseHost, connection: Connection) -> None:
         """Refuse a pooler in transaction mode: LISTEN succeeds there, but no notification
         arrives."""
         heard = asyncio.Event()
@@ -328,14 +357,14 @@ class PostgresServer:
         def hear(*_: object) -> None:
             heard.set()
 
-        await candidate.connection.add_listener(channel, hear)
-        other = await self._dial(candidate.host, "echo")
+        await connection.add_listener(channel, hear)
+        other = await self._open_session(host, "echo", {})
         try:
             await other.fetchval("select pg_notify($1, '')", channel)
             async with asyncio.timeout(_ECHO_SECONDS):
                 await heard.wait()
             # Every notification of the database wakes each backend that listens to anything.
-            await candidate.connection.remove_listener(channel, hear)
+            await connection.remove_listener(channel, hear)
         except TimeoutError as error:
             raise StoreError(
                 f"{self.settings}: notifications do not arrive: the address is a pooler in "
