@@ -19,6 +19,7 @@ import yaml
 import instar
 from docsite.metrics import server_metrics
 from instar.cli.main import parser_of
+from instar.wire.storage.postgres.url import parse_url
 from tests.deploy.rendering import DEPLOY, ROOT
 from tests.support.helm import Helm
 from tests.support.server import LiveServer, live_server
@@ -65,6 +66,11 @@ WATCHED = ("metrics.tokenSecret=t", "metrics.serviceMonitor=true", "metrics.rule
 VARIANTS = {
     "as it is": (),
     "replicas": ("replicas=3", *ETCD),
+    "on PostgreSQL": (
+        *("replicas=2", "pkiSecret=pki", "postgresSecret=database"),
+        "storage=postgresql://instar@db.example.svc/instar?sslmode=verify-full"
+        "&sslrootcert=/postgres/ca.crt",
+    ),
     "monitored": (*WATCHED, "metrics.dashboard=true", "metrics.labels.release=prometheus"),
     "everything": (
         *("replicas=2", *ETCD, *WATCHED, "metrics.dashboard=true"),
@@ -135,7 +141,14 @@ def test_pods_are_restricted_and_run_flags_that_exist(helm: Helm, name: str) -> 
     for container in (*pod["containers"], *pod.get("initContainers", ())):
         assert container["securityContext"]["readOnlyRootFilesystem"]
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    parser_of(server["args"][0]).parse_args(server["args"][1:])
+    args = parser_of(server["args"][0]).parse_args(server["args"][1:])
+    mounts = {each["mountPath"]: each["name"] for each in server["volumeMounts"]}
+    if name == "on PostgreSQL":
+        settings = parse_url(args.storage, password_file=str(args.postgres_password_file))
+        assert settings.password_file == "/postgres/password"
+        assert dict(settings.driver)["sslrootcert"] == "/postgres/ca.crt"
+        (secret,) = (v for v in pod["volumes"] if v["name"] == mounts["/postgres"])
+        assert secret["secret"]["secretName"] == "database"
 
 
 @pytest.mark.parametrize(
