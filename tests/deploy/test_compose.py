@@ -1,5 +1,5 @@
-"""The compose file for PostgreSQL: command lines that we have, files that are there, and folders that
-the image's user may write to."""
+"""The compose file for PostgreSQL: its command lines, the files that it names, and folders that the
+image's user may write to."""
 
 from __future__ import annotations
 
