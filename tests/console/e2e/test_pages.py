@@ -126,7 +126,7 @@ REPORT = {
 
 
 @pytest.mark.parametrize("width", [400, 1280])
-def test_reports_fit_and_everybody_can_read_them(visitor: Visitor, width: int) -> None:
+def test_reports_fit_and_are_accessible(visitor: Visitor, width: int) -> None:
     page = visitor.page
     page.set_viewport_size({"width": width, "height": 900})
     axe = AXE.read_text() if AXE.exists() else ""
