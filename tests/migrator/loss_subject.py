@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from typing import Any
 
@@ -19,6 +20,9 @@ from tests.migrator.loss_cluster import LossCluster, until
 from tests.migrator.support import client, edit_crd, group_of, name_of, objects_path, schema
 from tests.support import crds
 from tests.support.webhook import relabel
+
+_TAKEN_UP = 2.0
+"""Seconds in which a kube-apiserver takes up a new storage version; no API says when it has."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,8 @@ class LossSubject:
                 item["storage"] = item["name"] == storage
 
         edit_crd(self.api, self.definition, change)
+        if self.api.is_real:
+            time.sleep(_TAKEN_UP)
 
     def storage_now(self) -> str:
         current = self.api.request("GET", crd_path(name_of(self.definition))).json

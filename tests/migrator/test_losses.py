@@ -28,6 +28,7 @@ from tests.migrator.support import (
     stored_versions,
     with_legacy,
 )
+from tests.migrator.upstream import Upstream
 from tests.support.server import LiveServer
 from tests.support.waiting import eventually
 from tests.support.webhook import Webhook, relabel
@@ -262,6 +263,23 @@ def _mutating_policy(definition: Object) -> list[Object]:
             "spec": {"policyName": name},
         },
     ]
+
+
+def test_an_undo_waits_until_every_api_server_knows_the_crd(
+    server: LiveServer, cluster: Upstream
+) -> None:
+    definition = stale_crd(server, 5)
+    quick = ("migrate", name_of(definition), "--settle", "0")
+    assert instar(cluster, *quick).returncode == 0
+    journal = str(_journal_of(cluster, definition))
+
+    foreign = instar(cluster, "migrate", "--undo", journal, "--settle", "0.2")
+    own = instar(server, "migrate", "--undo", journal, "--settle", "0.2")
+
+    waits = "waiting 0.2 s for every API server to know the CRD"
+    assert (foreign.returncode, own.returncode) == (0, 0)
+    assert waits in foreign.stderr
+    assert waits not in own.stderr
 
 
 def test_an_undo_leaves_alone_what_another_client_wrote_since(server: LiveServer) -> None:

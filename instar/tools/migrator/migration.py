@@ -24,6 +24,7 @@ from instar.tools.migrator.outcomes import Commands, Fate, Quarantined, suggesti
 from instar.tools.migrator.plan import Plan
 from instar.tools.migrator.progress import Progress
 from instar.tools.migrator.progress_file import ProgressFile, ProgressFileError
+from instar.tools.migrator.propagation_delay import waiting_text
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.migrator.rewrite_checks.admission_rules import may_be_mutated
@@ -189,7 +190,7 @@ async def _take_effect(
     store between the runs is looked at again.
     """
     if plan.settle > 0 and not journal.effective:
-        progress.note(f"waiting {plan.settle:g} s for every API server to know the CRD (--settle)")
+        progress.note(waiting_text(plan.settle))
         await asyncio.sleep(plan.settle)
     try:
         journal.note_effective(await lister.revision())

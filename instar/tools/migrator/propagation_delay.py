@@ -1,9 +1,9 @@
 """Computes how long to wait until every API server uses a changed CRD. Pure.
 
-Called by ``instar migrate``, ``instar upgrade`` and the console, which start the rewriting pass
-after that time. Each API server of a cluster learns of a new storage version on its own, and
-finishes the writes that it began with the old one. No API reports when the last API server has done
-so; therefore a migration waits.
+Called by ``instar migrate``, ``instar upgrade`` and the console, which start the rewriting pass or
+an undo after that time. Each API server of a cluster learns of a new storage version on its own,
+and finishes the writes that it began with the old one. No API reports when the last API server has
+done so; therefore a migration waits.
 """
 
 from __future__ import annotations
@@ -27,3 +27,7 @@ SETTLE = 10.0
 def seconds_to_settle(live: LiveCrd, settle: float, now: datetime) -> float:
     long_ago = timedelta(seconds=settle) + CLOCKS_AGREE
     return 0.0 if live.changed is not None and now - live.changed > long_ago else settle
+
+
+def waiting_text(seconds: float) -> str:
+    return f"waiting {seconds:g} s for every API server to know the CRD (--settle)"
