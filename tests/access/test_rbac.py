@@ -322,3 +322,46 @@ def test_a_known_decision_costs_little() -> None:
     first = calls_of(lambda: rules.decide(wanted))
     assert calls_of(lambda: rules.decide(wanted)) < first
     assert calls_of(lambda: rules.decide(wanted)) < 12
+
+
+def _many_rules(bindings: int) -> RbacPolicy:
+    """A role of very many rules; as many other roles like it as there are bindings."""
+    verbs = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+    policy = RbacPolicy()
+    for number in range(bindings):
+        rules = [{**verbs, "resourceNames": [f"x{number}-{n}"]} for n in range(5000)]
+        policy.put_role(("t", f"r{number}"), {"rules": rules})
+        bound = binding("RoleBinding", f"b{number}", ("Role", f"r{number}"), GROUP_DEVS)
+        policy.put_binding(("t", f"b{number}"), bound)
+    return policy
+
+
+def test_a_role_that_many_bindings_name_is_looked_at_once() -> None:
+    policy = _many_rules(1)
+    once = RbacAuthorizer(lambda: policy)
+    request = Attributes(User("u", ("devs",)), "get", "", "v1", "pods", "", "t", "x0-7", "/")
+    first = calls_of(lambda: once.decide(request))
+    for number in range(100):
+        same = binding("RoleBinding", f"c{number}", ("Role", "r0"), GROUP_DEVS)
+        policy.put_binding(("t", f"c{number}"), same)
+
+    assert calls_of(lambda: once.decide(request)) < 2 * first
+
+
+@pytest.mark.anyio
+async def test_what_very_many_rules_decide_is_decided_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    policy = _many_rules(12)
+    decides = RbacAuthorizer(lambda: policy)
+    request = Attributes(User("u", ("devs",)), "get", "", "v1", "pods", "", "t", "x11-7", "/")
+
+    assert decides.decide(request) is None
+    decision = await decides.ask(request)
+
+    assert decision.allowed
+    assert 'RoleBinding "b11/t"' in decision.reason
+    assert not (await decides.ask(request._replace(name="other"))).allowed
+    assert decides.decide(request) == decision  # it is known now
+    policy.drop_binding(("t", "b11"))
+    assert not (await decides.ask(request)).allowed

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
+from instar.base import offload
 from instar.kube.access.attributes import Attributes, User
-from instar.kube.access.authorizers import AuthzDecision, AuthzVerdict, Immediate, Rules, UserRules
-from instar.kube.access.rbac.policy import RbacPolicy, join_errors
-from instar.kube.access.rbac.rules import matches_kind
+from instar.kube.access.authorizers import AuthzDecision, AuthzVerdict, Rules, UserRules
+from instar.kube.access.rbac.policy import Grant, RbacPolicy, join_errors
+from instar.kube.access.rbac.rules import RoleRules, matches_kind
 
 _MAX_DECISIONS = 16_384
 """Maximum decisions in the cache; the cache is cleared when it has this number."""
@@ -21,6 +22,8 @@ _MAX_REQUEST_LENGTH = 2048
 """Maximum characters of a cached request, because a path or a review may be long."""
 MOST_RULES = 10_000
 """Rules that ``rules`` lists; the response then says that it is incomplete."""
+_MOST_IN_LOOP = 50_000
+"""Words of rules that a decision looks at in the event loop; more are looked at in a thread."""
 _MAX_GROUPS = 200
 """Decisions about a user with more groups are not cached."""
 _MOST_NAMES = 200_000
@@ -36,8 +39,11 @@ class _CachedDecision(NamedTuple):
     """Decisions by name, if only rules with resourceNames match."""
     refused: AuthzDecision
 
+    def of(self, name: str) -> AuthzDecision:
+        return self.allowed or self.by_name.get(name, self.refused)
 
-class RbacAuthorizer(Immediate):
+
+class RbacAuthorizer:
     def __init__(self, policy: Callable[[], RbacPolicy]) -> None:
         """``policy`` is called for each decision and may first process pending changes."""
         self._policy = policy
@@ -45,29 +51,53 @@ class RbacAuthorizer(Immediate):
         self._known: dict[tuple[object, ...], _CachedDecision] = {}
         self._names = 0
 
-    def decide(self, attributes: Attributes) -> AuthzDecision:
+    def decide(self, attributes: Attributes) -> AuthzDecision | None:
+        """Decide at once; None if the user has so many rules that a thread must look at them."""
+        key, policy = self._key(attributes), self._policy_now()
+        known = self._known.get(key) if key is not None else None
+        if known is None:
+            question = _Question(policy, attributes)
+            if question.weight > _MOST_IN_LOOP:
+                return None
+            known = question.answer()
+            self._remember(key, known)
+        return known.of(attributes.name)
+
+    async def ask(self, attributes: Attributes) -> AuthzDecision:
+        decision = self.decide(attributes)
+        if decision is not None:
+            return decision
+        question = _Question(self._policy_now(), attributes)
+        seen = self._seen
+        known = await offload.run_in_thread(question.answer)
+        if seen == self._seen:
+            self._remember(self._key(attributes), known)
+        return known.of(attributes.name)
+
+    def used(self, attributes: Attributes) -> None:
+        return
+
+    def _policy_now(self) -> RbacPolicy:
         policy = self._policy()
         seen, generation = self._seen
         if policy is not seen or policy.generation != generation:
             self._seen = policy, policy.generation
             self._forget()
-        user, verb, group, _, resource, subresource, namespace, name, path = attributes
-        if len(user.groups) > _MAX_GROUPS:
-            found = _decide(policy, attributes)
-            return found.allowed or found.by_name.get(name, found.refused)
-        where = namespace if resource else path
-        key = (user.name, user.groups, verb, group, resource, subresource, where)
-        known = self._known.get(key)
-        if known is None:
-            known = _decide(policy, attributes)
-            self._remember(key, known)
-        if known.allowed is not None:
-            return known.allowed
-        return known.by_name.get(name, known.refused)
+        return policy
 
-    def _remember(self, key: tuple[object, ...], known: _CachedDecision) -> None:
+    def _key(self, attributes: Attributes) -> tuple[object, ...] | None:
+        """Return what a cached decision depends on; None if it is not cached."""
+        user, verb, group, _, resource, subresource, namespace, _, path = attributes
+        if len(user.groups) > _MAX_GROUPS:
+            return None
+        where = namespace if resource else path
+        return (user.name, user.groups, verb, group, resource, subresource, where)
+
+    def _remember(self, key: tuple[object, ...] | None, known: _CachedDecision) -> None:
+        if key is None:
+            return
         name, groups, *rest = key
-        assert isinstance(groups, tuple), "see decide"
+        assert isinstance(groups, tuple), "see _key"
         if sum(len(str(part)) for part in (name, *groups, *rest)) > _MAX_REQUEST_LENGTH:
             return
         self._names += len(known.by_name)
@@ -99,20 +129,34 @@ class RbacAuthorizer(Immediate):
         )
 
 
-def _decide(policy: RbacPolicy, attributes: Attributes) -> _CachedDecision:
-    grants = policy.grants(attributes.user, attributes.namespace if attributes.resource else "")
-    by_name: dict[str, AuthzDecision] = {}
-    missing = policy.missing(grants)
-    refused = AuthzDecision(
-        AuthzVerdict.NO_OPINION, f"RBAC: {join_errors(missing)}" if missing else ""
-    )
-    for grant in grants:
-        for rule in policy.granted(grant) or ():
-            if not matches_kind(rule, attributes):
-                continue
+class _Question:
+    """What a decision looks at, taken out of the index, so that a thread can make it."""
+
+    def __init__(self, policy: RbacPolicy, attributes: Attributes) -> None:
+        grants = policy.grants(attributes.user, attributes.namespace if attributes.resource else "")
+        self._attributes = attributes
+        self._missing = policy.missing(grants)
+        roles: dict[int, tuple[Grant, RoleRules]] = {}
+        for grant in grants:
+            rules = policy.granted(grant)
+            if rules is not None:  # a role that several bindings name is looked at once
+                roles.setdefault(id(rules), (grant, rules))
+        self._roles = list(roles.values())
+        self.weight = sum(rules.weight for _, rules in self._roles)
+
+    def answer(self) -> _CachedDecision:
+        by_name: dict[str, AuthzDecision] = {}
+        missing = self._missing
+        refused = AuthzDecision(
+            AuthzVerdict.NO_OPINION, f"RBAC: {join_errors(missing)}" if missing else ""
+        )
+        for grant, rules in self._roles:
             allowed = AuthzDecision(AuthzVerdict.ALLOW, grant.reason)
-            if not rule.names:
-                return _CachedDecision(allowed, by_name, refused)
-            for name in rule.names:
-                by_name.setdefault(name, allowed)
-    return _CachedDecision(None, by_name, refused)
+            for rule in rules:
+                if not matches_kind(rule, self._attributes):
+                    continue
+                if not rule.names:
+                    return _CachedDecision(allowed, by_name, refused)
+                for name in rule.names:
+                    by_name.setdefault(name, allowed)
+        return _CachedDecision(None, by_name, refused)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from instar.base.field_errors import go_quote
 from instar.base.json_values import Object
 from instar.kube.access.attributes import User, account_name
-from instar.kube.access.rbac.rules import PolicyRule, rules_of
+from instar.kube.access.rbac.rules import PolicyRule, RoleRules, rules_of
 
 GROUP = "rbac.authorization.k8s.io"
 SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
@@ -61,7 +61,7 @@ class RbacPolicy:
     def __init__(self) -> None:
         self.generation = 0
         self._roles: dict[Place, Object] = {}
-        self._rules: dict[Place, tuple[PolicyRule, ...]] = {}
+        self._rules: dict[Place, RoleRules] = {}
         self._subjects: dict[Place, tuple[str, ...]] = {}
         """By binding: the subjects under which it is indexed."""
         self._grants: dict[tuple[str, str], dict[str, Grant]] = {}
@@ -125,7 +125,7 @@ class RbacPolicy:
                     found[name] = grant
         return [found[name] for name in sorted(found)]
 
-    def granted(self, grant: Grant) -> tuple[PolicyRule, ...] | None:
+    def granted(self, grant: Grant) -> RoleRules | None:
         """Return the role's rules; None when the role does not exist."""
         return self.role(grant.role_kind, grant.role_name, grant.binding[0])
 
@@ -133,7 +133,7 @@ class RbacPolicy:
         grants = self.grants(user, namespace)
         return [rule for grant in grants for rule in self.granted(grant) or ()]
 
-    def role(self, kind: str, name: str, namespace: str) -> tuple[PolicyRule, ...] | None:
+    def role(self, kind: str, name: str, namespace: str) -> RoleRules | None:
         """Return the rules of the role that a ``roleRef`` names; None when there is no such
         role."""
         if kind not in ("Role", "ClusterRole") or (kind == "Role" and not namespace):

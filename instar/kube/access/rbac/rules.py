@@ -49,12 +49,20 @@ class PolicyRule(NamedTuple):
         }
 
 
-def rules_of(role: Object) -> tuple[PolicyRule, ...]:
+class RoleRules(tuple[PolicyRule, ...]):
+    """The rules of one role. ``weight`` is the number of their words: what a decision may have to
+    look at."""
+
+    weight: int = 0
+
+
+def rules_of(role: Object) -> RoleRules:
     """Return the rules of a stored Role or ClusterRole; malformed rules grant nothing."""
     found = role.get("rules")
-    if not isinstance(found, list):
-        return ()
-    return tuple(rule_of(rule) for rule in found if isinstance(rule, dict))
+    listed = found if isinstance(found, list) else ()
+    rules = RoleRules(rule_of(rule) for rule in listed if isinstance(rule, dict))
+    rules.weight = sum(1 + sum(map(len, rule)) for rule in rules)
+    return rules
 
 
 def rule_of(rule: Object) -> PolicyRule:
