@@ -89,6 +89,7 @@ def serving(
         stdout=subprocess.PIPE,
         cwd=folder,
         env=environment,
+        start_new_session=True,  # as each PostgreSQL backend: Linux shares CPUs among sessions
     )
     try:
         assert process.stdout is not None
@@ -119,7 +120,7 @@ def etcd_process() -> Iterator[tuple[str, int]]:
         command += ["--advertise-client-urls", client, "--listen-peer-urls", peer]
         command += ["--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
         with open(folder / "log", "wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
+            process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         try:
             yield client.replace("http://", "etcd://"), process.pid
         finally:

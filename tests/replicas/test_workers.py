@@ -32,6 +32,7 @@ from tests.replicas.client import Client
 from tests.replicas.processes import TOKEN, Replica, etcdctl, prepare_pki
 from tests.replicas.resources import CRDS, crd, note, path
 from tests.storage.etcd_server import EtcdCluster
+from tests.storage.postgres_server import PostgresNode
 from tests.support.waiting import eventually
 
 WORKERS = 3
@@ -45,10 +46,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
         yield cluster
 
 
-@pytest.fixture(params=["sqlite", "etcd"])
+@pytest.fixture(params=["sqlite", "etcd", "postgres"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:{tmp_path}/s.db"
+    if request.param == "postgres":
+        node: PostgresNode = request.getfixturevalue("postgres")
+        return node.url(f"w{uuid.uuid4().hex}")
     cluster: EtcdCluster = request.getfixturevalue("cluster")
     return f"etcd://{','.join(cluster.addresses)}/{uuid.uuid4()}"
 

@@ -1,4 +1,4 @@
-"""The tests of replicas again, on PostgreSQL: two replicas that started at the same moment."""
+"""The tests of replicas again, on PostgreSQL: three replicas that started at the same moment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.replicas.processes import Replica
 @pytest.fixture(scope="session")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresDeployment]:
     with deployed_on_postgres(
-        tmp_path_factory.mktemp("pg"), replicas=2, serve=("--convert-ahead", "off")
+        tmp_path_factory.mktemp("pg"), replicas=3, serve=("--convert-ahead", "off")
     ) as deployment:
         yield deployment
 
@@ -25,4 +25,4 @@ def one(pair: PostgresDeployment) -> Replica:
 
 @pytest.fixture
 def other(pair: PostgresDeployment) -> Replica:
-    return pair.replicas[1]
+    return pair.replicas[2]
