@@ -1,6 +1,7 @@
 """The default FlowSchemas and PriorityLevelConfigurations, as data.
 
-``controller.py`` creates them at the start; ``server/flow_control`` acts by them.
+``controller.py`` creates them at the start; ``server/flow_control`` acts by them, and
+``controllers/flow_schemas.py`` writes their status.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from instar.base.json_values import Object
-from instar.server.registry.controllers.flow_schemas import dangling_condition
 
 _API = "flowcontrol.apiserver.k8s.io/v1"
 _AUTOUPDATE_ANNOTATION = {"apf.kubernetes.io/autoupdate-spec": "true"}
@@ -130,7 +130,6 @@ def _schema(
         "kind": "FlowSchema",
         "metadata": {"name": name, "annotations": dict(_AUTOUPDATE_ANNOTATION)},
         "spec": spec,
-        "status": {"conditions": [dangling_condition(level, exists=True)]},
     }
 
 
