@@ -133,6 +133,8 @@ SET_AGAIN = {
     "instar/wire/storage/etcd/watch.py": (1, "set again by the next who waits"),
     "instar/wire/webhooks/keepalive.py": (2, "closes connections that are given back"),
     # Once, for one request or connection; its end does not depend on the timer alone.
+    "instar/server/http/http2/connection.py": (1, "once, after a protocol error: abort"),
+    "instar/server/http/http2/stream.py": (1, "once, for one request: its deadline"),
     "instar/server/http/http1.py": (2, "one connection"),
     "instar/server/aggregation/proxied_feed.py": (1, "one proxied watch"),
     "instar/server/http/tls_transport.py": (2, "one connection"),

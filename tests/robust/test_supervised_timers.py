@@ -43,6 +43,9 @@ class _Connection:
     def backlog(self) -> int:
         return 0
 
+    def cut_off(self) -> None:
+        self.abort()
+
     def abort(self) -> None:
         self.aborted = True
 
