@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import trustme
 
 from instar.server.access.identities import FrontProxySettings
-from tests.aggregation.support import APIS, add_service, api_service, remote, wait_for
+from instar.server.aggregation.backends import Backends
+from instar.server.settings import AggregationSettings
+from tests.aggregation.backend import Backend
+from tests.aggregation.support import APIS, add_service, api_service, register, remote, wait_for
 from tests.support.server import LiveServer, live_server
 from tests.support.waiting import eventually
 
@@ -211,3 +215,36 @@ def test_the_front_proxy_is_published_for_backends(two: _Two) -> None:
     assert data["requestheader-username-headers"] == '["X-Remote-User"]'
     assert "BEGIN CERTIFICATE" in data["requestheader-client-ca-file"]
     assert data["requestheader-client-ca-file"] != data["client-ca-file"]
+
+
+def test_a_changed_client_certificate_is_shown_to_backends(tmp_path: Path) -> None:
+    """Line 18."""
+    authority = trustme.CA()
+    cert, key = tmp_path / "proxy.crt", tmp_path / "proxy.key"
+
+    def write(name: str) -> None:
+        made = authority.issue_cert(common_name=name)
+        cert.write_bytes(made.cert_chain_pems[0].bytes())
+        key.write_bytes(made.private_key_pem.bytes())
+
+    write("first")
+    settings = AggregationSettings(client_cert=cert, client_key=key)
+    with live_server(aggregation=settings) as main, Backend() as backend:
+        backend.trust(authority.cert_pem.bytes())
+        register(main, backend, "rotated.example.com")
+        aggregator = main.running.machinery.aggregator
+        assert aggregator is not None
+        home = "/apis/rotated.example.com/v1"
+        main.request("GET", f"{home}/before")
+
+        write("second")
+        changed = main.run(_look(aggregator.backends))
+        main.request("GET", f"{home}/after")
+
+        assert changed
+        assert backend.last(f"{home}/before").peer == "first"
+        assert backend.last(f"{home}/after").peer == "second"
+
+
+async def _look(backends: Backends) -> bool:
+    return backends.look_at_certificate()

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
+from instar.base.supervision import rest
 from instar.kube.access.attributes import User
 from instar.server.aggregation.backend_connection import (
     BackendConnection,
@@ -29,6 +31,7 @@ from instar.wire.webhooks.resolver import HostPort, ServiceResolver
 _IDLE_SECONDS = 90.0
 _MOST_IDLE = 64
 """Idle connections of one backend."""
+_LOOK_SECONDS = 30.0
 _TRIES = 3
 """Connections tried for a request without a body, if kept ones turn out to be dead."""
 
@@ -241,6 +244,14 @@ def _context(backend: BackendService, certificate: ClientCertificate | None) -> 
     return context
 
 
+def _content(certificate: ClientCertificate | None) -> bytes:
+    """The files of a certificate; empty while one is missing because it is being replaced."""
+    try:
+        return b"".join(Path(name).read_bytes() for name in certificate or ())
+    except OSError:
+        return b""
+
+
 class Backends:
     """The pools of all backends; those that no route names any more are dropped."""
 
@@ -252,6 +263,7 @@ class Backends:
     ) -> None:
         self.routing, self.objects = routing, objects
         self._certificate = certificate
+        self._shown = _content(certificate)
         self._pools: dict[BackendService, BackendPool] = {}
 
     def pool(self, backend: BackendService) -> BackendPool:
@@ -266,15 +278,25 @@ class Backends:
         for backend in set(self._pools) - backends:
             self._pools.pop(backend).retire()
 
-    def renew(self) -> None:
-        """Use the current client certificate for new connections."""
+    async def run(self) -> None:
+        """Close connections that were idle for long, and follow the files of the client
+        certificate."""
+        while True:
+            await rest(_LOOK_SECONDS)
+            for pool in self._pools.values():
+                pool.sweep()
+            self.look_at_certificate()
+
+    def look_at_certificate(self) -> bool:
+        """Use a changed client certificate for new connections; return whether it has changed."""
+        now = _content(self._certificate)
+        if now == self._shown or not now:
+            return False
+        self._shown = now
         for pool in self._pools.values():
             pool.retire()
         self._pools.clear()
-
-    def sweep(self) -> None:
-        for pool in self._pools.values():
-            pool.sweep()
+        return True
 
     def close(self) -> None:
         for pool in self._pools.values():

@@ -284,7 +284,10 @@ class ServerComponents:
         if aggregator is None:
             return []
         self.leadership.on_elected(aggregator.look_at_all)
-        return [Part("aggregated APIs", aggregator.start, aggregator.stop)]
+        return [
+            Part("aggregated APIs", aggregator.start, aggregator.stop),
+            background_task("backend connections", aggregator.backends.run, self.supervision),
+        ]
 
     def background_parts(self) -> list[Part]:
         """Tasks that maintain the store and its cache; a server in memory needs none."""
