@@ -24,10 +24,6 @@ LATE = {
     ("instar/tools/snapshots/sources.py", "instar.tools.snapshots.live"): "only for kube:",
     ("instar/cli/commands/storage.py", "rich.console"): "only for copy; verify works without it",
     ("instar/cli/commands/storage.py", "rich.progress"): "only for copy; verify works without it",
-    (
-        "instar/server/endpoints/groups.py",
-        "instar.server.endpoints.merged_group",
-    ): "only for groups of other servers",
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/commands/serve.py", "instar.tools.reviewer.reviewing"): "only with --review",
     ("instar/cli/serving/converter_flags.py", "instar.tools.sdk.loading"): "only with --converter",

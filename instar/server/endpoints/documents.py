@@ -18,6 +18,7 @@ from instar.kube.api import discovery
 from instar.kube.api.encoding.json_text import encode, encode_pretty
 from instar.kube.api.names import GroupVersion
 from instar.server.endpoints.groups import GroupPart, Groups, Piece
+from instar.server.endpoints.merged_group import MergedGroupPart
 from instar.server.endpoints.single_flight import SingleFlight
 from instar.server.http.messages import JSON_TYPE, Header, Request, Response
 from instar.server.registry.resources.catalog import Catalog
@@ -66,7 +67,7 @@ class Documents:
 
     def __init__(self, catalog: Catalog, aggregator: Aggregator | None = None) -> None:
         self._catalog = catalog
-        self._groups = Groups(catalog, aggregator)
+        self._groups = Groups(catalog, aggregator, MergedGroupPart)
         self._wholes = _CatalogDocuments(catalog, self._groups)
         self._openapi: OpenApi | None = None
 

@@ -7,7 +7,7 @@ HTTP here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from hashlib import sha512
 from typing import TYPE_CHECKING, NamedTuple
@@ -106,11 +106,20 @@ class GroupPart:
         return {}
 
 
+MergeParts = Callable[[str, list[GroupMember], "Aggregator"], GroupPart]
+
+
 class Groups:
     """Cache of the parts of all groups; a part is dropped when a CRD of its group changes."""
 
-    def __init__(self, catalog: Catalog, aggregator: Aggregator | None = None) -> None:
-        self._catalog, self.aggregator = catalog, aggregator
+    def __init__(
+        self,
+        catalog: Catalog,
+        aggregator: Aggregator | None = None,
+        merge: MergeParts | None = None,
+    ) -> None:
+        """``merge`` makes the part of a group of which the aggregator has a route."""
+        self._catalog, self.aggregator, self._merge = catalog, aggregator, merge
         self._parts: dict[str, GroupPart] = {}
         catalog.on_group_changed(self._forget)
 
@@ -141,12 +150,11 @@ class Groups:
         return found
 
     def _merged(self, name: str, members: list[GroupMember]) -> GroupPart | None:
-        if self.aggregator is None or name not in self.aggregator.table.groups:
+        if self._merge is None or self.aggregator is None:
             return None
-        # Imported here: most servers have no such group.
-        from instar.server.endpoints.merged_group import MergedGroupPart
-
-        return MergedGroupPart(name, members, self.aggregator)
+        if name not in self.aggregator.table.groups:
+            return None
+        return self._merge(name, members, self.aggregator)
 
 
 def _encode_ranked(ranked: discovery.Ranked | None) -> Piece | None:

@@ -1,7 +1,7 @@
 """Discovery documents of a group of which another server serves a version, or all of them.
 
-``groups.py`` makes a ``MergedGroupPart`` instead of a ``GroupPart`` for such a group. Versions are
-ordered by the priorities of the APIServices, as kube-apiserver orders them.
+``documents.py`` gives it to ``groups.py``, which makes it instead of a ``GroupPart``
+for such a group. Versions are ordered by the priorities of the APIServices, as upstream.
 """
 
 from __future__ import annotations
