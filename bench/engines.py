@@ -122,7 +122,7 @@ def _measure(
     return (
         rate.per_second,
         rate.p99_ms,
-        *(1e6 * each / rate.requests for each in spent),
+        *(1e6 * each / max(1, rate.requests) for each in spent),
     )  # type: ignore[return-value]
 
 
