@@ -7,6 +7,7 @@ import asyncio
 import json
 import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from instar.base.fast_dataclass import dataclass
@@ -203,8 +204,16 @@ def _without_bookkeeping(obj: Object) -> Object:
     metadata = obj["metadata"]
     for part in ("resourceVersion", "generation"):
         metadata.pop(part, None)
-    metadata["managedFields"] = sorted(
-        (entry["manager"], entry["operation"], json.dumps(entry["fieldsV1"]))
-        for entry in metadata.get("managedFields") or ()
-    )
+    owned: dict[tuple[str, str], set[str]] = {}
+    for entry in metadata.get("managedFields") or ():
+        fields = owned.setdefault((entry["manager"], entry["operation"]), set())
+        fields.update(_paths(entry["fieldsV1"]))
+    # A manager's entries at two versions may become one; what it owns stays.
+    metadata["managedFields"] = sorted((*owner, sorted(each)) for owner, each in owned.items())
     return obj
+
+
+def _paths(fields: Object, above: str = "") -> Iterator[str]:
+    for name, inner in fields.items():
+        yield f"{above}/{name}"
+        yield from _paths(inner, f"{above}/{name}")

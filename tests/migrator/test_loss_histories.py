@@ -61,6 +61,10 @@ FLIPPED_MIDWAY = History(
 SERVER_KILLED = History(
     "rules", False, (("v1beta1", True),) * 6, ("server-killed", "keep-going", "undo"), strike=2
 )
+OWNERS_AT_TWO_VERSIONS = History(
+    "none", True, (("v1", True), ("v1beta1", False), ("v1", True)), ("edit", "flipped-midway"),
+    strike=2,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +90,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LossCluster]:
 @example(history=KILLED_AFTER_ACCEPTED)
 @example(history=SERVER_KILLED)
 @example(history=FLIPPED_MIDWAY)
+@example(history=OWNERS_AT_TWO_VERSIONS)
 @given(history=histories)
 def test_no_history_loses_what_a_version_could_show(
     cluster: LossCluster, shard: int, history: History

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from instar.base.json_values import Object
 from instar.tools.migrator.outcomes import Fate
+from instar.tools.migrator.ownership import entries_of
 from instar.tools.migrator.progress_file import ProgressFile
 from tests.migrator.running import Silent, instar, migrated
 from tests.migrator.support import (
@@ -357,3 +358,22 @@ def test_the_guides_output_for_a_kube_apiserver_is_what_is_printed(cluster: Upst
     assert "  stored: " not in planned.stdout
     assert done.returncode == 0
     assert "storedVersions is now v1" in done.stdout
+
+
+def test_a_run_keeps_owners_that_the_server_takes_at_one_version_only(cluster: Upstream) -> None:
+    """As with a default that only the storage version has: then no entry of another version is
+    taken, and without another try the objects would lose every owner.
+    """
+    definition = stale_crd(cluster, 3)
+    before = {number: _managers(cluster, definition, f"w{number:05d}") for number in range(3)}
+    other = f"{group_of(definition)}/v1beta1"
+
+    def planned() -> None:
+        cluster.wipes = lambda obj: any(item["apiVersion"] == other for item in entries_of(obj))
+
+    report = migrated(cluster, definition, planned=planned)
+
+    assert report.ok, report.lines()
+    assert report.restored == 3
+    for number, managers in before.items():
+        assert _managers(cluster, definition, f"w{number:05d}").keys() >= managers.keys()

@@ -37,7 +37,7 @@ class Upstream(LiveServer):
         self.folder = folder
         self.lost_namespaces: set[str] = set()
         self.wipes: Callable[[Object], bool] = lambda obj: False
-        """Asked per write besides the rule of vanished versions."""
+        """Asked per write besides the rule of vanished versions, with the entries that would be."""
         self.down = False
         self.meddle: Meddle = lambda method, path, body: None
         """An answer instead of the server's, if it wants to give one."""
@@ -149,7 +149,8 @@ class Upstream(LiveServer):
         entries = sent or obj["metadata"].get("managedFields") or []
         known = {f"{group}/{version['name']}" for version in crd["spec"]["versions"]}
         vanished = any(entry["apiVersion"] not in known for entry in entries)
-        if vanished or self.wipes(obj):
+        owned = {**obj, "metadata": {**obj["metadata"], "managedFields": entries}}
+        if vanished or self.wipes(owned):
             change.setdefault("metadata", {})["managedFields"] = [{}]
         return json.dumps(change).encode()
 

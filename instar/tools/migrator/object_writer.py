@@ -27,7 +27,7 @@ from instar.tools.migrator.outcomes import (
     failed,
     unwritable,
 )
-from instar.tools.migrator.ownership import entries_of, lost
+from instar.tools.migrator.ownership import entries_of, lost, relabelled
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
 from instar.tools.migrator.rewrite_checks.rewrite_checker import RewriteChecker
 from instar.wire.client.client import Client
@@ -125,10 +125,17 @@ class StorageVersionRewriter:
     async def _restored(
         self, found: ListedObject, after: Object, missing: list[str]
     ) -> tuple[Object, list[str]]:
-        """Write the managedFields again that the server dropped because a webhook failed."""
-        for _ in range(_RESTORES):
+        """Write the managedFields again that the server dropped because a webhook failed, or
+        because it cannot see the object at the version of one entry: under conversion None a
+        kube-apiserver fails at a field that this version lacks. So the later attempts write all
+        entries as entries of the written version.
+        """
+        for attempt in range(_RESTORES):
             revision = after["metadata"].get("resourceVersion", "")
-            again = replace(found, revision=revision, managed_fields=_merged(found, after))
+            entries = _merged(found, after)
+            if attempt >= _RESTORES // 2:
+                entries = self._at_written_version(found, after, entries)
+            again = replace(found, revision=revision, managed_fields=entries)
             try:
                 after = await call_with_retries(partial(self._patch, again), self._patience)
             except ApiError:
@@ -137,6 +144,15 @@ class StorageVersionRewriter:
             if not missing:
                 break
         return after, missing
+
+    def _at_written_version(
+        self, found: ListedObject, after: Object, entries: list[Object]
+    ) -> list[Object]:
+        crd, written = self._live.crd, self._live.write_version
+        others = [version.name for version in crd.versions if version.name != written]
+        owned = {**after, "metadata": {**after["metadata"], "managedFields": entries}}
+        carried = relabelled(owned, crd.group, others, found.readings)
+        return entries if carried is None else carried.entries
 
     async def _not_found(self, found: ListedObject, error: NotFound) -> ObjectResult:
         """Read the object to find out whether it is gone; a write also fails if the namespace is

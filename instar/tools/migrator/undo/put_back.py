@@ -26,7 +26,7 @@ from instar.tools.migrator.content_diff import differences
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.live_crd import USER_AGENT, LiveCrd
 from instar.tools.migrator.object_pages import Lister
-from instar.tools.migrator.ownership import entries_of, is_same_ownership
+from instar.tools.migrator.ownership import entries_of, is_same_ownership, lost, relabelled
 from instar.tools.migrator.progress import Progress
 from instar.tools.migrator.retries import RetryPolicy, call_with_retries
 from instar.tools.migrator.undo.journal import JournalledObject, UndoJournal, UndoJournalError
@@ -249,12 +249,33 @@ class ObjectRestorer:
             after = await self._put(version, entry.key, wanted, revision, "status")
             revision, shown = after["metadata"]["resourceVersion"], after
         if not is_same_ownership(entries_of(wanted), entries_of(shown)):
-            owners = _owners(entries_of(wanted), entries_of(shown))
-            body = {"metadata": {"resourceVersion": revision, "managedFields": owners}}
-            patch = partial(
-                self._client.patch, live.path(version, entry.key), body, fieldManager=USER_AGENT
-            )
-            await call_with_retries(patch, self._patience)
+            await self._write_owners(entry, version, shown, revision)
+
+    async def _write_owners(
+        self, entry: JournalledObject, version: str, shown: Object, revision: str
+    ) -> None:
+        """Write the field owners. A kube-apiserver forgets all of them when it cannot see the
+        object at the version of one: then all are written as owners at the present version.
+        """
+        wanted = entry.readings[version]
+        owners = _owners(entries_of(wanted), entries_of(shown))
+        after = await self._patch_owners(version, entry.key, owners, revision)
+        if not lost(entries_of(wanted), entries_of(after)):
+            return
+        others = [name for name in self._live.read_versions if name != version]
+        owned = {**wanted, "metadata": {**wanted["metadata"], "managedFields": owners}}
+        carried = relabelled(owned, self._live.crd.group, others, entry.readings)
+        if carried is not None:
+            revision = after["metadata"]["resourceVersion"]
+            await self._patch_owners(version, entry.key, carried.entries, revision)
+
+    async def _patch_owners(
+        self, version: str, key: str, owners: list[Object], revision: str
+    ) -> Object:
+        body = {"metadata": {"resourceVersion": revision, "managedFields": owners}}
+        path = self._live.path(version, key)
+        patch = partial(self._client.patch, path, body, fieldManager=USER_AGENT)
+        return await call_with_retries(patch, self._patience)
 
     async def _put(
         self, version: str, key: str, wanted: Object, revision: str, subresource: str = ""
