@@ -19,6 +19,7 @@ from instar.kube.access.attributes import Attributes, User
 from instar.kube.access.authorizers import grant
 from instar.server.access.account_tokens import IssuerDocuments
 from instar.server.access.authentication import Authenticator
+from instar.server.access.front_proxy import Proxy
 from instar.server.access.impersonation import Impersonation, is_asked_for
 from instar.server.access.reviews import Reviews
 from instar.server.endpoints import backup, history
@@ -38,7 +39,6 @@ from instar.server.identity.issuer import Issuer
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
-from instar.server.registry.resources.serving import Serving
 from instar.server.rest import verbs
 from instar.server.rest.audit_ids import audit_id_of, new_audit_id
 from instar.server.rest.conversion_timing import count_conversion_wait, with_requested_cache
@@ -58,7 +58,13 @@ from instar.server.rest.routing import KnownPath, Routes
 from instar.server.rest.scaling import do_scale
 from instar.server.rest.subresource_call import SubresourceCall
 from instar.server.rest.subresources import HANDLERS
-from instar.server.rest.unserved_paths import not_allowed, refused_method, unserved
+from instar.server.rest.unserved_paths import (
+    is_over_namespaces,
+    not_allowed,
+    refused_method,
+    unserved,
+    verb_not_allowed,
+)
 from instar.server.rest.warnings import warning_headers
 from instar.wire.conversion.instrumented import ConversionMetrics
 
@@ -92,15 +98,17 @@ class App:
         flow: FlowControl | None = None,
         read_only: bool = False,
         aggregator: Aggregator | None = None,
+        aggregated: bool = False,
     ) -> None:
-        """Without ``flow`` any number of requests may be in flight."""
-        self._aggregator = aggregator
+        """Without ``flow`` any number of requests may be in flight. With ``aggregated`` a proxy is
+        the aggregation layer of a main cluster, which adds headers of its own."""
+        self._aggregator, self._aggregated = aggregator, aggregated
         self._read_only = read_only
         self._auditor = auditor
         self._flow = flow
         self._context = context
         self._catalog = catalog
-        self._authenticator = authenticator
+        self.authenticator = authenticator
         self._health = health
         self._metrics = metrics
         self._conversion_metrics = conversion_metrics
@@ -152,9 +160,13 @@ class App:
             await compress(request, response)
         if request.warnings:
             response.headers += warning_headers(request.warnings)
-        if request.flow_headers:
-            response.headers += request.flow_headers
-        response.headers.append((b"audit-id", request.headers.get(b"audit-id") or new_audit_id()))
+        if self._aggregated and isinstance(peer, Proxy):
+            response.bare = True
+        else:
+            response.headers += request.flow_headers or ()
+            response.headers.append(
+                (b"audit-id", request.headers.get(b"audit-id") or new_audit_id())
+            )
         self._metrics.served(request.method, response.status, perf_counter() - began)
         if log.isEnabledFor(logging.INFO):
             _log_access(request, response, perf_counter() - began)
@@ -170,9 +182,9 @@ class App:
             public = self._health.respond(request)
             if public is not None:
                 return public
-        user = self._authenticator.recognise(request, peer)
+        user = self.authenticator.recognise(request, peer)
         if user is None:
-            user = await self._authenticator.identify(request, peer)
+            user = await self.authenticator.identify(request, peer)
         if self._auditor is not None:
             await self._auditor.begin(request, route.path, user, audit_id_of(request))
         request.asked = self._attributes(route, request, user)
@@ -286,7 +298,7 @@ class App:
             known = self._catalog.find(path.group, path.plural)
             if known is not None:
                 self._insight.note(request.asked, known.serving, request.header(b"user-agent"))
-                if known.serving.builtin and _is_over_namespaces(path, known.serving):
+                if known.serving.builtin and is_over_namespaces(path, known.serving):
                     raise not_allowed()
             return self._nothing_at(request.path.strip("/").split("/"))
         refused = refusal(request, target) if self._read_only else None
@@ -316,12 +328,12 @@ class App:
             return await self._serve_subresource(request, path, target)
         handler = verbs.VERBS.get(verb)
         if handler is None:
-            raise _not_allowed(serving, verb)
+            raise verb_not_allowed(serving, verb)
         if not serving.builtin:
             return await handler(self._context, request, target)
         offered = serving.verbs is None or verb in serving.verbs
         if not offered or (verb == "create" and path.name):
-            raise _not_allowed(serving, verb)
+            raise verb_not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, ""))
         if own is not None:
             return await own(
@@ -342,7 +354,7 @@ class App:
         if found is None:
             raise errors.not_found(serving.group, serving.plural, path.name)
         if verb not in found.verbs:
-            raise _not_allowed(serving, verb)
+            raise verb_not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, found.name)) if serving.builtin else None
         if own is not None:
             return await own(
@@ -364,19 +376,6 @@ class App:
             raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
         answer = await self._reviews.answer(obj, request.asked, self._context.timestamp())
         return typed_response(201, answer, form)
-
-
-def _is_over_namespaces(path: ResourcePath, serving: Serving) -> bool:
-    """Whether a path names all objects of a namespaced resource, which only reads may use."""
-    served = serving.served(path.version) is not None
-    return served and serving.namespaced and not path.namespace and not path.name
-
-
-def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
-    """Built-in kinds have the message of kube-apiserver's router, custom resources another."""
-    if serving.builtin:
-        return not_allowed()
-    return errors.method_not_allowed(serving.group, serving.plural, verb)
 
 
 def _log_access(request: Request, response: Response, seconds: float) -> None:

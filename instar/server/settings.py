@@ -109,6 +109,19 @@ class AggregationSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClusterSettings:
+    """A main cluster whose API groups this server serves, behind its aggregation layer."""
+
+    kubeconfig: str
+    """A file, or ``in-cluster`` for the account of the pod."""
+    groups: tuple[str, ...] = ()
+    """Groups whose CRDs are served, besides CRDs with the label ``instar.dev/served=true``."""
+    authentication_lookup: bool = True
+    """Whether CAs and headers of the aggregation layer are read from the main cluster."""
+    tolerates_lookup_failure: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """All settings; the defaults are a server in memory on port 6443 of this machine."""
 
@@ -208,6 +221,8 @@ class Settings:
     review: Callable[[dict[str, Any], dict[str, Any]], list[str]] | None = None
     """Reviews CRD updates: its texts become ``Warning`` headers, or a refusal."""
     deny_breaking: bool = False
+    cluster: ClusterSettings | None = None
+    """The main cluster that is this server's home; None: its own store is."""
     front: Front | None = None
     """The console, which answers some requests before the API."""
     extra_names: tuple[str, ...] = field(default=())

@@ -96,7 +96,7 @@ LISTED = {
     "instar/wire/client/review_client.py": (1, "the request waits for it"),
     "instar/server/http/http1.py": (1, "writes an answer; a failure ends its connection"),
     "instar/server/http/http2/stream.py": (1, "writes an answer; a failure ends its stream"),
-    "instar/server/endpoints/single_flight.py": (1, "the caller waits for it"),
+    "instar/base/single_flight.py": (1, "the caller waits for it"),
     "instar/server/aggregation/availability.py": (1, "the check waits for its probes"),
     "instar/server/rest/list_stream.py": (1, "a list; a failure breaks it off"),
     "instar/tools/testing/api_server.py": (1, "the test waits for it"),

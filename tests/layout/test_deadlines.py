@@ -33,6 +33,8 @@ LISTED = {
     "instar/server/http/connections.py": "the task of the server's end",
     "instar/server/registry/controllers/manager_lease.py": "a kept task",
     "instar/server/aggregation/backends.py": "documents are fetched by keys of queues",
+    "instar/wire/client/reflector.py": "its callers are commands and kept tasks",
+    "instar/wire/client/review_client.py": "makes a task for each review",
 }
 
 

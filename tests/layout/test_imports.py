@@ -108,6 +108,26 @@ LATE = {
         "instar/server/lifecycle/optional_parts.py",
         "instar.wire.client.review_client",
     ): "only with ImagePolicyWebhook",
+    (
+        "instar/server/lifecycle/homes.py",
+        "instar.server.cluster_home.home",
+    ): "only behind an aggregation layer",
+    (
+        "instar/server/lifecycle/lifetime.py",
+        "instar.server.cluster_home.home",
+    ): "only behind an aggregation layer",
+    (
+        "instar/server/cluster_home/views.py",
+        "instar.server.cluster_home.params",
+    ): "CEL, with the first policy",
+    (
+        "instar/server/cluster_home/views.py",
+        "instar.server.registry.admission.policies.params",
+    ): "CEL, with the first policy",
+    (
+        "instar/server/registry/admission/home_views.py",
+        "instar.server.registry.admission.policies.params",
+    ): "CEL, with the first policy",
     ("instar/server/access/peer_certificates.py", "cryptography"): "only with a front proxy",
     (
         "instar/server/access/peer_certificates.py",

@@ -50,6 +50,7 @@ _PARTS = (
     "conversion webhooks",
     "watch cache",
     "watchdog",
+    "home",
     "aggregated APIs",
     "backend connections",
     "catalog",

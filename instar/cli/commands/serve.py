@@ -29,6 +29,7 @@ from instar.base.parent_watch import wait_for_orphaning
 from instar.cli.serving import admission_flags, background, snapshot_store
 from instar.cli.serving.aggregation_flags import aggregation_settings
 from instar.cli.serving.authentication_flags import identity_settings
+from instar.cli.serving.cluster_flags import cluster_settings
 from instar.cli.serving.controller_flags import controllers
 from instar.cli.serving.converter_flags import load_converters, why_unused
 from instar.cli.serving.feature_gate_flags import WATCH_LIST, gates_of, plugins_off
@@ -151,6 +152,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         convert_ahead=args.convert_ahead == "on",
         extra_names=tuple(args.tls_name),
         aggregation=aggregation_settings(args),
+        cluster=cluster_settings(args),
         **identity_settings(args),
         **guard_settings(args),
     )
@@ -253,7 +255,7 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
 
 def _announce(server: RunningServer, settings: Settings, args: argparse.Namespace) -> None:
     """Log version, address and store, and print how to reach the server."""
-    ready = f"instar is ready: kubectl --kubeconfig {shell_word(str(server.kubeconfig))} get crds"
+    ready = _ready_text(settings, server)
     if args.worker_of:
         background.announce(ready, None)
         return
@@ -276,6 +278,14 @@ def _announce(server: RunningServer, settings: Settings, args: argparse.Namespac
     if args.log == "json":
         log.info(ready)
     background.announce(ready, args.ready_fd, quiet=args.log == "json")
+
+
+def _ready_text(settings: Settings, server: RunningServer) -> str:
+    if settings.cluster is not None:
+        groups = ", ".join(settings.cluster.groups) or "labelled CRDs"
+        return f"instar is ready to be routed to: {groups} at {server.url}"
+    kubeconfig = shell_word(str(server.kubeconfig))
+    return f"instar is ready: kubectl --kubeconfig {kubeconfig} get crds"
 
 
 def _custom_crds(server: RunningServer) -> list[Crd]:

@@ -14,6 +14,7 @@ from instar.base import limits
 from instar.cli.serving import admission_flags, background, snapshot_store
 from instar.cli.serving.aggregation_flags import add_aggregation_arguments
 from instar.cli.serving.authentication_flags import add_identity_arguments
+from instar.cli.serving.cluster_flags import add_cluster_arguments
 from instar.cli.serving.controller_flags import add_controller_arguments
 from instar.cli.serving.converter_flags import add_conversion_arguments
 from instar.cli.serving.feature_gate_flags import add_feature_gate_arguments
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_storage(parser.add_argument_group("storage and history"))
     add_storage_arguments(parser)
     _add_cluster(parser.add_argument_group("what the cluster is like"))
+    add_cluster_arguments(parser.add_argument_group("in a cluster that exists already"))
     add_conversion_arguments(parser)
     admission_flags.add_arguments(parser.add_argument_group("admission"))
     _add_console(parser.add_argument_group("console"))

@@ -116,3 +116,35 @@ def attributes_of_review(spec: Object, user: User) -> Attributes:
 
 
 _MEMBERS = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
+
+
+def field_requirements(text: str) -> list[Object]:
+    """Return the requirements of a field selector as a SubjectAccessReview states them; none for a
+    selector that cannot be parsed, which the request itself reports."""
+    try:
+        selector = parse_field_selector(text) if text else None
+    except BadRequest:
+        return []
+    return [
+        {"key": key, "operator": "NotIn" if negated else "In", "values": [value]}
+        for key, negated, value in (selector.terms if selector is not None else ())
+    ]
+
+
+_LABEL_OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
+"""Operators of labels that a SubjectAccessReview has; the others are left out, as upstream does."""
+
+
+def label_requirements(text: str) -> list[Object]:
+    """Return the requirements of a label selector, like ``field_requirements``."""
+    try:
+        selector = parse_label_selector(text) if text else None
+    except BadRequest:
+        return []
+    found: list[Object] = []
+    for each in selector.requirements if selector is not None else ():
+        operator = _LABEL_OPERATORS.get(each.operator)
+        if operator is not None:
+            values = {"values": sorted(each.values)} if each.values else {}
+            found.append({"key": each.key, "operator": operator, **values})
+    return found

@@ -60,6 +60,9 @@ class Attributes(NamedTuple):
     namespace: str = ""
     name: str = ""
     path: str = ""
+    field_selector: str = ""
+    """Of a list, watch or deletion of a collection, as the client sent it."""
+    label_selector: str = ""
 
     @property
     def long_running(self) -> bool:

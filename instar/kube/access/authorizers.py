@@ -7,7 +7,7 @@ authorizer implement it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
@@ -100,6 +100,22 @@ class DenyAllAuthorizer(Immediate):
 
     def rules(self, user: User, namespace: str) -> UserRules:
         return UserRules([], [])
+
+
+class AllowedPaths(Immediate):
+    """Allows these paths to every user, as API servers behind an aggregation layer do for health
+    checks; no opinion on everything else."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = frozenset(paths)
+
+    def decide(self, attributes: Attributes) -> AuthzDecision:
+        if not attributes.resource and attributes.path in self._paths:
+            return ALLOWED
+        return AuthzDecision(AuthzVerdict.NO_OPINION)
+
+    def rules(self, user: User, namespace: str) -> UserRules:
+        return UserRules([], [{"verbs": ["*"], "nonResourceURLs": sorted(self._paths)}])
 
 
 class Abstaining(Immediate):

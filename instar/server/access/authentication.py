@@ -16,7 +16,7 @@ from instar.base import errors
 from instar.base.fast_dataclass import dataclass
 from instar.base.text_files import read_text
 from instar.kube.access.attributes import ANONYMOUS, AUTHENTICATED, User
-from instar.server.access.front_proxy import FrontProxy, Proxy
+from instar.server.access.front_proxy import FrontProxy, Proxy, UnacceptedCertificate
 from instar.server.http.messages import Request
 from instar.server.identity.tokens import TokenRejected, Tokens
 
@@ -55,7 +55,8 @@ class Authenticator:
         """Looked up by a hash with a secret seed and then compared as a whole, so timing reveals
         no byte of a token."""
         self.anonymous = anonymous
-        self._front_proxy = front_proxy
+        self.front_proxy = front_proxy
+        """Replaced when the home announces other header names."""
 
     def recognise(self, request: Request, peer: User | None) -> User | None:
         """Return the user if nothing has to be awaited; None means: call ``identify``."""
@@ -71,13 +72,15 @@ class Authenticator:
         return self.tokens.known(token) if token else None
 
     async def identify(self, request: Request, peer: User | None) -> User:
-        """Return the user of the request. Raises ``Unauthorized``."""
+        """Return the user of the request. Raises ``Unauthorized``, also for a client certificate
+        that names no user: only a request without credentials is anonymous."""
+        certified = isinstance(peer, Proxy | UnacceptedCertificate)
         if isinstance(peer, Proxy):
-            told = None if self._front_proxy is None else self._front_proxy.user_of(request)
+            told = None if self.front_proxy is None else self.front_proxy.user_of(request)
             if told is not None:
                 return told
             peer = peer.itself
-        if peer is not None:
+        if peer is not None and not isinstance(peer, UnacceptedCertificate):
             return peer
         token = bearer_token(request)
         if token:
@@ -87,6 +90,8 @@ class Authenticator:
                 request.refused_because = str(refused)
                 log.info("%s %s: a token was refused: %s", request.method, request.path, refused)
                 raise errors.Unauthorized from refused
+        if certified:
+            raise errors.Unauthorized
         if request.headers.get(b"authorization", b"")[:8].lower() == b"bearer  ":
             request.warn(_EXTRA_SPACE)
         anonymous = self.anonymous.user_of(request)

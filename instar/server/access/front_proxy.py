@@ -25,6 +25,11 @@ class Proxy(User):
 
 
 @dataclass(frozen=True, slots=True)
+class UnacceptedCertificate(User):
+    """The client certificate of neither a user nor an allowed proxy."""
+
+
+@dataclass(frozen=True, slots=True)
 class FrontProxy:
     """Names of the headers with user, groups and extras, in lower case."""
 

@@ -107,9 +107,12 @@ class Identities:
             jwks_uri=accounts.jwks_uri,
         )
 
-    def authenticator(self, issuer: Issuer) -> Authenticator:
+    def authenticator(
+        self, issuer: Issuer, home: TokenAuthenticator | None = None
+    ) -> Authenticator:
+        """``home`` knows the tokens of ServiceAccounts; None: ``issuer`` does."""
         static = StaticTokens(self.static, issuer.audiences)
-        several: list[TokenAuthenticator] = [static, issuer]
+        several: list[TokenAuthenticator] = [static, issuer if home is None else home]
         if self.trusted is not None:
             several.append(self.trusted)
         tokens = Tokens(several, issuer.audiences)

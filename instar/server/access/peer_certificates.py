@@ -13,7 +13,7 @@ from pathlib import Path
 
 from instar.kube.access.attributes import User
 from instar.kube.api.encoding.pem import blocks
-from instar.server.access.front_proxy import Proxy
+from instar.server.access.front_proxy import Proxy, UnacceptedCertificate
 from instar.server.http.handler_types import TlsPeer
 from instar.server.identity.client_certificates import user_of_certificate
 
@@ -40,11 +40,12 @@ class ProxiedPeers:
         user = plain_peer(tls)
         if not isinstance(der, bytes):
             return None
-        itself = user if self._clients(der) else None
+        is_client = self._clients(der)
+        itself = user if is_client else None
         name = user.name if user is not None else ""
         if self._proxies(der) and (not self._allowed or name in self._allowed):
             return Proxy(name or "front-proxy", itself=itself)
-        return itself
+        return itself if is_client else UnacceptedCertificate(name)
 
 
 def signed_by(*bundles: Path) -> Signed:

@@ -1,7 +1,8 @@
 """Webhook authorizer: a remote service decides, called with a SubjectAccessReview.
 
-The authorizer chain calls it for the mode Webhook. Decisions are cached for a limited time. A
-webhook that cannot be reached has no opinion, so it allows nothing.
+The authorizer chain calls it for the mode Webhook, and in a cluster that is followed for the main
+cluster. Decisions are cached for a limited time, and equal questions share one call. A webhook that
+cannot be reached has no opinion, so it allows nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from time import monotonic
 
 from instar.base.errors import ApiError
 from instar.base.json_values import Object
+from instar.base.single_flight import SingleFlight
+from instar.kube.access.access_reviews import field_requirements, label_requirements
 from instar.kube.access.attributes import Attributes, User
 from instar.kube.access.authorizers import AuthzDecision, AuthzVerdict, UserRules
 from instar.wire.client.kubeconfig import KubeconfigError
@@ -35,6 +38,7 @@ class WebhookAuthorizer:
         self._client = client
         self._yes_seconds, self._no_seconds = believed
         self._kept: dict[tuple[object, ...], tuple[AuthzDecision, float]] = {}
+        self._calls = SingleFlight()
 
     @classmethod
     def of(cls, kubeconfig: Path | None, believed: tuple[float, float]) -> WebhookAuthorizer:
@@ -57,6 +61,9 @@ class WebhookAuthorizer:
         return decision if monotonic() < until else None
 
     async def ask(self, asked: Attributes) -> AuthzDecision:
+        return await self._calls.once(_key(asked), lambda: self._call(asked))
+
+    async def _call(self, asked: Attributes) -> AuthzDecision:
         try:
             status = _status(await self._client.post(review_of(asked)))
         except ApiError as error:
@@ -90,7 +97,14 @@ def review_of(asked: Attributes) -> Object:
     if asked.resource:
         names = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
         given = {name: getattr(asked, name) for name in names}
-        spec["resourceAttributes"] = {name: value for name, value in given.items() if value}
+        attributes: Object = {name: value for name, value in given.items() if value}
+        fields = field_requirements(asked.field_selector)
+        labels = label_requirements(asked.label_selector)
+        if fields:
+            attributes["fieldSelector"] = {"requirements": fields}
+        if labels:
+            attributes["labelSelector"] = {"requirements": labels}
+        spec["resourceAttributes"] = attributes
     else:
         spec["nonResourceAttributes"] = {"path": asked.path, "verb": asked.verb}
     return {

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from instar.base import offload
 from instar.base.errors import NotAcceptable
+from instar.base.single_flight import SingleFlight
 from instar.kube.api import discovery
 from instar.kube.api.encoding.json_text import encode, encode_pretty
 from instar.kube.api.names import GroupVersion
 from instar.server.endpoints.groups import GroupPart, Groups, Piece
 from instar.server.endpoints.merged_group import MergedGroupPart
-from instar.server.endpoints.single_flight import SingleFlight
 from instar.server.http.messages import JSON_TYPE, Header, Request, Response
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.rest.negotiate import (
@@ -80,7 +80,8 @@ class Documents:
             case [] | ["index.html"]:
                 return await self._paths(others)
             case ["api"]:
-                return await self._root(request, legacy=True)
+                legacy = self._catalog.is_builtin_group("")
+                return await self._root(request, legacy=True) if legacy else None
             case ["apis"]:
                 return await self._root(request, legacy=False)
             case ["api", version]:

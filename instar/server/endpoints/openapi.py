@@ -15,13 +15,13 @@ from itertools import islice
 
 from instar.base import limits, offload
 from instar.base.json_values import Object
+from instar.base.single_flight import SingleFlight
 from instar.base.weighted_lru import WeightedLru
 from instar.kube.api.encoding.json_text import encode
 from instar.kube.api.names import GroupVersion
 from instar.kube.openapi import v2, v2_protobuf, v3
 from instar.server.aggregation.openapi_documents import without_versions
 from instar.server.endpoints.groups import SERVER_VERSION, GroupMember, GroupPart, Groups
-from instar.server.endpoints.single_flight import SingleFlight
 from instar.server.endpoints.swagger_parts import (
     DocumentEncoder,
     Packed,

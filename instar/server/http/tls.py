@@ -77,6 +77,11 @@ class ReloadingContext:
         """The context for a new connection."""
         return self._current
 
+    def replace(self, other: ReloadingContext) -> None:
+        """Use the context and the files of another one from now on."""
+        self._make, self._files = other._make, other._files
+        self._digest, self._seen, self._current = other._digest, other._seen, other._current
+
     async def run(self) -> None:
         while True:
             await rest(_CHECK_SECONDS)

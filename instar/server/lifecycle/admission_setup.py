@@ -16,6 +16,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.base.metrics import Metric
 from instar.kube.access.authorizers import Authorizer
+from instar.server.registry.admission.home_views import HomeViews, KindOf
 from instar.server.registry.admission.lazy_plugin import LazyPlugin
 from instar.server.registry.admission.plugin_configurations import PluginConfigurations
 from instar.server.registry.admission.plugin_names import CRD_PROTECTION, HERE
@@ -48,7 +49,7 @@ from instar.server.registry.admission.plugins.quota.quota_by_status import Statu
 from instar.server.registry.admission.plugins.quota.resource_quota import QuotaAdmission
 from instar.server.registry.admission.plugins.service_account import ServiceAccountAdmission
 from instar.server.registry.admission.policies.metrics import PolicyMetrics
-from instar.server.registry.admission.policies.plugin import KindOf, Policies
+from instar.server.registry.admission.policies.plugin import Policies
 from instar.server.registry.admission.webhooks.in_process import LocalConfiguration
 from instar.server.registry.admission.webhooks.metrics import AdmissionWebhookMetrics
 from instar.server.registry.resources.admission import AdmissionPlugin, PluginPhases, Verb
@@ -74,6 +75,7 @@ class Admissions:
     """Makes the plugins, from the components they need."""
 
     backend: Backend
+    home: HomeViews
     authorizer: Authorizer
     transports: TransportPool
     of_kind: KindOf
@@ -98,7 +100,7 @@ class Admissions:
     def plugins(self) -> list[AdmissionPlugin]:
         """Enabled plugins in kube-apiserver's order. Some contain several of its plugins, each of
         which can be disabled."""
-        backend, on, off = self.backend, self.enabled, HERE - self.enabled
+        backend, on, off = self.home.backend, self.enabled, HERE - self.enabled
         given = self.configurations
         listed: list[tuple[bool, AdmissionPlugin]] = [
             (
@@ -107,7 +109,7 @@ class Admissions:
             ),
             (
                 "NamespaceLifecycle" in on and self.strict_namespaces,
-                NamespaceLifecycle(backend),
+                NamespaceLifecycle(self.home),
             ),
             ("NamespaceExists" in on, NamespaceExists(backend)),
             ("LimitPodHardAntiAffinityTopology" in on, LimitPodHardAntiAffinityTopology()),
@@ -145,7 +147,7 @@ class Admissions:
             ("AlwaysDeny" in on, AlwaysDenyPlugin()),
             (CRD_PROTECTION in on, CrdProtection(backend)),
         ]
-        return [plugin for wanted, plugin in listed if wanted]
+        return [*self.home.plugins(), *(plugin for wanted, plugin in listed if wanted)]
 
     def _image_policy(self) -> list[tuple[bool, AdmissionPlugin]]:
         policy, ask = self.configurations.image_policy, self.image_reviews
@@ -155,7 +157,7 @@ class Admissions:
 
     def _quotas(self) -> AdmissionPlugin:
         if self.counts_quotas:
-            return QuotaAdmission(self.backend)
+            return QuotaAdmission(self.backend, self.home.backend)
         return StatusQuotaAdmission(self.backend, self.of_kind)
 
     def _part(self, what: str) -> PluginPhases:
@@ -166,7 +168,7 @@ class Admissions:
 
     def _policies(self) -> Policies:
         return Policies(
-            self.backend,
+            self.home,
             self.authorizer,
             self.of_kind,
             self.policy_metrics,
@@ -183,18 +185,18 @@ class Admissions:
             from instar.server.registry.admission.webhooks.validating import ValidatingWebhooks
 
             made = MutatingWebhooks if mutating else ValidatingWebhooks
-            return made(Hooks(self.backend, plural, local), self.subjects, self._caller)
+            return made(Hooks(self.home.backend, plural, local), self.subjects, self._caller)
 
         mutating = plural.startswith("mutating")
         part = PluginPhases.ADMIT if mutating else PluginPhases.VALIDATE
-        return LazyPlugin(self.backend, _GROUP, plural, part, make, always=bool(local))
+        return LazyPlugin(self.home.backend, _GROUP, plural, part, make, always=bool(local))
 
     @cached_property
     def subjects(self) -> RequestViews:
         # Imported here: only webhooks and policies need it.
         from instar.server.registry.admission.request_view import RequestViews
 
-        return RequestViews(self.backend, self.authorizer, strict=self.strict_namespaces)
+        return RequestViews(self.home, self.authorizer, strict=self.strict_namespaces)
 
     @cached_property
     def _caller(self) -> WebhookCaller:

@@ -37,7 +37,7 @@ def makes_proxy_certificate(settings: Settings) -> bool:
     """Return whether a client certificate for backends is made. Raises ``ValueError`` for half a
     pair."""
     wanted = settings.aggregation
-    if wanted is None:
+    if wanted is None or settings.cluster is not None:
         return False
     if (wanted.client_cert is None) != (wanted.client_key is None):
         raise ValueError("a proxy client certificate needs its key, and the key its certificate")
@@ -56,7 +56,7 @@ def make_aggregator(
 ) -> Aggregator | None:
     """Return None where APIs of other servers are not proxied."""
     wanted = settings.aggregation
-    if wanted is None or settings.read_only:
+    if wanted is None or settings.read_only or settings.cluster is not None:
         return None
     mappings = dict(parse_mapping(text) for text in settings.services)
     routing = ServiceRouting(mappings, wanted.by_endpoints, own_address)

@@ -7,7 +7,7 @@ store, and start its parts. What a component does is described in its own module
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from instar.base import offload
@@ -17,7 +17,6 @@ from instar.kube.access.authorizers import Authorizers
 from instar.kube.api.crd import Crd
 from instar.kube.crds.documents import as_v1
 from instar.kube.schema.cel_rules.lazy_engine import check_if_any, compile_if_any
-from instar.server.access.authorization import authorizer_of
 from instar.server.aggregation.aggregator import Aggregator
 from instar.server.app import EVERY_ANSWER, App
 from instar.server.endpoints.health import Check, Health
@@ -32,6 +31,7 @@ from instar.server.lifecycle.admission_setup import Admissions
 from instar.server.lifecycle.aggregation_setup import OwnAddress, make_aggregator
 from instar.server.lifecycle.controller_setup import Controllers, make_controllers, store_sharing
 from instar.server.lifecycle.conversion_setup import conversion_services
+from instar.server.lifecycle.homes import home_of
 from instar.server.lifecycle.loaded_settings import LoadedSettings
 from instar.server.lifecycle.parts import Part, background_task
 from instar.server.lifecycle.storage_start import first_read, last_read, maintenance_parts
@@ -90,6 +90,7 @@ class ServerComponents:
         self.access_record = AccessRecord(of_several=loaded.settings.shared_port is not None)
         self.watchdog = Watchdog(self.supervision)
         self.consistency = Consistency(self.backend)
+        self.home = home_of(loaded, self.backend, self.supervision)
         self.conversion_metrics = PrometheusConversionMetrics(self.call_log)
         self.app = self._make_app()
 
@@ -100,19 +101,15 @@ class ServerComponents:
         return conversion_services(self.settings, self.backend, self.conversion_metrics)
 
     @cached_property
-    def rbac_policy(self) -> StoredPolicy:
-        return StoredPolicy(self.backend)
-
-    @cached_property
     def authorizer(self) -> Authorizers:
-        modes, webhook = self.loaded.authorization, self.loaded.webhook_authorizer
-        return authorizer_of(modes, self.rbac_policy, webhook, self.access_record)
+        return self.home.authorizer(self.access_record)
 
     @cached_property
     def admissions(self) -> Admissions:
         settings, images = self.settings, self.loaded.image_reviews
         return Admissions(
             self.backend,
+            self.home.views,
             self.authorizer,
             self.conversion.transports,
             lambda group, kind: self.catalog.of_kind(group, kind),
@@ -131,7 +128,7 @@ class ServerComponents:
 
     @cached_property
     def context(self) -> Context:
-        escalation = EscalationCheck(self.authorizer, self.rbac_policy)
+        escalation = EscalationCheck(self.authorizer, StoredPolicy(self.backend))
         addresses = ServiceAddresses(self.backend, self.loaded.service_network)
         return Context(
             backend=self.backend,
@@ -159,7 +156,14 @@ class ServerComponents:
             lambda printer: StoredPrinter(printer, self.census),
             self.settings.versions_off,
         )
-        return Catalog(self.backend, builtin, read_stored_crd, self._serving_for)
+        return Catalog(
+            self.backend,
+            builtin,
+            read_stored_crd,
+            self._serving_for,
+            self.home.backend_of,
+            shows_builtins=self.home.serves_builtins,
+        )
 
     def _serving_for(self, crd: Crd) -> Serving:
         return build_serving(
@@ -200,7 +204,9 @@ class ServerComponents:
         return App(
             context=self.context,
             catalog=self.catalog,
-            authenticator=self.loaded.identities.authenticator(issuer),
+            authenticator=self.loaded.identities.authenticator(
+                issuer, self.home.token_authenticator()
+            ),
             issuer=issuer,
             health=Health(self._checks(), started=self._still_reading),
             metrics=self.metrics,
@@ -219,6 +225,7 @@ class ServerComponents:
             flow=self.flow,
             read_only=self.settings.read_only,
             aggregator=self.aggregator,
+            aggregated=not self.home.serves_builtins,
         )
 
     @cached_property
@@ -237,6 +244,7 @@ class ServerComponents:
             "etcd": lambda: self.backend.trouble,
             "cache-consistency": lambda: self.consistency.trouble,
             "background": self._background_trouble,
+            **self.home.checks(),
             **self.loaded.checks(),
             **({} if self.aggregator is None else self.aggregator.checks()),
         }
@@ -254,7 +262,7 @@ class ServerComponents:
         metrics.add(*self.supervision.metrics())
         metrics.preparations.append(self.census.prepare)
         metrics.add(_stored_objects(self.backend), *self.conversion_metrics.all())
-        metrics.add(*self.admissions.all_metrics(), *self.loaded.metrics())
+        metrics.add(*self.admissions.all_metrics(), *self.loaded.metrics(), *self.home.metrics())
         if flow is not None:
             metrics.add(*flow.metrics.all())
         if self.aggregator is not None:
@@ -274,6 +282,7 @@ class ServerComponents:
             Part("conversion webhooks", stop=self.conversion.close),
             first_read(backend, self.loaded.encryption, self.settings.fill),
             Part("watchdog", self.watchdog.start, self.watchdog.stop),
+            Part("home", self.home.start, self.home.stop),
             *self._aggregation_parts(),
             Part("catalog", self.begin, self.end_watches),
             last_read(backend),
@@ -306,6 +315,9 @@ class ServerComponents:
     def controller_parts(self) -> list[Part]:
         if self.settings.read_only:
             return self.controllers.read_only_parts()
+        if not self.home.serves_builtins:
+            starting = partial(self.home.start_controllers, self.catalog)
+            return [*self.controllers.custom_resource_parts(), Part("home controllers", starting)]
         return self.controllers.parts()
 
     def readiness_part(self) -> Part:

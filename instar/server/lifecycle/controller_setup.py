@@ -86,6 +86,18 @@ class Controllers:
             Part(name, each.start, each.stop) for name, each in named.items() if each is not None
         ]
 
+    def custom_resource_parts(self) -> list[Part]:
+        """The parts of a server whose home is another cluster: garbage collection, namespaces,
+        quotas and CRDs are the controllers' of that cluster."""
+        chosen: dict[str, Startable | None] = {
+            "usage counts": self.usage,
+            "conversion ahead of reads": self.prefetch,
+            "leadership": self.leadership,
+        }
+        return [
+            Part(name, each.start, each.stop) for name, each in chosen.items() if each is not None
+        ]
+
     def read_only_parts(self) -> list[Part]:
         """The parts of a read-only server: no controller writes; stored usage counts are shown."""
         return [Part("usage counts", self.usage.load)]

@@ -26,6 +26,7 @@ from instar.server.access.identities import (
     trusted_issuers,
 )
 from instar.server.files.certificates import (
+    Certificates,
     ProxyCertificate,
     ensure_certificates,
     ensure_proxy_certificate,
@@ -46,6 +47,7 @@ class ServerCredentials:
 
     ca: Path
     """The certificate of the server's own CA."""
+    certificates: Certificates
     tls: ReloadingContext
     """TLS of the port."""
     token: str
@@ -76,6 +78,7 @@ def load_credentials(settings: Settings, folder: Path) -> ServerCredentials:
         tls, token = tls_of(settings, certificates), _admin_token(folder)
         return ServerCredentials(
             ca=certificates.ca,
+            certificates=certificates,
             tls=tls,
             token=token,
             identities=_identities(settings, folder, token),

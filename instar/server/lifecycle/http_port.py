@@ -32,7 +32,7 @@ class HttpPort:
     ) -> None:
         """``make_protocol`` wraps ``connections`` in TLS."""
         self._settings = settings
-        self._connections = connections
+        self.connections = connections
         self._make_protocol = make_protocol
         self._end_watches = end_watches
         self._listening: ListeningPort | None = None
@@ -75,4 +75,4 @@ class HttpPort:
             return
         listening.close()
         self._end_watches()
-        await self._connections.close(self._settings.grace_seconds)
+        await self.connections.close(self._settings.grace_seconds)

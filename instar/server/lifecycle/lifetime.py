@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from instar.base.errors import TooManyRequests
 from instar.base.fast_dataclass import dataclass
+from instar.server.access.identities import front_proxy_of
 from instar.server.access.peer_certificates import ProxiedPeers, plain_peer, signed_by
 from instar.server.app import EVERY_ANSWER
 from instar.server.files.temp_folder import temporary_folder
@@ -28,12 +30,16 @@ from instar.server.lifecycle.extension_authentication import authentication_data
 from instar.server.lifecycle.heap_trim import trim_heap_periodically
 from instar.server.lifecycle.http_port import HttpPort
 from instar.server.lifecycle.loaded_settings import load_settings
+from instar.server.lifecycle.optional_parts import tls_of
 from instar.server.lifecycle.parts import Part, background_task, start_parts
 from instar.server.lifecycle.storage_start import opened_store, values_of
 from instar.server.registry.controllers.bootstrap.controller import BootstrapFacts
 from instar.server.rest.error_responses import problem
-from instar.server.settings import Settings
+from instar.server.settings import ClusterSettings, Settings
 from instar.wire.webhooks.resolver import HostPort
+
+if TYPE_CHECKING:
+    from instar.server.cluster_home.home import JoinedCluster
 
 
 @dataclass(frozen=True)
@@ -62,13 +68,18 @@ async def running(
         if cert_dir is None or kubeconfig is None:
             folder = stack.enter_context(temporary_folder())
             cert_dir, kubeconfig = cert_dir or folder, kubeconfig or folder / "kubeconfig"
+        given, joined = settings, None
+        if settings.cluster is not None:
+            joined, settings = await _joined(settings, settings.cluster, cert_dir)
         credentials = load_credentials(settings, cert_dir)
-        loaded = load_settings(settings, credentials.identities)
+        loaded = load_settings(settings, credentials.identities, joined)
         store = await opened_store(settings, loaded.encryption, stack)
         machinery = ServerComponents(
             loaded, store, values_of(settings, store), credentials.proxy_pair()
         )
         port = _port(machinery, credentials)
+        use = partial(_use_trust, machinery, port, credentials)
+        machinery.home.on_trust_changed(given, cert_dir, use)
         await start_parts(_parts(machinery, port, credentials, kubeconfig), stack)
         yield RunningServer(
             port.url, credentials.token, credentials.authorities, kubeconfig, machinery
@@ -138,6 +149,24 @@ def _handler(machinery: ServerComponents) -> Handler:
 def _refuse_large_response(request: Request) -> Response:
     text = "too many large answers are being read at once, please try again later"
     return problem(TooManyRequests(text), request)
+
+
+async def _joined(
+    settings: Settings, cluster: ClusterSettings, folder: Path
+) -> tuple[JoinedCluster, Settings]:
+    # Imported here: few servers serve groups of another cluster.
+    from instar.server.cluster_home.home import join
+
+    return await join(settings, cluster, folder)
+
+
+def _use_trust(
+    machinery: ServerComponents, port: HttpPort, credentials: ServerCredentials, settings: Settings
+) -> None:
+    """Recognise clients of new connections by these settings. Raises ``ValueError``."""
+    peers, proxies = _peers(settings, credentials.ca), front_proxy_of(settings.front_proxy)
+    credentials.tls.replace(tls_of(settings, credentials.certificates))
+    port.connections.peer_of, machinery.app.authenticator.front_proxy = peers, proxies
 
 
 def _peers(settings: Settings, own: Path) -> PeerOf:

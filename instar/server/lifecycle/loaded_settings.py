@@ -32,6 +32,7 @@ from instar.server.settings import Settings
 if TYPE_CHECKING:
     from instar.server.access.webhook_authorizer import WebhookAuthorizer
     from instar.server.audit.auditor import Auditor
+    from instar.server.cluster_home.home import JoinedCluster
     from instar.server.lifecycle.encryption_setup import EncryptionAtRest
     from instar.wire.client.review_client import ReviewClient
 
@@ -53,6 +54,8 @@ class LoadedSettings:
     """Configurations of admission plugins."""
     image_reviews: ReviewClient | None = None
     """Asks the webhook of ImagePolicyWebhook; None where that is off."""
+    joined: JoinedCluster | None = None
+    """The main cluster that is the server's home; None: its own store is."""
 
     def checks(self) -> dict[str, Check]:
         """Checks of /readyz for optional components."""
@@ -82,7 +85,9 @@ class LoadedSettings:
         return [background_task("encryption at rest", self.encryption.run, supervision)]
 
 
-def load_settings(settings: Settings, identities: Identities) -> LoadedSettings:
+def load_settings(
+    settings: Settings, identities: Identities, joined: JoinedCluster | None = None
+) -> LoadedSettings:
     """Read the files that settings name. Raises ``ValueError`` with a line for the operator."""
     auditor, audit_metrics = audit_of(settings)
     plugins = plugin_configurations_of(settings)
@@ -97,6 +102,7 @@ def load_settings(settings: Settings, identities: Identities) -> LoadedSettings:
         audit_metrics=audit_metrics,
         plugins=plugins,
         image_reviews=image_reviews_of(plugins),
+        joined=joined,
     )
 
 

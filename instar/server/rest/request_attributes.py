@@ -22,6 +22,7 @@ _VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
+_SELECTING_VERBS = ("list", "watch", "deletecollection")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,9 @@ def attributes_of(request: Request, path: ResourcePath | None, user: User) -> At
         name = _selected_name(request)
     if path.plural == "namespaces" and path.name and not namespace:
         namespace = path.name
+    fields = labels = ""
+    if request.query and verb in _SELECTING_VERBS:
+        fields, labels = request.one("fieldSelector"), request.one("labelSelector")
     return Attributes(
         user,
         verb,
@@ -81,6 +85,8 @@ def attributes_of(request: Request, path: ResourcePath | None, user: User) -> At
         namespace,
         name,
         request.path,
+        fields,
+        labels,
     )
 
 

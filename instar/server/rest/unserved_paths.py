@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from instar.base.errors import ApiError, MethodNotAllowed, NotFound
+from instar.base.errors import ApiError, MethodNotAllowed, NotFound, method_not_allowed
+from instar.server.registry.resources.serving import Serving
+from instar.server.rest.request_attributes import ResourcePath
 
 _READ_METHODS = ("GET", "HEAD")
 
@@ -49,3 +51,17 @@ def not_allowed() -> MethodNotAllowed:
     """The refusal of a method by kube-apiserver's router."""
     text = "the server does not allow this method on the requested resource"
     return MethodNotAllowed(text, details={})
+
+
+def verb_not_allowed(serving: Serving, verb: str) -> MethodNotAllowed:
+    """Built-in kinds have the message of kube-apiserver's router, custom resources another."""
+    if serving.builtin:
+        return not_allowed()
+    return method_not_allowed(serving.group, serving.plural, verb)
+
+
+def is_over_namespaces(path: ResourcePath, serving: Serving) -> bool:
+    """Return whether a path names all objects of a namespaced resource, which only reads may
+    use."""
+    served = serving.served(path.version) is not None
+    return served and serving.namespaced and not path.namespace and not path.name

@@ -7,7 +7,7 @@ decide by ``error.retryable`` and ``error.retry_after``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Self
 from urllib.parse import urlencode
 
@@ -170,7 +170,7 @@ class Client:
             return _decode(reply.body)
         raise _failure(reply)
 
-    async def lines(self, path: str, *, query: Query | None = None) -> AsyncIterator[bytes]:
+    async def lines(self, path: str, *, query: Query | None = None) -> AsyncGenerator[bytes]:
         """Yield the lines of a watch as they arrive, until the server ends it. Raises ``ApiError``
         if the server rejects the watch, ``ConnectionLost`` if the connection breaks."""
         await self._pace.wait()

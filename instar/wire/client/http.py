@@ -35,6 +35,11 @@ class OpenedResponse:
             raise ConnectionLost(str(error) or type(error).__name__) from None
 
     def close(self) -> None:
+        """Drop the connection at once if the response has not ended: a TLS shutdown would wait for
+        the server, and the event loop may end before that."""
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self._response.close()
 
 

@@ -87,7 +87,7 @@ class RbacAuthorizer:
 
     def _key(self, attributes: Attributes) -> tuple[object, ...] | None:
         """Return what a cached decision depends on; None if it is not cached."""
-        user, verb, group, _, resource, subresource, namespace, _, path = attributes
+        user, verb, group, _, resource, subresource, namespace, _, path, *_ = attributes
         if len(user.groups) > _MAX_GROUPS:
             return None
         where = namespace if resource else path

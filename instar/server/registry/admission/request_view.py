@@ -27,9 +27,9 @@ from instar.kube.admission.match_rules import MatchedRequest, RequestEndpoint
 from instar.kube.admission.matching import Criteria
 from instar.kube.api.names import GroupVersionKind, parse_group_version
 from instar.kube.cel.library import authorizer as authz
+from instar.server.registry.admission.home_views import HomeViews
 from instar.server.registry.resources.admission import Operation, Verb
 from instar.server.registry.resources.serving import Serving, VersionServing
-from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import UnreadableEntry
 from instar.wire.storage.keys import collection_prefix
 
@@ -47,10 +47,10 @@ class ObjectPair(NamedTuple):
 class RequestViews:
     """Creates request views; holds the namespaces and the authorizer."""
 
-    def __init__(self, backend: Backend, authorizer: Authorizer, *, strict: bool = True) -> None:
+    def __init__(self, home: HomeViews, authorizer: Authorizer, *, strict: bool = True) -> None:
         """With ``strict`` a namespace must exist; otherwise a missing one has no labels."""
-        self._backend = backend
-        self._namespaces = backend.collection(collection_prefix("", "namespaces"))
+        self._refresh = home.refresh_namespace
+        self._namespaces = home.backend.collection(collection_prefix("", "namespaces"))
         self._strict = strict
         self.authorizer = authorizer
 
@@ -66,7 +66,7 @@ class RequestViews:
     async def namespace(self, name: str) -> Object | None:
         """Return the stored Namespace; None for a missing one where namespaces need not exist."""
         if name not in self._namespaces.entries:
-            await self._backend.consistent()
+            await self._refresh(name)
         entry = self._namespaces.entries.get(name)
         if entry is None:
             if self._strict:

@@ -35,7 +35,7 @@ class AccessRecord:
 
     def note(self, asked: Attributes) -> None:
         """Record one request, in plain tuples and lists for speed."""
-        user, verb, group, _, resource, subresource, namespace, _, path = asked
+        user, verb, group, _, resource, subresource, namespace, _, path, *_ = asked
         where = namespace if resource else path
         key = (user.name, verb, group, resource, subresource, where)
         seen = self._seen.get(key)

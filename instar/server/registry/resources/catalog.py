@@ -26,6 +26,8 @@ from instar.wire.storage.watchcache.collection import Change
 log = logging.getLogger(__name__)
 ReadCrd = Callable[[CacheEntry], dict[str, Any]]
 MakeServing = Callable[[Crd], Serving]
+BackendOf = Callable[[str, str], Backend]
+"""(group, plural) → the backend with the objects of a built-in kind."""
 
 
 class Catalog:
@@ -37,7 +39,13 @@ class Catalog:
         builtins: Iterable[Serving],
         read: ReadCrd,
         make_serving: MakeServing,
+        backend_of: BackendOf | None = None,
+        *,
+        shows_builtins: bool = True,
     ) -> None:
+        """``backend_of`` finds the backend of a built-in kind where that is not ``backend``.
+        Without ``shows_builtins`` only custom resources are routed and shown to clients; the server
+        itself uses built-in kinds through ``builtin`` and ``of_kind``."""
         self.generation = 0
         """Incremented with every change that discovery or OpenAPI shows."""
         self.retargeted = 0
@@ -45,14 +53,19 @@ class Catalog:
         self._backend = backend
         self._read = read
         self._make_serving = make_serving
+        found = backend_of or (lambda group, plural: backend)
         self._builtins = {
-            (serving.group, serving.plural): open_resource(serving, backend) for serving in builtins
+            (serving.group, serving.plural): open_resource(
+                serving, found(serving.group, serving.plural)
+            )
+            for serving in builtins
         }
+        self._public = self._builtins if shows_builtins else {}
         self._customs: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
         """Custom resources by group and CRD name."""
         self._builtin_groups: dict[str, list[Resource]] = {}
-        for resource in self._builtins.values():
+        for resource in self._public.values():
             self._builtin_groups.setdefault(resource.serving.group, []).append(resource)
         self._kinds: dict[tuple[str, str], Resource] = {}
         for resource in self._builtins.values():
@@ -97,7 +110,7 @@ class Catalog:
 
     def find(self, group: str, plural: str) -> Resource | None:
         """Return the resource, whether or not its CRD is established."""
-        found = self._builtins.get((group, plural))
+        found = self._public.get((group, plural))
         return found if found is not None else self._customs.get(f"{plural}.{group}")
 
     def of_kind(self, group: str, kind: str) -> Resource | None:

@@ -12,9 +12,9 @@ from instar.base import errors
 from instar.base.json_values import Object
 from instar.kube.protobuf.envelope import MAGIC, decode_object
 from instar.kube.protobuf.errors import ProtobufError
+from instar.server.registry.admission.home_views import HomeViews
 from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
-from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.server.registry.stored.storage_errors import with_api_errors
 from instar.wire.storage.keys import collection_prefix
@@ -24,8 +24,9 @@ PROTECTED = ("default", "kube-system", "kube-public")
 
 
 class NamespaceLifecycle:
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, home: HomeViews) -> None:
+        backend = self._backend = home.backend
+        self._refresh = home.refresh_namespace
         self._namespaces = backend.collection(collection_prefix("", "namespaces"))
         self._staying: CacheEntry | None = None
         """The last namespace entry found active: a cache, because it is checked again and again."""
@@ -51,8 +52,7 @@ class NamespaceLifecycle:
         target = operation.target
         if not target.serving.namespaced:
             return
-        # It may have been created through another replica a moment ago.
-        await self._backend.consistent()
+        await self._refresh(target.namespace)
         entry = self._namespaces.entries.get(target.namespace)
         leaving = await self._foreign(target.namespace) if entry is None else is_terminating(entry)
         if leaving is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.server.registry.admission.policies.mutating import MutatingPolicies
-from instar.server.registry.admission.policies.params import Params
 from instar.server.registry.admission.policies.permissions import check_permissions
 from instar.server.registry.admission.policies.validating import ValidatingPolicies
 from instar.server.registry.admission.request_view import RequestViews
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
 
 class PolicyEvaluators:
     def __init__(self, policies: Policies) -> None:
-        params = Params(policies.backend, policies.of_kind)
+        params = policies.home.params(policies.of_kind)
         subjects = RequestViews(
-            policies.backend, policies.authorizer, strict=policies.strict_namespaces
+            policies.home, policies.authorizer, strict=policies.strict_namespaces
         )
         metrics = policies.metrics
         self._policies, self._params = policies, params

@@ -41,8 +41,12 @@ from instar.server.registry.admission.policies.definitions import (
 )
 from instar.server.registry.admission.policies.evaluate import evaluate, program_of
 from instar.server.registry.admission.policies.metrics import PolicyMetrics
-from instar.server.registry.admission.policies.params import ParamKind, Params
-from instar.server.registry.admission.policies.validating import inputs_for, unknown_kind
+from instar.server.registry.admission.policies.params import (
+    ParamKind,
+    ParamSource,
+    param_kind,
+)
+from instar.server.registry.admission.policies.validating import inputs_for
 from instar.server.registry.admission.request_view import RequestView, RequestViews, refused_name
 from instar.server.registry.resources.admission import Operation
 from instar.server.registry.resources.serving import VersionServing
@@ -94,7 +98,11 @@ class _Run:
 
 class MutatingPolicies:
     def __init__(
-        self, bound: BoundPolicy, subjects: RequestViews, params: Params, metrics: PolicyMetrics
+        self,
+        bound: BoundPolicy,
+        subjects: RequestViews,
+        params: ParamSource,
+        metrics: PolicyMetrics,
     ) -> None:
         self._bound, self._subjects, self._params = bound, subjects, params
         self._checks = metrics.mutating
@@ -130,11 +138,11 @@ class MutatingPolicies:
     ) -> list[_Invocation]:
         policy, kind = hook.policy, None
         if policy.param_kind is not None:
-            kind = self._params.kind(policy.param_kind)
-            if kind is None:
-                self._refuse(
-                    run, policy, misconfigured_policy_error(policy.name, None, unknown_kind(policy))
-                )
+            try:
+                kind = await param_kind(self._params, policy.param_kind)
+            except ParamError as error:
+                refusal = misconfigured_policy_error(policy.name, None, str(error))
+                self._refuse(run, policy, refusal)
                 return []
         found: list[_Invocation] = []
         for binding in hook.bindings:
@@ -157,7 +165,7 @@ class MutatingPolicies:
         if kind is None or binding.param_ref is None:
             return [None]
         namespace = subject.asked.namespace
-        return [*await self._params.collect(kind, binding.param_ref, namespace)]
+        return [*await kind.collect(binding.param_ref, namespace)]
 
     def _refuse(self, run: _Run, policy: PolicyDefinition, refused: MutationRejected) -> None:
         if not policy.ignores:

@@ -15,7 +15,7 @@ from instar.kube.access.attributes import ADMIN_GROUP, Attributes, User
 from instar.kube.access.authorizers import Authorizer
 from instar.kube.api.names import GroupVersionKind, parse_group_version
 from instar.server.registry.admission.policies.definitions import MUTATING, VALIDATING
-from instar.server.registry.admission.policies.params import Params
+from instar.server.registry.admission.policies.params import ParamSource
 from instar.server.registry.resources.admission import Operation
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _WILDCARD = "*"
 
 
 async def check_permissions(
-    operation: Operation, authorizer: Authorizer, params: Params, policies: Policies
+    operation: Operation, authorizer: Authorizer, params: ParamSource, policies: Policies
 ) -> None:
     """Raise ``Invalid`` if a permission is missing. Superusers pass."""
     user, obj = operation.asked.user, operation.obj
@@ -46,7 +46,7 @@ async def check_permissions(
 
 
 class _Checker:
-    def __init__(self, user: User, authorizer: Authorizer, params: Params) -> None:
+    def __init__(self, user: User, authorizer: Authorizer, params: ParamSource) -> None:
         self._user, self._authorizer, self._params = user, authorizer, params
 
     async def policy(self, obj: Object, old: Object | None) -> list[FieldError]:
@@ -54,7 +54,7 @@ class _Checker:
         if kind is None or (old is not None and old["spec"].get("paramKind") == kind):
             return []
         gvk = GroupVersionKind(*parse_group_version(kind["apiVersion"]), kind["kind"])
-        asked = self._reading("get", gvk)._replace(name=_WILDCARD, namespace=_WILDCARD)
+        asked = (await self._reading("get", gvk))._replace(name=_WILDCARD, namespace=_WILDCARD)
         if (await self._authorizer.ask(asked)).allowed:
             return []
         told = (
@@ -72,7 +72,7 @@ class _Checker:
         if ref is None or (old is not None and same):
             return []
         verb = "get" if ref.get("name") else "list"
-        asked = self._reading(verb, kind)._replace(
+        asked = (await self._reading(verb, kind))._replace(
             name=ref.get("name") or "", namespace=ref.get("namespace") or ""
         )
         if (await self._authorizer.ask(asked)).allowed:
@@ -85,15 +85,15 @@ class _Checker:
         told = f"{lacking} on the object referenced by paramRef"
         if not known:
             told = f"unable to get policy {spec.get('policyName', '')} {everywhere}"
-        elif kind is not None and self._params.kind(kind) is None:
+        elif kind is not None and await self._params.kind(kind) is None:
             told = f"unable to resolve paramKind {kind} {everywhere}"
         return [forbidden("spec.paramRef", told)]
 
-    def _reading(self, verb: str, kind: GroupVersionKind | None) -> Attributes:
+    async def _reading(self, verb: str, kind: GroupVersionKind | None) -> Attributes:
         if kind is None:
             return Attributes(self._user, verb, _WILDCARD, _WILDCARD, _WILDCARD)
-        found = self._params.kind(kind)
-        resource = _WILDCARD if found is None else found.resource.serving.plural
+        found = await self._params.kind(kind)
+        resource = _WILDCARD if found is None else found.plural
         return Attributes(self._user, verb, kind.group, kind.version, resource)
 
     def _user_text(self) -> str:

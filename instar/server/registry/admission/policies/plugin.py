@@ -6,11 +6,12 @@ write costs look-ups in two empty collections.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from instar.kube.access.attributes import OURSELVES
 from instar.kube.access.authorizers import Authorizer
+from instar.server.registry.admission.home_views import HomeViews, KindOf
 from instar.server.registry.admission.policies.definitions import (
     GROUP,
     MUTATING,
@@ -20,15 +21,10 @@ from instar.server.registry.admission.policies.definitions import (
 )
 from instar.server.registry.admission.policies.metrics import PolicyMetrics
 from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
-from instar.server.registry.resources.resource import Resource
 from instar.server.registry.resources.serving import Serving
-from instar.server.registry.stored.backend import Backend
 
 if TYPE_CHECKING:
     from instar.server.registry.admission.policies.evaluators import PolicyEvaluators
-
-KindOf = Callable[[str, str], Resource | None]
-"""(group, kind) → the resource of that kind."""
 
 _OF_ACCESS = ("authentication.k8s.io", "authorization.k8s.io")
 _QUESTIONS = frozenset(
@@ -43,22 +39,22 @@ _QUESTIONS = frozenset(
 class Policies:
     def __init__(
         self,
-        backend: Backend,
+        home: HomeViews,
         authorizer: Authorizer,
         of_kind: KindOf,
         metrics: PolicyMetrics,
         *,
         strict_namespaces: bool,
     ) -> None:
-        self.backend, self.authorizer, self.of_kind, self.metrics = (
-            backend,
+        self.home, self.authorizer, self.of_kind, self.metrics = (
+            home,
             authorizer,
             of_kind,
             metrics,
         )
         self.strict_namespaces = strict_namespaces
-        self.validating = BoundPolicy(backend, VALIDATING)
-        self.mutating = BoundPolicy(backend, MUTATING)
+        self.validating = BoundPolicy(home.backend, VALIDATING)
+        self.mutating = BoundPolicy(home.backend, MUTATING)
         self._working: PolicyEvaluators | None = None
 
     @property

@@ -28,14 +28,22 @@ from instar.server.registry.admission.policies.definitions import (
 )
 from instar.server.registry.admission.policies.evaluate import evaluate, program_of
 from instar.server.registry.admission.policies.metrics import PolicyMetrics
-from instar.server.registry.admission.policies.params import ParamKind, Params
+from instar.server.registry.admission.policies.params import (
+    ParamKind,
+    ParamSource,
+    param_kind,
+)
 from instar.server.registry.admission.request_view import RequestView, RequestViews, refused_name
 from instar.server.registry.resources.admission import Operation
 
 
 class ValidatingPolicies:
     def __init__(
-        self, bound: BoundPolicy, subjects: RequestViews, params: Params, metrics: PolicyMetrics
+        self,
+        bound: BoundPolicy,
+        subjects: RequestViews,
+        params: ParamSource,
+        metrics: PolicyMetrics,
     ) -> None:
         self._bound, self._subjects, self._params = bound, subjects, params
         self._checks = metrics.validating
@@ -73,10 +81,11 @@ class ValidatingPolicies:
     ) -> None:
         policy, kind = hook.policy, None
         if policy.param_kind is not None:
-            kind = self._params.kind(policy.param_kind)
-            if kind is None:
+            try:
+                kind = await param_kind(self._params, policy.param_kind)
+            except ParamError as error:
                 if not policy.ignores:
-                    verdict.misconfigured(policy.name, None, unknown_kind(policy))
+                    verdict.misconfigured(policy.name, None, str(error))
                 return
         outcomes: list[PolicyResult] = []
         for binding in hook.bindings:
@@ -106,7 +115,7 @@ class ValidatingPolicies:
         params: list[Object | None] = [None]
         if kind is not None and binding.param_ref is not None:
             namespace = subject.asked.namespace
-            params = [*await self._params.collect(kind, binding.param_ref, namespace)]
+            params = [*await kind.collect(binding.param_ref, namespace)]
         found: list[PolicyResult] = []
         if not params:
             return found
@@ -140,10 +149,6 @@ async def inputs_for(
     if NAMESPACE not in reads:
         return inputs
     return inputs._replace(namespace=shown_namespace(await subject.namespace_object()))
-
-
-def unknown_kind(policy: PolicyDefinition) -> str:
-    return f"failed to find resource referenced by paramKind: '{policy.param_kind}'"
 
 
 def _denied(operation: Operation, verdict: PolicyVerdict) -> errors.ApiError:

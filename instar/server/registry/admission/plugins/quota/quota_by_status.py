@@ -13,11 +13,11 @@ from fractions import Fraction
 from instar.base.errors import conflict, forbidden
 from instar.base.json_values import Object
 from instar.kube.builtin_rules.pods.compute_resources import quantity_value
+from instar.server.registry.admission.home_views import KindOf
 from instar.server.registry.admission.plugins.limit_ranger import amount_text
 from instar.server.registry.admission.plugins.lookups import Lookup
 from instar.server.registry.admission.plugins.quota.quota_usage import in_scope, object_usage
 from instar.server.registry.admission.plugins.quota.resource_quota import FREE
-from instar.server.registry.admission.policies.plugin import KindOf
 from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend

@@ -39,9 +39,12 @@ class _Asked(NamedTuple):
 
 
 class QuotaAdmission:
-    def __init__(self, backend: Backend, clock: Callable[[], float] = time.monotonic) -> None:
-        self._backend, self._clock = backend, clock
-        self._quotas = Lookup(backend, "", "resourcequotas")
+    def __init__(
+        self, backend: Backend, home: Backend, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """``backend`` has the objects that count, ``home`` the quotas."""
+        self._clock = clock
+        self._quotas = Lookup(home, "", "resourcequotas")
         self._totals = UsageTotals(backend)
         self._allowed: dict[tuple[str, str], dict[str, tuple[float, Object]]] = {}
         """(collection, namespace) → admitted objects that may not be stored yet."""

@@ -1,7 +1,8 @@
 """Single flight: concurrent requests for the same work share one task.
 
-``documents.py`` and ``openapi.py`` use it. A request that is cancelled does not cancel the task;
-results are not kept.
+``server/endpoints`` uses it for documents, ``server/access/webhook_authorizer.py`` and
+``server/cluster_home`` for questions to another server. A request that is cancelled does not cancel
+the task; results are not kept.
 """
 
 from __future__ import annotations
