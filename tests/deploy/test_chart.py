@@ -63,6 +63,7 @@ PROMETHEUS_RULE = """{type: object, properties: {groups: {type: array, items: {
 """Those of the Prometheus operator's fields that the chart uses, as the operator documents them."""
 ETCD = ("storage=etcd://etcd.example.svc:2379/registry", "etcdSecret=etcd", "pkiSecret=pki")
 WATCHED = ("metrics.tokenSecret=t", "metrics.serviceMonitor=true", "metrics.rules=true")
+CLUSTER_WIDE = ("APIService", "ClusterRole", "ClusterRoleBinding")
 VARIANTS = {
     "as it is": (),
     "replicas": ("replicas=3", *ETCD),
@@ -72,6 +73,11 @@ VARIANTS = {
         "&sslrootcert=/postgres/ca.crt",
     ),
     "monitored": (*WATCHED, "metrics.dashboard=true", "metrics.labels.release=prometheus"),
+    "aggregated": (
+        *("cluster.groups={reports.example.com}", "cluster.caBundle=Q0E="),
+        *("cluster.apiServices[0].group=reports.example.com", "cluster.apiServices[0].version=v1"),
+        *("cluster.params[0].apiGroups={}", "cluster.params[0].resources={configmaps}"),
+    ),
     "everything": (
         *("replicas=2", *ETCD, *WATCHED, "metrics.dashboard=true"),
         *("extraArgs={--history=24h}", "volume.storageClassName=fast", "image.tag=x"),
@@ -104,10 +110,11 @@ def _rendered(helm: Helm, values: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def _strictly(cluster: LiveServer, document: dict[str, Any]) -> tuple[int, Any]:
     group, _, version = document["apiVersion"].rpartition("/")
-    plural = {"PodDisruptionBudget": "poddisruptionbudgets"}.get(document["kind"])
-    plural = plural or f"{document['kind'].lower()}s"
+    plural = f"{document['kind'].lower()}s"
     base = f"/apis/{group}/{version}" if group else f"/api/{version}"
-    path = f"{base}/namespaces/default/{plural}?dryRun=All&fieldValidation=Strict"
+    namespace = document["metadata"].get("namespace", "default")
+    place = "" if document["kind"] in CLUSTER_WIDE else f"/namespaces/{namespace}"
+    path = f"{base}{place}/{plural}?dryRun=All&fieldValidation=Strict"
     answer = cluster.request("POST", path, document)
     return answer.status, answer.json
 
@@ -137,7 +144,7 @@ def test_pods_are_restricted_and_run_flags_that_exist(helm: Helm, name: str) -> 
     (server,) = pod["containers"]
 
     assert pod["securityContext"]["runAsNonRoot"]
-    assert not pod["automountServiceAccountToken"]
+    assert pod["automountServiceAccountToken"] == (name == "aggregated")
     for container in (*pod["containers"], *pod.get("initContainers", ())):
         assert container["securityContext"]["readOnlyRootFilesystem"]
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
