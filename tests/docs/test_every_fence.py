@@ -63,6 +63,8 @@ _OTHERS = {
     ".venv/bin/python": "measures for minutes; mypy checks the programs",
     "curl": "tests/console asks the same path",
     "kubectl": "changes the cluster of the reader; tests/deploy checks the object",
+    "base64": "encodes a file of the reader's cluster",
+    "tr": "joins the lines of base64",
     "jq": "reads the file of the tour, which tests/docs/test_tour.py takes",
     "tar": "reads the file of the tour, which tests/docs/test_tour.py takes",
 }
