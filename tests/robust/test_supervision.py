@@ -24,7 +24,7 @@ from instar.base.supervision import (
 )
 from instar.server.audit.logfile import LogFile
 from instar.server.audit.sinks import LOG
-from instar.server.registry.controllers.queue import Queue
+from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.settings import AuditLogSettings, AuditSettings, EncryptionSettings
 from instar.wire.storage.watchcache.collection import Change, Collection, WindowLimits
 from tests.support.background import (
@@ -43,6 +43,7 @@ KEPT = {
     "compaction",
     "encryption-at-rest",
     "event-expiry",
+    "flow-control",
     "identity-lease",
     "heap-trimming",
     "manager-lease",
@@ -54,6 +55,10 @@ etcd, an issuer, a webhook or workers."""
 QUEUES = {
     "CRD",
     "deleted CRD",
+    "discovery of",
+    "flow-schema",
+    "OpenAPI of",
+    "the availability of",
     "furniture of",
     "object",
     "policy",
@@ -146,6 +151,7 @@ def test_a_controller_whose_item_fails_unexpectedly_continues_with_the_next(
         return None
 
     before, queue._reconcile = queue._reconcile, reconcile
+    pauses, queue._backoff = queue._backoff, Backoff(0.01, 0.01)
     counted = FAILURES.value((name,))
     try:
         in_loop(server, lambda: queue.add("first"))
@@ -154,7 +160,7 @@ def test_a_controller_whose_item_fails_unexpectedly_continues_with_the_next(
         eventually(lambda: "second" in attended)
         eventually(lambda: attended.count("first") == 2)  # it comes back after a pause
     finally:
-        queue._reconcile = before
+        queue._reconcile, queue._backoff = before, pauses
 
 
 def test_every_queue_is_known_to_the_supervision(server: LiveServer) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from instar.base import limits
+from instar.base.supervision import rest
 from instar.kube.access.attributes import Attributes
 from instar.kube.flow_control.work import ONE_SEAT, RequestWork
 from instar.server.flow_control.configuration import Configuration, Flow
@@ -228,7 +229,7 @@ class FlowControl:
         """Sample the demand of each level, and lend seats anew every ten seconds."""
         while True:
             for _ in range(_SAMPLES_PER_PERIOD):
-                await asyncio.sleep(_SAMPLE_SECONDS)
+                await rest(_SAMPLE_SECONDS)
                 for seats in self.configuration.levels.values():
                     seats.sample()
             self.configuration.refresh()
