@@ -38,6 +38,7 @@ from tests.support.server import LiveServer, live_server
 from tests.support.waiting import eventually
 
 KEPT = {
+    "backend-connections",
     "cache-consistency",
     "certificates",
     "compaction",
