@@ -209,7 +209,9 @@ def _without_bookkeeping(obj: Object) -> Object:
         fields = owned.setdefault((entry["manager"], entry["operation"]), set())
         fields.update(_paths(entry["fieldsV1"]))
     # A manager's entries at two versions may become one; what it owns stays.
-    metadata["managedFields"] = sorted((*owner, sorted(each)) for owner, each in owned.items())
+    metadata["managedFields"] = sorted(
+        (*owner, tuple(sorted(each))) for owner, each in owned.items()
+    )
     return obj
 
 
