@@ -58,9 +58,10 @@ def recorders_server(furniture: bool = True, **more: Any) -> Iterator[LiveServer
         }
         from_the_end = mock.patch.object(service_addresses, "shuffled", reversed)
         with from_the_end, live_server(**settings, **more, token_file=tokens) as server:
-            namespaces = server.running.machinery.controllers.namespaces
-            assert namespaces is not None
-            server.run(namespaces.stop())
+            controllers = server.running.machinery.controllers
+            assert controllers.namespaces is not None
+            server.run(controllers.namespaces.stop())
+            server.run(controllers.flow_schemas.stop())
             for name in NAMESPACES:
                 server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
             yield server

@@ -28,7 +28,7 @@ _TEXTS = (
     (re.compile(r"\bselfType\d+"), "selfType"),
     (re.compile(r"(The provided continue parameter is too old)[^\"]*"), r"\1"),
 )
-_AGE = re.compile(r"(?:\d+[smhd])+")
+_AGE = re.compile(r"(?:\d+[smhdy])+")
 _NODE_PORT = range(30000, 32768)
 _UNSTEADY_KINDS = ("CustomResourceDefinition", "APIService", "Lease")
 """Kinds that controllers of the server itself write: their revisions are chance."""

@@ -116,6 +116,9 @@ class Request:
         return None if values is None else values[0].lower() not in ("false", "0")
 
     def integer(self, name: str) -> int:
+        """A query parameter as a 64-bit number, 0 when absent or empty."""
+        if name not in self.query:
+            return 0
         text = self.one(name)
         if not text:
             return 0

@@ -99,13 +99,13 @@ def test_a_review_finds_what_breaks_and_can_be_passed_on(
 
     expect(page.get_by_text("must be at most 5").first).to_be_visible(timeout=30_000)
     expect(page.get_by_text("refused", exact=True).first).to_be_visible()
-    expect(page.get_by_text("A way that breaks nobody")).to_be_visible()
+    expect(page.get_by_text("Plan without breakage")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as HTML").click()
     assert "<html" in download.value.path().read_text()
     other = context.new_page()
     other.goto(page.url)
-    expect(other.get_by_text("A way that breaks nobody")).to_be_visible(timeout=30_000)
+    expect(other.get_by_text("Plan without breakage")).to_be_visible(timeout=30_000)
 
 
 def test_an_object_is_converted_by_the_real_webhook(visitor: Visitor) -> None:
