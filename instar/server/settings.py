@@ -169,6 +169,8 @@ class Settings:
     """Whether requests without credentials are ``system:anonymous``; never with AlwaysAllow."""
     accounts: AccountSettings = field(default_factory=AccountSettings)
     """Tokens of ServiceAccounts."""
+    bootstrap_tokens: bool = False
+    """Whether the bootstrap tokens of Secrets in kube-system are accepted."""
     tokens_of_others: JwtSettings = field(default_factory=JwtSettings)
     front_proxy: FrontProxySettings | None = None
     aggregation: AggregationSettings | None = AggregationSettings()

@@ -268,7 +268,7 @@ def test_a_token_review_is_cached_for_ten_seconds() -> None:
     static = StaticTokens({"t": User("x")}, (AUDIENCE,))
     tokens = Tokens([static], (AUDIENCE,), lambda: clock[0])
     assert tokens.known("t") is None
-    assert asyncio.run(tokens.identify("t")).name == "x"
+    assert asyncio.run(tokens.identify("t")).user.name == "x"
     clock[0] = 9.9
     assert tokens.known("t") is not None
     clock[0] = 10.0

@@ -79,6 +79,14 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
         help="also trust client certificates of this CA",
     )
     add(
+        "--enable-bootstrap-token-auth",
+        choices=_BOOLEANS,
+        nargs="?",
+        const="true",
+        default="false",
+        help="accept tokens of Secrets of the type bootstrap.kubernetes.io/token in kube-system",
+    )
+    add(
         "--authentication-config",
         metavar="YAML",
         type=Path,
@@ -206,6 +214,7 @@ def identity_settings(args: argparse.Namespace) -> dict[str, Any]:
         ),
         "anonymous": None if args.anonymous_auth is None else args.anonymous_auth == "true",
         "accounts": _accounts(args),
+        "bootstrap_tokens": args.enable_bootstrap_token_auth == "true",
         "tokens_of_others": _jwt(args),
         "front_proxy": _front_proxy(args),
         "users": () if args.worker_of is not None else tuple(map(new_user, args.user)),

@@ -18,7 +18,7 @@ from instar.base.text_files import read_text
 from instar.kube.access.attributes import ANONYMOUS, AUTHENTICATED, User
 from instar.server.access.front_proxy import FrontProxy, Proxy, UnacceptedCertificate
 from instar.server.http.messages import Request
-from instar.server.identity.tokens import TokenRejected, Tokens
+from instar.server.identity.tokens import TokenNotes, TokenRejected, Tokens
 
 log = logging.getLogger("instar.access")
 _EXTRA_SPACE = (
@@ -85,8 +85,9 @@ class Authenticator:
         token = bearer_token(request)
         if token:
             try:
-                return self.tokens.known(token) or await self.tokens.identify(token)
+                return self.tokens.known(token) or await self._user_of(request, token)
             except TokenRejected as refused:
+                _add_notes(request, refused.notes)
                 request.refused_because = str(refused)
                 log.info("%s %s: a token was refused: %s", request.method, request.path, refused)
                 raise errors.Unauthorized from refused
@@ -98,6 +99,18 @@ class Authenticator:
         if anonymous is None:
             raise errors.Unauthorized
         return anonymous
+
+    async def _user_of(self, request: Request, token: str) -> User:
+        found = await self.tokens.identify(token)
+        _add_notes(request, found.notes)
+        return found.user
+
+
+def _add_notes(request: Request, notes: TokenNotes) -> None:
+    for text in notes.warnings:
+        request.warn(text)
+    for key, value in notes.annotations:
+        request.annotate(key, value)
 
 
 def bearer_token(request: Request) -> str:

@@ -19,7 +19,9 @@ from instar.kube.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.server.access.authentication import Anonymous, Authenticator, read_token_file
 from instar.server.access.front_proxy import FrontProxy
 from instar.server.files.certificates import write_private
+from instar.server.identity.bootstrap_tokens import BootstrapTokens
 from instar.server.identity.issuer import Issuer, KeyFiles
+from instar.server.identity.legacy_tokens import LegacyTokenMetrics, LegacyTokens, NoteUse
 from instar.server.identity.service_accounts import Lookup
 from instar.server.identity.tokens import StaticTokens, TokenAuthenticator, Tokens
 from instar.server.registry.stored.backend import Backend
@@ -88,6 +90,8 @@ class Identities:
     front_proxy: FrontProxy | None = None
     trusted: TrustedIssuers | None = None
     """Other issuers of tokens."""
+    bootstrap: bool = False
+    """Whether bootstrap tokens are accepted."""
 
     def secret(self) -> bytes:
         """The signing key's bytes, the same in all replicas; other keys are derived from it."""
@@ -108,11 +112,21 @@ class Identities:
         )
 
     def authenticator(
-        self, issuer: Issuer, home: TokenAuthenticator | None = None
+        self,
+        issuer: Issuer,
+        home: TokenAuthenticator | None,
+        note_use: NoteUse,
+        metrics: LegacyTokenMetrics,
     ) -> Authenticator:
-        """``home`` knows the tokens of ServiceAccounts; None: ``issuer`` does."""
-        static = StaticTokens(self.static, issuer.audiences)
-        several: list[TokenAuthenticator] = [static, issuer if home is None else home]
+        """``home`` knows the tokens of ServiceAccounts and of Secrets; None: this server does.
+        ``note_use`` marks the Secrets whose tokens are used."""
+        several: list[TokenAuthenticator] = [StaticTokens(self.static, issuer.audiences)]
+        if home is None:
+            audiences, lookup = issuer.audiences, issuer.lookup
+            several.append(LegacyTokens(self.keys, audiences, lookup, note_use, metrics))
+        several.append(issuer if home is None else home)
+        if home is None and self.bootstrap:
+            several.append(BootstrapTokens(issuer.lookup, issuer.audiences, issuer.now))
         if self.trusted is not None:
             several.append(self.trusted)
         tokens = Tokens(several, issuer.audiences)

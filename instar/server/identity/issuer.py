@@ -55,6 +55,17 @@ class KeyFiles:
         return found
 
 
+def check_signature(keys: KeyFiles, shown: jwt.Jwt) -> None:
+    """Raise ``TokenRejected`` unless one of the keys has signed the token."""
+    found = keys.verifiers
+    if shown.key_id:
+        found = [key for key in found if key.id == shown.key_id]
+    if not found:
+        raise TokenRejected("invalid signature, no keys found")
+    if not any(key.verifies(shown) for key in found):
+        raise TokenRejected("invalid signature")
+
+
 def _load_key(path: Path, load: Callable[[bytes], T]) -> T:
     try:
         return load(path.read_bytes())
@@ -90,13 +101,7 @@ class Issuer:
         shown = jwt.read(token)
         if shown is None or shown.issuer not in self._names:
             return None
-        keys = self.keys.verifiers
-        if shown.key_id:
-            keys = [key for key in keys if key.id == shown.key_id]
-        if not keys:
-            raise TokenRejected("invalid signature, no keys found")
-        if not any(key.verifies(shown) for key in keys):
-            raise TokenRejected("invalid signature")
+        check_signature(self.keys, shown)
         now = self.now()
         check_times(shown.claims, now)
         common = check_audiences(shown.claims, audiences)

@@ -1,7 +1,8 @@
 """Bearer tokens: tries the token authenticators in turn, and caches the result for ten seconds.
 
 ``access/authentication.py`` calls it for requests, ``access/reviews.py`` for TokenReviews. The
-authenticators are here (static tokens), in ``issuer.py`` and in ``oidc``.
+authenticators are here (static tokens), in ``issuer.py``, ``legacy_tokens.py`` and
+``bootstrap_tokens.py``, and in ``oidc``.
 """
 
 from __future__ import annotations
@@ -22,8 +23,24 @@ _LONGEST = 8192
 _INVALID_TEXT = "invalid bearer token"
 
 
+class TokenNotes(NamedTuple):
+    """What an authenticator has to say about a token besides its user."""
+
+    warnings: tuple[str, ...] = ()
+    """Texts of ``Warning`` headers."""
+    annotations: tuple[tuple[str, str], ...] = ()
+    """Annotations of the request's audit event."""
+
+
+NO_NOTES = TokenNotes()
+
+
 class TokenRejected(Exception):
     """An authenticator is responsible for the token and rejects it; the text is for logs."""
+
+    def __init__(self, text: str, notes: TokenNotes = NO_NOTES) -> None:
+        super().__init__(text)
+        self.notes = notes
 
 
 class Identified(NamedTuple):
@@ -34,6 +51,7 @@ class Identified(NamedTuple):
     """Those of the requested audiences that the token is for."""
     seconds: float = KEPT_SECONDS
     """How long the result may be cached."""
+    notes: TokenNotes = NO_NOTES
 
 
 class TokenAuthenticator(Protocol):
@@ -94,27 +112,30 @@ class Tokens:
         del self._kept[token]
         return None
 
-    async def identify(self, token: str) -> User:
+    async def identify(self, token: str) -> Identified:
         """Raises ``TokenRejected``."""
         found = await self.review(token, self.audiences)
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
-        if len(token) <= _LONGEST:
+        if len(token) <= _LONGEST and found.seconds:
             self._kept[token] = (found.user, self._clock() + found.seconds)
-        return found.user
+        return found
 
     async def review(self, token: str, audiences: Audiences) -> Identified:
         """Authenticate without the cache. Raises ``TokenRejected`` with the texts of all."""
         told: list[str] = []
+        annotations: list[tuple[str, str]] = []
         for one in self._several:
             try:
                 found = await one.identify(token, audiences)
             except TokenRejected as refused:
                 told.append(str(refused))
+                annotations += refused.notes.annotations
                 continue
             if found is not None:
                 return found
-        raise TokenRejected(f"[{', '.join([_INVALID_TEXT, *told])}]" if told else _INVALID_TEXT)
+        text = f"[{', '.join([_INVALID_TEXT, *told])}]" if told else _INVALID_TEXT
+        raise TokenRejected(text, TokenNotes(annotations=tuple(annotations)))
 
     def forget(self) -> None:
         """Drop the cache: the rules have changed."""

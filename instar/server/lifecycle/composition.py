@@ -17,6 +17,7 @@ from instar.kube.access.authorizers import Authorizers
 from instar.kube.api.crd import Crd
 from instar.kube.crds.documents import as_v1
 from instar.kube.schema.cel_rules.lazy_engine import check_if_any, compile_if_any
+from instar.server.access.legacy_token_use import LegacyTokenUse
 from instar.server.aggregation.aggregator import Aggregator
 from instar.server.app import EVERY_ANSWER, App
 from instar.server.endpoints.health import Check, Health
@@ -27,6 +28,7 @@ from instar.server.flow_control.flow_control import FlowControl
 from instar.server.flow_control.followed_objects import FollowedFlowObjects
 from instar.server.flow_control.work_estimate import WorkEstimate
 from instar.server.identity.issuer import Issuer
+from instar.server.identity.legacy_tokens import LegacyTokenMetrics
 from instar.server.lifecycle.admission_setup import Admissions
 from instar.server.lifecycle.aggregation_setup import OwnAddress, make_aggregator
 from instar.server.lifecycle.controller_setup import Controllers, make_controllers, store_sharing
@@ -91,6 +93,7 @@ class ServerComponents:
         self.watchdog = Watchdog(self.supervision)
         self.consistency = Consistency(self.backend)
         self.home = home_of(loaded, self.backend, self.supervision)
+        self.legacy_token_metrics = LegacyTokenMetrics()
         self.conversion_metrics = PrometheusConversionMetrics(self.call_log)
         self.app = self._make_app()
 
@@ -205,7 +208,10 @@ class ServerComponents:
             context=self.context,
             catalog=self.catalog,
             authenticator=self.loaded.identities.authenticator(
-                issuer, self.home.token_authenticator()
+                issuer,
+                self.home.token_authenticator(),
+                self._token_use.note,
+                self.legacy_token_metrics,
             ),
             issuer=issuer,
             health=Health(self._checks(), started=self._still_reading),
@@ -227,6 +233,11 @@ class ServerComponents:
             aggregator=self.aggregator,
             aggregated=not self.home.serves_builtins,
         )
+
+    @cached_property
+    def _token_use(self) -> LegacyTokenUse:
+        secrets = self.catalog.builtin("", "secrets")
+        return LegacyTokenUse(self.context, secrets, read_only=self.settings.read_only)
 
     @cached_property
     def flow(self) -> FlowControl | None:
@@ -259,7 +270,7 @@ class ServerComponents:
     def metrics(self) -> Metrics:
         metrics, flow = Metrics(), self.flow
         metrics.add(*self.watchdog.metrics(), self.consistency.checks, self.census.metric())
-        metrics.add(*self.supervision.metrics())
+        metrics.add(*self.supervision.metrics(), *self.legacy_token_metrics.all())
         metrics.preparations.append(self.census.prepare)
         metrics.add(_stored_objects(self.backend), *self.conversion_metrics.all())
         metrics.add(*self.admissions.all_metrics(), *self.loaded.metrics(), *self.home.metrics())

@@ -110,6 +110,7 @@ def _identities(settings: Settings, pki: Path, token: str) -> Identities:
         anonymous=anonymous_of(settings.anonymous, trusted, all_allowed=all_allowed),
         front_proxy=front_proxy_of(settings.front_proxy),
         trusted=trusted,
+        bootstrap=settings.bootstrap_tokens,
     )
 
 
