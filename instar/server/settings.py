@@ -202,7 +202,7 @@ class Settings:
     services: tuple[str, ...] = ()
     """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
     converters: Mapping[str, ConvertFunction] = field(default_factory=dict)
-    """By CRD name: functions run in this process instead of calling the CRD's webhook."""
+    """By CRD name or ``Kind.group``: functions of this process, called instead of the webhook."""
     admission_plugins: frozenset[str] = HERE
     """Names of the enabled plugins."""
     admission_config: Path | None = None

@@ -41,7 +41,6 @@ ALSO_CALLED = {
 NOT_THE_SAME = {
     "--accept": "objects a migration changed, verdicts of a rehearsal",
     "--admission": "plugins of a server, handlers to check, configurations to review",
-    "--converter": "a server and a suite have many CRDs, so theirs names one",
     "--crd": "one CRD is checked, with any number one tests, converts and validates",
     "--from": "a version to come from, or a copy of a cluster",
     "--group": "of a user any number, of a CRD one",

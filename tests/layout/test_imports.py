@@ -26,8 +26,8 @@ LATE = {
     ("instar/cli/commands/storage.py", "rich.progress"): "only for copy; verify works without it",
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/commands/serve.py", "instar.tools.reviewer.reviewing"): "only with --review",
-    ("instar/cli/serving/converter_flags.py", "instar.tools.sdk.loading"): "only with --converter",
-    ("instar/cli/serving/converter_flags.py", "instar.tools.sdk.errors"): "only with --converter",
+    ("instar/cli/shared/converters.py", "instar.tools.sdk.loading"): "only with --converter",
+    ("instar/cli/shared/converters.py", "instar.tools.sdk.errors"): "only with --converter",
     **{
         ("instar/tools/console/setup.py", f"instar.tools.console.{name}"): "only for a browser"
         for name in (

@@ -82,7 +82,7 @@ def test_a_snapshot_is_accepted_and_a_truncated_one_is_reported(
         (["--from", "before", "--to", "good.yaml", "-o", "pdf"], "no form"),
         (["--from", "before", "--to", "good.yaml", "--webhook", "http://x"], "https"),
         (["--from", "before", "--to", "good.yaml", "--webhook-command", "true"], "--webhook"),
-        (["--from", "before", "--to", "good.yaml", "--converter", "x"], "CRD_NAME="),
+        (["--from", "before", "--to", "good.yaml", "--converter", "x"], "module"),
         (["--from", "before", "--to", "good.yaml", "--sample", "0"], "at least 1"),
     ],
 )

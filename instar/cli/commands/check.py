@@ -19,6 +19,12 @@ from rich.progress import Progress
 
 from instar.base.errors import ApiError
 from instar.cli.shared.common_flags import add_cluster_arguments, add_output_argument
+from instar.cli.shared.converters import (
+    GivenConverter,
+    add_converter_argument,
+    converter_of,
+    given_converters,
+)
 from instar.cli.shared.failure import CliFailure
 from instar.kube.api.crd import Crd
 from instar.tools.manifest_files import Unopenable, text_of, texts_of
@@ -34,9 +40,8 @@ from instar.tools.sdk.checking.report import CheckReport, LawResult
 from instar.tools.sdk.checking.responders import InProcessResponder, UrlResponder, webhook_of
 from instar.tools.sdk.checking.search import check
 from instar.tools.sdk.checking.startup import startup_outcomes
-from instar.tools.sdk.converter import BuiltConverter
 from instar.tools.sdk.errors import ConverterDefinitionError
-from instar.tools.sdk.loading import load, load_admission
+from instar.tools.sdk.loading import load_admission
 from instar.wire.client.client import Client
 from instar.wire.client.kubeconfig import KubeconfigError, load_access
 from instar.wire.client.paths import crd_path
@@ -69,9 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="between every two versions, not only to and from the hub or storage version",
     )
     asked = parser.add_mutually_exclusive_group()
-    asked.add_argument(
-        "--converter", metavar="MODULE:NAME", help="a converter, or a conversion.yaml"
-    )
+    add_converter_argument(asked)
     asked.add_argument(
         *("--webhook", "--url"),
         dest="url",
@@ -166,8 +169,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.crd or not (args.converter or args.url or live_crd):
         raise CliFailure("pass --crd FILE, and --converter or --url", EXIT_UNCHECKED)
     try:
-        with _case(args) as (case, built):
-            report = _check(args, case, built)
+        with _case(args) as (case, given):
+            report = _check(args, case, given)
             _show_tracebacks(args, case.responder)
             if live_crd:
                 version = args.controller_version or case.crd.storage_version()
@@ -222,13 +225,14 @@ def _list_laws() -> int:
 
 
 @contextlib.contextmanager
-def _case(args: argparse.Namespace) -> Iterator[tuple[CheckCase, BuiltConverter | None]]:
+def _case(args: argparse.Namespace) -> Iterator[tuple[CheckCase, GivenConverter | None]]:
     if args.crd.startswith(_LIVE):
         crd = asyncio.run(_live_crd(args))
     else:
         crd = _read_crd(args.crd, args.crd_name)
     with contextlib.ExitStack() as stack:
-        responder, built = _responder(args, crd, stack)
+        responder, given = _responder(args, crd, stack)
+        built = given.built if given else None
         case = case_of(
             crd,
             responder,
@@ -237,15 +241,15 @@ def _case(args: argparse.Namespace) -> Iterator[tuple[CheckCase, BuiltConverter 
             versions=_words(args.versions),
             all_pairs=args.all_pairs,
         )
-        yield case, built
+        yield case, given
 
 
 def _responder(
     args: argparse.Namespace, crd: Crd, stack: contextlib.ExitStack
-) -> tuple[Responder, BuiltConverter | None]:
+) -> tuple[Responder, GivenConverter | None]:
     if args.converter:
-        built = load(args.converter)
-        return InProcessResponder(built, args.converter), built
+        given = _converter(args, crd)
+        return InProcessResponder(given.built, given.spec), given
     pair = (args.cert, args.key) if args.cert and args.key else None
     ca_data = ""
     if not args.url:
@@ -262,6 +266,18 @@ def _responder(
     return stack.enter_context(responder), None
 
 
+def _converter(args: argparse.Namespace, crd: Crd) -> GivenConverter:
+    given = given_converters(args.converter)
+    found = converter_of(given, crd.name, crd.names.kind)
+    if found is None:
+        kinds = ", ".join(each.key for each in given)
+        raise Uncheckable(
+            f"--converter: nothing given converts {crd.names.kind}.{crd.group} of {crd.name}; "
+            f"given: {kinds}"
+        )
+    return found
+
+
 async def _live_crd(args: argparse.Namespace) -> Crd:
     async with Client(load_access(args.kubeconfig, args.context, qps=args.qps)) as client:
         return parse_crd(await client.get(crd_path(args.crd.removeprefix(_LIVE))))
@@ -271,10 +287,10 @@ def _read_crd(source: str, name: str | None) -> Crd:
     return crd_in(text_of(source), source, name)
 
 
-def _check(args: argparse.Namespace, case: CheckCase, built: BuiltConverter | None) -> CheckReport:
+def _check(args: argparse.Namespace, case: CheckCase, given: GivenConverter | None) -> CheckReport:
     laws = _laws(args)
-    losses = built.losses if built else ()
-    name = args.converter or args.url
+    losses = given.built.losses if given else ()
+    name = given.spec if given else args.url
     with _progress(args, len(case.pairs()) * len(laws)) as advance:
         if args.live:
             objects = asyncio.run(_live_objects(args, case.crd))
@@ -330,5 +346,5 @@ def _print(args: argparse.Namespace, report: CheckReport) -> None:
     if args.write_tests and report.broken:
         if not args.converter:
             raise CliFailure("--write-tests needs --converter: tests run in process", 2)
-        args.write_tests.write_text(as_pytest(report, args.crd, args.converter), encoding="utf-8")
+        args.write_tests.write_text(as_pytest(report, args.crd, report.converter), encoding="utf-8")
         print(f"counterexamples written to {args.write_tests}", file=sys.stderr)

@@ -11,13 +11,12 @@ import sys
 from pathlib import Path
 
 from instar.base.plurals import counted
+from instar.cli.shared.converters import add_converter_argument, given_converters
 from instar.cli.shared.failure import CliFailure
 from instar.kube.schema.pipeline import SchemaPipeline, pipeline_of
 from instar.tools.manifest_files import Unopenable, files_of, text_of
 from instar.tools.sdk.checking.case import Uncheckable
 from instar.tools.sdk.checking.definition import crds_in
-from instar.tools.sdk.errors import ConverterDefinitionError
-from instar.tools.sdk.loading import load
 from instar.tools.sdk.manifests.documents import Convert, Rewritten, rewrite
 from instar.tools.sdk.manifests.files import GroupKind, converting, write
 
@@ -29,13 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="*", type=Path, default=[Path("-")], help="files, directories; - is stdin"
     )
-    parser.add_argument(
-        "--converter",
-        action="append",
-        required=True,
-        metavar="MODULE:NAME",
-        help="a converter, or a conversion.yaml; may be repeated",
-    )
+    add_converter_argument(parser, required=True)
     parser.add_argument("--to", required=True, metavar="VERSION", help="the target version")
     parser.add_argument(
         "--crd",
@@ -54,10 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    try:
-        converters = [load(spec) for spec in args.converter]
-    except ConverterDefinitionError as error:
-        raise CliFailure(str(error), EXIT_USAGE) from error
+    converters = [each.built for each in given_converters(args.converter)]
     lacking = [each.kind for each in converters if args.to not in each.versions]
     if lacking:
         raise CliFailure(f"{', '.join(lacking)} has no version {args.to!r}", EXIT_USAGE)

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from instar.base.json_values import Object
 from instar.base.plurals import counted
-from instar.cli.serving.converter_flags import load_converters
 from instar.cli.shared.common_flags import add_cluster_arguments
+from instar.cli.shared.converters import add_converter_argument, given_converters
 from instar.cli.shared.failure import CliFailure
 from instar.cli.shared.output_flags import (
     EXIT_UNUSABLE,
@@ -71,13 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the CRDs of a release; may be repeated, in order",
     )
     converting = parser.add_argument_group("conversion")
-    converting.add_argument(
-        "--converter",
-        action="append",
-        default=[],
-        metavar="CRD=MODULE:NAME",
-        help="convert in process; or CRD=conversion.yaml",
-    )
+    add_converter_argument(converting)
     converting.add_argument(
         "--webhook",
         action="append",
@@ -175,8 +169,7 @@ async def _releases(
 
 def _converting(args: argparse.Namespace) -> Converting:
     # report an unusable converter now; the worker processes load their own
-    load_converters(args.converter)
-    modules = dict(spec.split("=", 1) for spec in args.converter)
+    modules = {each.key: each.spec for each in given_converters(args.converter)}
     urls = {}
     for given in args.webhook:
         crd, equals, url = given.partition("=")

@@ -17,10 +17,10 @@ from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from instar.base.json_values import Object
 from instar.cli.shared.common_flags import add_cluster_arguments
+from instar.cli.shared.converters import add_converter_argument, converter_of, given_converters
 from instar.cli.shared.failure import CliFailure
 from instar.cli.shared.output_flags import (
     EXIT_UNUSABLE,
@@ -48,7 +48,8 @@ from instar.tools.reviewer.render.pull_request_comment import CommentFailed, pos
 from instar.tools.reviewer.render.shared import slug
 from instar.tools.reviewer.render.text import to_text
 from instar.tools.reviewer.report import CrdReview, Problem, Report
-from instar.tools.reviewer.reviewing import StoredObjects, review_documents
+from instar.tools.reviewer.reviewed_crd import ReviewedCrd
+from instar.tools.reviewer.reviewing import ConverterFor, StoredObjects, review_documents
 from instar.tools.reviewer.rules import RULES
 from instar.tools.reviewer.sources import (
     ReviewedCluster,
@@ -62,10 +63,9 @@ from instar.tools.reviewer.sources import (
     whole_cluster,
 )
 from instar.tools.reviewer.stored import Convert, Unconvertible
-from instar.tools.sdk.checking.case import Uncheckable
+from instar.tools.sdk.checking.case import Responder, Uncheckable
 from instar.tools.sdk.checking.responders import InProcessResponder, UrlResponder
-from instar.tools.sdk.errors import ConversionError, ConverterDefinitionError
-from instar.tools.sdk.loading import load
+from instar.tools.sdk.errors import ConversionError
 
 _SOURCES = """\
 A source is a file, a folder, - (stdin), git:REF:PATH (git:REF...:PATH is where the branch left
@@ -101,9 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="validate every real object (a folder, or kube:) under the new CRD",
     )
     converting = objects.add_mutually_exclusive_group()
-    converting.add_argument(
-        "--converter", metavar="MODULE:NAME", help="a converter, or a conversion.yaml"
-    )
+    add_converter_argument(converting)
     converting.add_argument("--webhook", metavar="URL", help="a running conversion webhook")
     objects.add_argument(
         "--webhook-ca", type=Path, metavar="PEM", help="CA of the webhook's certificate"
@@ -189,8 +187,8 @@ def _print_schema() -> int:
 def _review(args: argparse.Namespace, outputs: list[ReportOutput]) -> int:
     config = load_config(args.config)
     options = ReviewOptions(severities=config.severities, all=args.all)
-    with _convert(args) as convert:
-        report = _history(args, options) if args.history else _pair(args, options, convert)
+    with _converting(args) as converter_for:
+        report = _history(args, options) if args.history else _pair(args, options, converter_for)
     if args.write_baseline:
         Path(args.write_baseline).write_text(write_baseline(report), encoding="utf-8")
     baseline = _baseline(args, config)
@@ -210,7 +208,9 @@ def _baseline(args: argparse.Namespace, config: Config) -> str:
     return str(Path(config.file).parent / config.baseline)
 
 
-def _pair(args: argparse.Namespace, options: ReviewOptions, convert: Convert | None) -> Report:
+def _pair(
+    args: argparse.Namespace, options: ReviewOptions, converter_for: ConverterFor | None
+) -> Report:
     if not 1 <= len(args.sources) <= 2:
         raise CliFailure("pass OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
     cluster = _cluster(args)
@@ -224,7 +224,7 @@ def _pair(args: argparse.Namespace, options: ReviewOptions, convert: Convert | N
         options,
         witnesses=not args.no_witnesses,
         objects=_objects(args, cluster, problems),
-        convert=convert,
+        converter_for=converter_for,
     )
     before = None if old is None else old.crds
     report = with_admission(report, before, new.crds, admission, options)
@@ -288,29 +288,38 @@ def _cluster(args: argparse.Namespace) -> ReviewedCluster:
 
 
 @contextlib.contextmanager
-def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
-    """Yield the given converter or webhook as a plain function over objects."""
-    if not args.converter and not args.webhook:
+def _converting(args: argparse.Namespace) -> Iterator[ConverterFor | None]:
+    """Yield a function that returns the converter of a CRD; the webhook converts every CRD."""
+    given = given_converters(args.converter)
+    if given:
+
+        def converter_for(crd: ReviewedCrd) -> Convert | None:
+            found = converter_of(given, crd.name, crd.crd.names.kind)
+            return None if found is None else _convert_with(InProcessResponder(found.built))
+
+        yield converter_for
+        return
+    if not args.webhook:
         yield None
         return
     with contextlib.ExitStack() as stack:
         try:
-            if args.converter:
-                responder: Any = InProcessResponder(load(args.converter))
-            else:
-                responder = stack.enter_context(
-                    UrlResponder(args.webhook, ca=args.webhook_ca, insecure=args.webhook_insecure)
-                )
-        except (ConverterDefinitionError, Uncheckable, OSError) as error:
+            webhook = stack.enter_context(
+                UrlResponder(args.webhook, ca=args.webhook_ca, insecure=args.webhook_insecure)
+            )
+        except (Uncheckable, OSError) as error:
             raise CliFailure(str(error), EXIT_UNUSABLE) from error
+        yield lambda crd: _convert_with(webhook)
 
-        def convert(objects: list[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
-            try:
-                return list(responder.convert(objects, api_version))
-            except (ConversionError, Uncheckable) as error:
-                raise Unconvertible(str(error)) from error
 
-        yield convert
+def _convert_with(responder: Responder) -> Convert:
+    def convert(objects: list[Object], api_version: str) -> list[Object]:
+        try:
+            return list(responder.convert(objects, api_version))
+        except (ConversionError, Uncheckable) as error:
+            raise Unconvertible(str(error)) from error
+
+    return convert
 
 
 def _print(args: argparse.Namespace, report: Report, outputs: list[ReportOutput]) -> None:

@@ -284,8 +284,7 @@ def _ready_text(settings: Settings, server: RunningServer) -> str:
     if settings.cluster is not None:
         groups = ", ".join(settings.cluster.groups) or "labelled CRDs"
         return f"instar is ready to be routed to: {groups} at {server.url}"
-    kubeconfig = shell_word(str(server.kubeconfig))
-    return f"instar is ready: kubectl --kubeconfig {kubeconfig} get crds"
+    return f"instar is ready: kubectl --kubeconfig {shell_word(str(server.kubeconfig))} get crds"
 
 
 def _custom_crds(server: RunningServer) -> list[Crd]:

@@ -14,6 +14,7 @@ from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.cli.serving.converter_flags import load_converters
 from instar.cli.shared.common_flags import add_output_argument
+from instar.cli.shared.converters import add_converter_argument
 from instar.cli.shared.failure import CliFailure
 from instar.tools.reviewer.sources import load_objects
 from instar.tools.suites.recording import record_suite
@@ -41,13 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="run only cases with TEXT in their name",
     )
-    parser.add_argument(
-        "--converter",
-        action="append",
-        default=[],
-        metavar="CRD=MODULE:NAME",
-        help="convert in process, for cases under onConvert; or CRD=conversion.yaml",
-    )
+    add_converter_argument(parser, "For cases under onConvert")
     parser.add_argument(
         "--coverage", action="store_true", help="report which parts of the CRDs no case exercises"
     )

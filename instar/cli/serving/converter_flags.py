@@ -1,7 +1,8 @@
-"""Conversion flags of ``instar serve``, and loading of in-process converters (``--converter``).
+"""Conversion flags of ``instar serve``, and the functions of its in-process converters.
 
-Called by ``cli/commands/serve.py``. A converter that is never called would lose data silently, so a
-wrong name, or a CRD without webhook conversion, is an error at start.
+Called by ``cli/commands/serve.py``, and by ``instar test`` for the functions. A converter that is
+never called would lose data silently, so a wrong name, or a CRD without webhook conversion, is an
+error at start.
 """
 
 from __future__ import annotations
@@ -11,22 +12,19 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-from instar.cli.shared.failure import CliFailure
+from instar.cli.shared.converters import add_converter_argument, given_converters
 from instar.kube.api.crd import Crd
+from instar.kube.api.names import GroupKind
 from instar.wire.conversion.in_process import ConvertFunction
 
 
 def add_conversion_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of ``instar serve`` for converters and webhook calls."""
-    add = parser.add_argument_group("conversion, and webhooks of any sort").add_argument
-    add(
-        "--converter",
-        metavar="CRD=MODULE:NAME",
-        action="append",
-        default=[],
-        help="convert this CRD's objects in the server instead of calling its webhook, or "
-        "CRD=conversion.yaml; the CRD's strategy must be Webhook; may be repeated",
+    group = parser.add_argument_group("conversion, and webhooks of any sort")
+    add_converter_argument(
+        group, "The server then does not call the CRD's webhook; the CRD's strategy must be Webhook"
     )
+    add = group.add_argument
     add(
         "--service",
         metavar="NS/NAME[:PORT]=HOST:PORT",
@@ -68,41 +66,17 @@ def add_conversion_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_converters(specs: Iterable[str]) -> dict[str, ConvertFunction]:
-    """Load ``CRD_NAME=package.module:converter``; imports the SDK only if any is given."""
-    specs = list(specs)
-    if not specs:
-        return {}
-    # Imported here, because few servers convert in their own process.
-    from instar.tools.sdk.errors import ConverterDefinitionError
-    from instar.tools.sdk.loading import load
-
-    found: dict[str, ConvertFunction] = {}
-    for spec in specs:
-        crd, _, where = spec.partition("=")
-        if not crd or not where:
-            raise CliFailure(
-                f"--converter {spec}: expected CRD_NAME=package.module:converter", code=2
-            )
-        try:
-            converter = load(where)
-        except ConverterDefinitionError as error:
-            raise CliFailure(f"--converter {crd}: {error}", code=2) from error
-        if crd.partition(".")[2] != converter.group:
-            raise CliFailure(
-                f"--converter {crd}: {where} converts {converter.kind}.{converter.group}; its "
-                f"CRD must be named PLURAL.{converter.group}",
-                code=2,
-            )
-        found[crd] = converter.convert_owned
-    return found
+def load_converters(texts: Iterable[str]) -> dict[str, ConvertFunction]:
+    """Load the converters of ``--converter`` as functions, by CRD name or ``Kind.group``."""
+    return {each.key: each.built.convert_owned for each in given_converters(texts)}
 
 
 def why_unused(names: Iterable[str], crds: Iterable[Crd]) -> str | None:
     """Return why a converter would never be called by these CRDs; a CRD may be created later."""
     known = {crd.name: crd for crd in crds}
+    by_kind = {str(GroupKind(crd.group, crd.names.kind)): crd for crd in known.values()}
     for name in names:
-        crd = known.get(name)
+        crd = known.get(name) or by_kind.get(name)
         if crd is None:
             plural, _, group = name.partition(".")
             others = [other.names.plural for other in known.values() if other.group == group]

@@ -26,6 +26,16 @@ class GroupVersion(NamedTuple):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
+class GroupKind(NamedTuple):
+    """A kind in any version; prints as ``Kind.group``."""
+
+    group: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
 class GroupVersionKind(NamedTuple):
     group: str
     version: str

@@ -93,7 +93,7 @@ async def play(batch: RehearsalBatch) -> CrdRehearsal:
     result = CrdRehearsal(batch.name, misstored=_misstored(batch))
     documents = [batch.crd, *(crd for _, crd in batch.releases)]
     conversion = batch.converting.of(*documents)
-    functions = {} if conversion is ConversionMode.NONE else batch.converting.functions(batch.name)
+    functions = {} if conversion is ConversionMode.NONE else batch.converting.functions(batch.crd)
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(embedded(functions))
         base = Sandbox(api, batch.name, (), conversion, functions)

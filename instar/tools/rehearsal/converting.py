@@ -16,7 +16,7 @@ from typing import Any
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object, copy_json
 from instar.tools.sdk.loading import load
-from instar.wire.conversion.in_process import ConvertFunction
+from instar.wire.conversion.in_process import ConvertFunction, registered_for
 
 _UNUSED_URL = "https://127.0.0.1:1/no-webhook-was-given"
 """URL at which nothing listens, for a CRD whose webhook was not given."""
@@ -40,7 +40,7 @@ class Converting:
     """Converters from the command line; can be sent to another process."""
 
     modules: Mapping[str, str]
-    """By CRD name: ``package.module:converter`` or a ``conversion.yaml``."""
+    """By CRD name or ``Kind.group``: ``package.module:converter`` or a ``conversion.yaml``."""
     urls: Mapping[str, str]
     """Webhook URLs by CRD name; ``""`` is for every other CRD."""
     ca: bytes = b""
@@ -49,17 +49,17 @@ class Converting:
         """Return the mode for all states that a CRD has in the rehearsal."""
         if all(_strategy(crd) != "Webhook" for crd in crds):
             return ConversionMode.NONE
-        name = crds[0]["metadata"]["name"]
-        if name in self.modules:
+        if self._module(crds[0]) is not None:
             return ConversionMode.MODULE
-        return ConversionMode.URL if self._url(name) else ConversionMode.ABSENT
+        return ConversionMode.URL if self._url(_name(crds[0])) else ConversionMode.ABSENT
 
-    def functions(self, name: str) -> dict[str, ConvertFunction]:
+    def functions(self, crd: Object) -> dict[str, ConvertFunction]:
         """Return the in-process functions for a server with the CRD; a URL is called by the
         server.
         """
-        if name in self.modules:
-            return {name: load(self.modules[name]).convert_owned}
+        name, module = _name(crd), self._module(crd)
+        if module is not None:
+            return {name: load(module).convert_owned}
         return {} if self._url(name) else {name: _not_given}
 
     def with_rehearsal_webhook(self, crd: Object) -> Object:
@@ -67,7 +67,7 @@ class Converting:
         if _strategy(crd) != "Webhook":
             return crd
         fitted: Object = copy_json(crd)
-        url = self._url(crd["metadata"]["name"]) or _UNUSED_URL
+        url = self._url(_name(crd)) or _UNUSED_URL
         client: Object = {"url": url}
         if self.ca:
             client["caBundle"] = base64.b64encode(self.ca).decode()
@@ -78,8 +78,15 @@ class Converting:
         }
         return fitted
 
+    def _module(self, crd: Object) -> str | None:
+        return registered_for(self.modules, _name(crd), str(crd["spec"]["names"]["kind"]))
+
     def _url(self, name: str) -> str:
         return self.urls.get(name) or self.urls.get("", "")
+
+
+def _name(crd: Object) -> str:
+    return str(crd["metadata"]["name"])
 
 
 def _strategy(crd: Object) -> str:

@@ -35,6 +35,8 @@ from instar.tools.reviewer.witnesses.search import Search
 Crds = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 StoredObjects = Callable[[Document], Sequence[Object]]
 """Returns the objects to try, for the CRD they are stored under at present."""
+ConverterFor = Callable[[ReviewedCrd], Convert | None]
+"""Returns the converter to try for a CRD under review, or None if there is none for it."""
 
 
 def review(
@@ -54,7 +56,7 @@ def review_documents(
     *,
     witnesses: bool = True,
     objects: StoredObjects | None = None,
-    convert: Convert | None = None,
+    converter_for: ConverterFor | None = None,
 ) -> Report:
     """Review CRDs by name against those of the same name; without ``old`` each is linted alone."""
     before = old or {}
@@ -62,13 +64,14 @@ def review_documents(
     for name in sorted(new if old is None else before.keys() & new.keys()):
         past, present = before.get(name), new[name]
         try:
+            reviewed = read_reviewed_crd(present.value)
             found = review_crd(
                 None if past is None else read_reviewed_crd(past.value),
-                read_reviewed_crd(present.value),
+                reviewed,
                 options,
                 witnesses=witnesses,
                 objects=() if objects is None else objects(past or present),
-                convert=convert,
+                convert=converter_for(reviewed) if converter_for else None,
             )
             reviews.append(with_locations(found, past, present))
         except CrdDecodeError as error:

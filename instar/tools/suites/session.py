@@ -15,7 +15,7 @@ from instar.server.lifecycle.embedded import embedded
 from instar.tools.suites.coverage import CaseStep, Coverage, compute_coverage
 from instar.tools.suites.model import Act, Suite
 from instar.tools.suites.running import Result, SuiteRunner
-from instar.wire.conversion.in_process import ConvertFunction
+from instar.wire.conversion.in_process import ConvertFunction, registered_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,11 @@ async def _run_crd(
     run: Run,
 ) -> list[Result]:
     name, crd = assignments[0].crd_name, assignments[0].crd
+    kind = str(crd["spec"]["names"]["kind"])
+    converts = registered_for(converters, name, kind) is not None
     async with embedded(converters) as api:
         try:
-            runner = await SuiteRunner.install(api, crd, converts=name in converters)
+            runner = await SuiteRunner.install(api, crd, converts=converts)
         except ValueError as error:
             run.problems.append(f"{name}: no server would take this CRD: {error}")
             return []

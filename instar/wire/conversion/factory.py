@@ -15,7 +15,11 @@ from instar.kube.api.crd import Crd
 from instar.wire.conversion.batching import BatchingConverter
 from instar.wire.conversion.caching import SharedConverter
 from instar.wire.conversion.converter import NoneConverter, VersionConverter
-from instar.wire.conversion.in_process import ConvertFunction, InProcessConverter
+from instar.wire.conversion.in_process import (
+    ConvertFunction,
+    InProcessConverter,
+    registered_for,
+)
 from instar.wire.conversion.instrumented import ConversionMetrics, MeasuredConverter, NoMetrics
 from instar.wire.conversion.lru_cache import ConversionCache
 from instar.wire.conversion.webhook import BatchLimits, WebhookConverter
@@ -35,7 +39,7 @@ class ConversionServices:
     timeouts: Mapping[str, float] = field(default_factory=dict)
     """By CRD name; overrides ``timeout``."""
     in_process: Mapping[str, ConvertFunction] = field(default_factory=dict)
-    """By CRD name: converters to run here instead of calling the CRD's webhook."""
+    """By CRD name or ``Kind.group``: functions to call here instead of the CRD's webhook."""
 
     async def close(self) -> None:
         await self.transports.close()
@@ -79,7 +83,7 @@ def shared_converter_for(crd: Crd, services: ConversionServices) -> SharedConver
 
 
 def _in_process(crd: Crd, services: ConversionServices) -> InProcessConverter | None:
-    function = services.in_process.get(crd.name)
+    function = registered_for(services.in_process, crd.name, crd.names.kind)
     if function is None:
         return None
     timeout = services.timeouts.get(crd.name, services.timeout)

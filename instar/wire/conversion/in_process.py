@@ -7,15 +7,16 @@ copies, runs in its own thread pool, where it may block, and its answer is check
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
 from instar.base.errors import TooManyRequests
 from instar.base.json_values import Object
 from instar.kube.api.crd import Crd
+from instar.kube.api.names import GroupKind
 from instar.wire.conversion import contract
 from instar.wire.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.wire.webhooks.call_limits import Gate
@@ -27,6 +28,14 @@ CALLS_WAITING = 512
 
 ConvertFunction = Callable[[list[Object], str], Sequence[Any]]
 """(objects, desired apiVersion) -> the same objects, converted, in the same order."""
+
+_T = TypeVar("_T")
+
+
+def registered_for(converters: Mapping[str, _T], crd: str, kind: str) -> _T | None:
+    """Return what is registered for a CRD: under its name, or else under ``Kind.group``."""
+    found = converters.get(crd)
+    return converters.get(str(GroupKind(crd.partition(".")[2], kind))) if found is None else found
 
 
 class InProcessConverter:

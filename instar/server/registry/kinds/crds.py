@@ -15,6 +15,7 @@ from instar.base.json_values import Object, same_json
 from instar.kube.api.crd import GROUP, KIND, PLURAL
 from instar.kube.api.crd_codec import from_internal, to_internal
 from instar.kube.api.crd_decode import CrdDecodeError, decode
+from instar.kube.api.names import GroupKind
 from instar.kube.api.patch_types import OF_BUILTIN
 from instar.kube.crds.defaults import with_defaults
 from instar.kube.crds.format_warnings import format_warnings
@@ -76,8 +77,9 @@ class CrdStrategy(Strategy):
         after_write: Callable[[str], Awaitable[None]] | None = None,
         store_new: Callable[[InMemoryEntry, Object], Awaitable[CacheEntry]] | None = None,
     ) -> None:
-        """``converted_here``: CRDs this process has a converter for. The last two are how the CRD
-        controller takes part in a write."""
+        """``converted_here``: CRDs this process has a converter for, by name or ``Kind.group``.
+        The last two are how the CRD controller takes part in a write.
+        """
         self._check_rules = check_rules
         self._review = review
         self._deny = deny
@@ -170,7 +172,9 @@ class CrdStrategy(Strategy):
     def _warn_unused_converter(self, crd: Object, warn: Warn) -> None:
         """Warn about a registered converter that strategy None never calls, which loses data."""
         strategy = (crd["spec"].get("conversion") or {}).get("strategy")
-        if crd["metadata"].get("name") in self._converted_here and strategy != "Webhook":
+        name, kind = crd["metadata"]["name"], crd["spec"]["names"]["kind"]
+        keys = {name, str(GroupKind(crd["spec"]["group"], kind))}
+        if strategy != "Webhook" and not keys.isdisjoint(self._converted_here):
             warn(
                 "this server has a converter for this CRD (--converter), which is asked only if "
                 "spec.conversion.strategy is Webhook"
