@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from instar.server.registry.admission.plugins.quota.quota_usage import in_scope, object_usage
+from instar.server.registry.admission.plugins.quota.quota_scopes import in_scope
+from instar.server.registry.admission.plugins.quota.quota_usage import object_usage
 from instar.server.registry.admission.plugins.quota.usage_totals import (
     UsageTotals,
     _Total,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from instar.base.json_values import Object
 from instar.server.registry.admission.plugins.limit_ranger import amount_text
-from instar.server.registry.admission.plugins.quota.quota_usage import object_usage
+from instar.server.registry.admission.plugins.quota.quota_usage import counts
 from instar.server.registry.admission.plugins.quota.usage_totals import (
     Usage,
     UsageTotals,
@@ -24,8 +24,6 @@ from instar.server.registry.stored.make_entry import put_server_object
 from instar.wire.storage.watchcache.collection import Change
 
 _BACKOFF = Backoff(0.2, 30.0)
-_OF_PODS = ("requests.", "limits.")
-_BARE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 class QuotaController:
@@ -100,7 +98,10 @@ class QuotaController:
             return
         hard = dict((quota.get("spec") or {}).get("hard") or {})
         amounts = await self._used(quota, namespace, hard)
-        used = {name: amount_text(name, amount) for name, amount in amounts.items()}
+        counted = {name: amount_text(name, amount) for name, amount in amounts.items()}
+        # A name that nothing here counts keeps the value that another controller has written.
+        before = (quota.get("status") or {}).get("used") or {}
+        used = {name: before[name] for name in hard if name in before} | counted
         status = {"hard": hard, "used": dict(sorted(used.items()))} if hard else {}
         if (quota.get("status") or {}) != status:
             quota["status"] = status
@@ -114,19 +115,8 @@ class QuotaController:
             place = (serving.group, serving.plural)
             if not serving.namespaced or serving.stored_in:
                 continue
-            names = [name for name in hard if _counts(place, name)]
+            names = [name for name in hard if counts(place, name)]
             if names:
                 wanted = selection(place, namespace, names, quota)
                 found |= await self._totals.of(resource.objects, wanted)
         return found
-
-
-def _counts(place: tuple[str, str], name: str) -> bool:
-    if place == ("", "pods") and (name in _BARE or name.startswith(_OF_PODS)):
-        return name != "requests.storage"
-    if place == ("", "services") and name.startswith("services."):
-        return True
-    stored = name == "requests.storage" or ".storageclass.storage.k8s.io/" in name
-    if place == ("", "persistentvolumeclaims") and stored:
-        return True
-    return name in object_usage(*place, {})

@@ -2,13 +2,12 @@
 
 ``lifecycle/admission_setup.py`` puts it in place of ``resource_quota.py`` if the quota controller
 is off. A quota without a status limits nothing, as with kube-apiserver alone. A quota whose status
-a client wrote limits creates, and each create that it allows is added to ``status.used``.
+a client wrote limits writes, and what a write that it allows takes is added to ``status.used``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from fractions import Fraction
 
 from instar.base.errors import conflict, forbidden
 from instar.base.json_values import Object
@@ -16,8 +15,14 @@ from instar.kube.builtin_rules.pods.compute_resources import quantity_value
 from instar.server.registry.admission.home_views import KindOf
 from instar.server.registry.admission.plugins.limit_ranger import amount_text
 from instar.server.registry.admission.plugins.lookups import Lookup
-from instar.server.registry.admission.plugins.quota.quota_usage import in_scope, object_usage
-from instar.server.registry.admission.plugins.quota.resource_quota import FREE
+from instar.server.registry.admission.plugins.quota.quota_scopes import in_scope
+from instar.server.registry.admission.plugins.quota.quota_usage import Usage, added_usage, counts
+from instar.server.registry.admission.plugins.quota.resource_quota import (
+    check_requirements,
+    may_take_quota,
+    quota_interest,
+    refused_name,
+)
 from instar.server.registry.resources.admission import Operation, PluginPhases, Verb
 from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
@@ -36,32 +41,37 @@ class StatusQuotaAdmission:
         self._quotas = Lookup(backend, "", "resourcequotas")
 
     def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
-        counted = serving.namespaced and (serving.group, serving.plural) not in FREE
-        return PluginPhases.VALIDATE if counted and verb is Verb.CREATE else PluginPhases.NONE
+        return quota_interest(serving, verb)
 
     def admit(self, operation: Operation) -> None:
         return
 
     def validate(self, operation: Operation) -> Awaitable[None] | None:
-        if not self._quotas or operation.subresource or operation.obj is None:
+        if not self._quotas or operation.obj is None or not may_take_quota(operation):
             return None
         return self._count(operation, operation.obj)
 
     async def _count(self, operation: Operation, obj: Object) -> None:
         serving, namespace = operation.target.serving, operation.target.namespace
         place = (serving.group, serving.plural)
-        wanted = object_usage(*place, obj)
-        quotas = [one for one in self._quotas.within(namespace) if in_scope(one, *place, obj)]
-        for quota in quotas:
-            found = exceeded_status(quota, wanted)
+        taken: list[tuple[str, Usage]] = []
+        for quota in self._quotas.within(namespace):
+            hard = (quota.get("status") or {}).get("hard") or {}
+            matched = [name for name in hard if counts(place, name)]
+            if not matched or not in_scope(quota, *place, obj):
+                continue
+            check_requirements(operation, place, quota, hard)
+            added = added_usage(quota, place, obj, operation.old)
+            found = exceeded_status(quota, matched, added)
             if found:
-                raise forbidden(*place, obj["metadata"].get("name", ""), found)
+                raise forbidden(*place, refused_name(operation), found)
+            taken.append((quota["metadata"]["name"], added))
         if operation.dry_run:
             return
-        for quota in quotas:
-            await self._add(f"{namespace}/{quota['metadata']['name']}", wanted)
+        for name, added in taken:
+            await self._add(f"{namespace}/{name}", added)
 
-    async def _add(self, suffix: str, wanted: dict[str, Fraction]) -> None:
+    async def _add(self, suffix: str, wanted: Usage) -> None:
         quotas = self._of_kind("", "ResourceQuota")
         assert quotas is not None, "ResourceQuota is a built-in kind"
         for _ in range(_TRIES):
@@ -81,17 +91,18 @@ class StatusQuotaAdmission:
         raise conflict("", "resourcequotas", suffix.partition("/")[2], _CHANGED)
 
 
-def exceeded_status(quota: Object, wanted: dict[str, Fraction]) -> str:
-    """Why the quota does not allow what is wanted; nothing where it does."""
+def exceeded_status(quota: Object, names: list[str], wanted: Usage) -> str:
+    """Why the quota does not allow what is wanted; nothing where it does. ``names`` are those of
+    its limits that count for such objects."""
     status, name = quota.get("status") or {}, quota["metadata"]["name"]
     hard, used = status.get("hard") or {}, status.get("used") or {}
-    limited = sorted(each for each in hard if each in wanted)
-    if any(each not in used for each in limited):
-        return f"status unknown for quota: {name}, resources: {','.join(limited)}"
+    if any(each not in used for each in names):
+        return f"status unknown for quota: {name}, resources: {','.join(sorted(names))}"
+    limited = sorted(each for each in names if wanted.get(each))
     over = [
         each
         for each in limited
-        if wanted[each] and quantity_value(used[each]) + wanted[each] > quantity_value(hard[each])
+        if quantity_value(used[each]) + wanted[each] > quantity_value(hard[each])
     ]
     if not over:
         return ""
@@ -103,7 +114,7 @@ def exceeded_status(quota: Object, wanted: dict[str, Fraction]) -> str:
     )
 
 
-def used_after(quota: Object, wanted: dict[str, Fraction]) -> dict[str, str]:
+def used_after(quota: Object, wanted: Usage) -> dict[str, str]:
     """The changed part of ``status.used`` once what is wanted is stored."""
     status = quota.get("status") or {}
     hard, used = status.get("hard") or {}, status.get("used") or {}

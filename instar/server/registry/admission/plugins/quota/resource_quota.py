@@ -1,7 +1,7 @@
-"""ResourceQuota plugin: rejects a create that would exceed its namespace's quota.
+"""ResourceQuota plugin: rejects a write that would exceed its namespace's quota.
 
 The admission chain (``server/lifecycle/admission_setup.py``) calls it for each write. The plugin
-counts the stored objects plus creates in flight, instead of trusting the quota's status, which
+counts the stored objects plus writes in flight, instead of trusting the quota's status, which
 ``server/registry/controllers/quotas.py`` writes.
 """
 
@@ -16,7 +16,16 @@ from instar.base.json_values import Object
 from instar.kube.builtin_rules.pods.compute_resources import quantity_value
 from instar.server.registry.admission.plugins.limit_ranger import amount_text
 from instar.server.registry.admission.plugins.lookups import Lookup
-from instar.server.registry.admission.plugins.quota.quota_usage import in_scope, object_usage
+from instar.server.registry.admission.plugins.quota.quota_scopes import (
+    in_scope,
+    is_terminating_pod,
+)
+from instar.server.registry.admission.plugins.quota.quota_usage import (
+    Place,
+    added_usage,
+    counts,
+    missing_requirements,
+)
 from instar.server.registry.admission.plugins.quota.usage_totals import (
     QuotaSelection,
     Usage,
@@ -29,13 +38,34 @@ from instar.server.registry.stored.backend import Backend, Objects
 
 _IN_FLIGHT_SECONDS = 10.0
 FREE = frozenset({("", "events"), ("events.k8s.io", "events"), ("", "bindings")})
+_PODS = ("", "pods")
+_GROWING = frozenset(
+    {
+        _PODS,
+        ("", "services"),
+        ("", "persistentvolumeclaims"),
+        ("resource.k8s.io", "resourceclaims"),
+    }
+)
+"""Resources whose objects may take more of a quota when they are updated."""
 
 
 class _Asked(NamedTuple):
-    """A quota that counts the new object."""
+    """A quota that counts the written object."""
 
     quota: Object
     selection: QuotaSelection
+    wanted: Usage
+
+
+class _Admitted(NamedTuple):
+    """A write that was admitted and may not be stored yet."""
+
+    until: float
+    obj: Object
+    old: Object | None
+    revision: int
+    """Of the stored object that it replaces; 0 for a create."""
 
 
 class QuotaAdmission:
@@ -46,82 +76,131 @@ class QuotaAdmission:
         self._clock = clock
         self._quotas = Lookup(home, "", "resourcequotas")
         self._totals = UsageTotals(backend)
-        self._allowed: dict[tuple[str, str], dict[str, tuple[float, Object]]] = {}
-        """(collection, namespace) → admitted objects that may not be stored yet."""
+        self._allowed: dict[tuple[str, str], dict[str, _Admitted]] = {}
+        """(collection, namespace) → admitted writes by key suffix."""
 
     def interest(self, serving: Serving, verb: Verb) -> PluginPhases:
-        counted = serving.namespaced and (serving.group, serving.plural) not in FREE
-        return PluginPhases.VALIDATE if counted and verb is Verb.CREATE else PluginPhases.NONE
+        return quota_interest(serving, verb)
 
     def admit(self, operation: Operation) -> None:
         return
 
     def validate(self, operation: Operation) -> Awaitable[None] | None:
         target, obj = operation.target, operation.obj
-        if operation.subresource or obj is None or not self._quotas:
+        if obj is None or not self._quotas or not may_take_quota(operation):
             return None
-        place = (target.serving.group, target.serving.plural)
-        quotas = [
-            quota
-            for quota in self._quotas.within(target.namespace)
-            if in_scope(quota, *place, obj) and (quota.get("spec") or {}).get("hard")
-        ]
-        if not quotas:
-            return None
-        wanted = object_usage(*place, obj)
         asked = [
-            _Asked(quota, selection(place, target.namespace, names, quota))
-            for quota in quotas
-            if (names := sorted(name for name in quota["spec"]["hard"] if name in wanted))
+            one
+            for quota in self._quotas.within(target.namespace)
+            if (one := _asked(operation, obj, quota)) is not None
         ]
-        if self._judge(operation, wanted, asked):
+        if self._judge(operation, asked):
             return None
-        return self._judge_when_known(operation, wanted, asked)
+        return self._judge_when_known(operation, asked)
 
-    async def _judge_when_known(
-        self, operation: Operation, wanted: Usage, asked: Sequence[_Asked]
-    ) -> None:
-        while not self._judge(operation, wanted, asked):
+    async def _judge_when_known(self, operation: Operation, asked: Sequence[_Asked]) -> None:
+        while not self._judge(operation, asked):
             for one in asked:
                 await self._totals.of(operation.target.resource.objects, one.selection)
 
-    def _judge(self, operation: Operation, wanted: Usage, asked: Sequence[_Asked]) -> bool:
+    def _judge(self, operation: Operation, asked: Sequence[_Asked]) -> bool:
         """Raise if a quota would be exceeded. Return False where usage must be summed up first.
         Nothing is awaited between the sum and noting the object as admitted."""
+        if not asked:
+            return True
         used = [self._totals.known(one.selection) for one in asked]
         target, obj = operation.target, operation.obj
         assert obj is not None
-        objects, name = target.resource.objects, obj["metadata"].get("name", "")
-        allowed = self._in_flight(objects, target.namespace)
+        objects, name = target.resource.objects, refused_name(operation)
+        suffix = f"{target.namespace}/{name}"
+        allowed = self._in_flight(objects, target.namespace, suffix)
         for one, found in zip(asked, used, strict=True):
             if found is None:
                 return False
-            text = _exceeded(one, wanted, found, allowed)
+            text = _exceeded(one, found, allowed)
             if text:
                 raise forbidden(*one.selection.place, name, text)
         if not operation.dry_run:
-            self._allowed.setdefault((objects.prefix, target.namespace), {})[
-                f"{target.namespace}/{name}"
-            ] = (self._clock() + _IN_FLIGHT_SECONDS, obj)
+            until = self._clock() + _IN_FLIGHT_SECONDS
+            admitted = _Admitted(until, obj, operation.old, _revision(objects, suffix))
+            self._allowed.setdefault((objects.prefix, target.namespace), {})[suffix] = admitted
         return True
 
-    def _in_flight(self, objects: Objects, namespace: str) -> list[Object]:
+    def _in_flight(self, objects: Objects, namespace: str, own: str) -> list[_Admitted]:
+        """Return the writes in flight except an earlier attempt at the object ``own``."""
         key, now = (objects.prefix, namespace), self._clock()
         waiting = {
-            suffix: (until, obj)
-            for suffix, (until, obj) in self._allowed.get(key, {}).items()
-            if until > now and suffix not in objects.entries
+            suffix: one
+            for suffix, one in self._allowed.get(key, {}).items()
+            if one.until > now and _revision(objects, suffix) == one.revision
         }
         self._allowed[key] = waiting
-        return [obj for _, obj in waiting.values()]
+        return [one for suffix, one in waiting.items() if suffix != own]
 
 
-def _exceeded(one: _Asked, wanted: Usage, used: Usage, allowed: list[Object]) -> str:
-    quota, (place, _, names, _) = one
+def quota_interest(serving: Serving, verb: Verb) -> PluginPhases:
+    """Return the phases of both ResourceQuota plugins."""
+    place = (serving.group, serving.plural)
+    counted = serving.namespaced and place not in FREE
+    takes = (counted and verb is Verb.CREATE) or (place in _GROWING and verb is Verb.UPDATE)
+    return PluginPhases.VALIDATE if takes else PluginPhases.NONE
+
+
+def may_take_quota(operation: Operation) -> bool:
+    """Return whether the write may take more of a quota, as kube-apiserver decides it."""
+    serving, obj, old = operation.target.serving, operation.obj or {}, operation.old
+    place = (serving.group, serving.plural)
+    if place == _PODS and operation.subresource == "resize":
+        return True
+    if operation.subresource:
+        return False
+    if operation.verb is Verb.CREATE or old is None or place != _PODS:
+        return True
+    return is_terminating_pod(obj["spec"]) != is_terminating_pod(old["spec"])
+
+
+def check_requirements(operation: Operation, place: Place, quota: Object, hard: Object) -> None:
+    """Raise if a container does not set what the quota limits."""
+    if place == _PODS and operation.obj is not None:
+        lacking = missing_requirements(hard, operation.obj)
+        if lacking:
+            name = quota["metadata"]["name"]
+            raise forbidden(*place, refused_name(operation), f"failed quota: {name}: {lacking}")
+
+
+def refused_name(operation: Operation) -> str:
+    """Return the name of the object in a refusal."""
+    metadata = (operation.obj or {}).get("metadata") or {}
+    return operation.name or metadata.get("name", "")
+
+
+def _asked(operation: Operation, obj: Object, quota: Object) -> _Asked | None:
+    """Return what the write takes of the quota; None if nothing."""
+    target = operation.target
+    place = (target.serving.group, target.serving.plural)
+    hard = (quota.get("spec") or {}).get("hard") or {}
+    matched = [name for name in hard if counts(place, name)]
+    if not matched or not in_scope(quota, *place, obj):
+        return None
+    check_requirements(operation, place, quota, hard)
+    added = added_usage(quota, place, obj, operation.old)
+    wanted = {name: added[name] for name in sorted(matched) if added.get(name)}
+    if not wanted:
+        return None
+    return _Asked(quota, selection(place, target.namespace, list(wanted), quota), wanted)
+
+
+def _revision(objects: Objects, suffix: str) -> int:
+    entry = objects.entries.get(suffix)
+    return 0 if entry is None else entry.revision
+
+
+def _exceeded(one: _Asked, used: Usage, allowed: list[_Admitted]) -> str:
+    quota, (place, _, names, _), wanted = one
     hard = quota["spec"]["hard"]
-    for obj in allowed:
-        if in_scope(quota, *place, obj):
-            for name, amount in object_usage(*place, obj).items():
+    for admitted in allowed:
+        if in_scope(quota, *place, admitted.obj):
+            for name, amount in added_usage(quota, place, admitted.obj, admitted.old).items():
                 if name in used:
                     used[name] += amount
     over = [name for name in names if used[name] + wanted[name] > quantity_value(hard[name])]

@@ -17,11 +17,8 @@ import orjson
 from instar.base import offload
 from instar.base.json_values import Object
 from instar.base.supervision import report_failure
-from instar.server.registry.admission.plugins.quota.quota_usage import (
-    in_scope,
-    needs_content,
-    object_usage,
-)
+from instar.server.registry.admission.plugins.quota.quota_scopes import in_scope
+from instar.server.registry.admission.plugins.quota.quota_usage import needs_content, object_usage
 from instar.server.registry.stored.backend import Backend, Objects
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.wire.storage.watchcache.collection import Change
