@@ -26,6 +26,7 @@ from instar.kube.builtin_rules.basics import (
     int_or_percent_errors,
     whole_percent_errors,
 )
+from instar.kube.builtin_rules.claims import claim_errors
 from instar.kube.builtin_rules.go_internal_text import internal
 from instar.kube.builtin_rules.pods.pod_spec import lasting_template_errors
 from instar.kube.builtin_rules.selectors import (
@@ -35,7 +36,6 @@ from instar.kube.builtin_rules.selectors import (
     label_errors,
     selector_errors,
 )
-from instar.kube.builtin_rules.storage import claim_errors
 
 STS_MUTABLE = (
     "replicas",

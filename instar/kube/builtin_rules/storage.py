@@ -26,37 +26,19 @@ from instar.kube.builtin_rules.basics import (
     immutable_errors,
     texts_at,
 )
+from instar.kube.builtin_rules.claims import POSITIVE, VOLUME_MODES, access_mode_errors
 from instar.kube.builtin_rules.go_internal_text import difference, internal
 from instar.kube.builtin_rules.pods.compute_resources import quantity_value
 from instar.kube.builtin_rules.pods.scheduling import node_selector_errors
 from instar.kube.builtin_rules.pods.volumes import HOST_PATH_TYPES
-from instar.kube.builtin_rules.selectors import selector_errors
 
-_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_VOLUME_MODES = ("Block", "Filesystem")
 _SOURCES = (
     "gcePersistentDisk", "awsElasticBlockStore", "hostPath", "glusterfs", "nfs", "rbd", "iscsi",
     "cinder", "cephfs", "fc", "flocker", "flexVolume", "azureFile", "vsphereVolume", "quobyte",
     "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "local", "storageos", "csi",
 )  # fmt: skip
-_POSITIVE = "must be greater than zero"
 _MOST_TEXT = 256 * 1024
-_CLAIM_FROZEN = (
-    "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
-    "bound claims"
-)
 _VOLUME_FROZEN = "spec.persistentvolumesource is immutable after creation"
-
-
-def _mode_errors(modes: list[str], path: str = "spec") -> list[FieldError]:
-    where = f"{path}.accessModes"
-    found: list[FieldError] = [
-        not_supported(where, mode, _MODES) for mode in modes if mode not in _MODES
-    ]
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        text = "may not use ReadWriteOncePod with other access modes"
-        found.append(forbidden(where, text))
-    return found
 
 
 def volume_errors(obj: Object) -> list[FieldError]:
@@ -64,7 +46,7 @@ def volume_errors(obj: Object) -> list[FieldError]:
     found: list[FieldError] = []
     if not spec.get("accessModes"):
         found.append(required("spec.accessModes"))
-    found += _mode_errors(spec.get("accessModes") or [])
+    found += access_mode_errors(spec.get("accessModes") or [])
     found += _capacity_errors(spec.get("capacity"))
     found += _source_errors(spec)
     policy = spec.get("persistentVolumeReclaimPolicy", "")
@@ -77,7 +59,7 @@ def volume_errors(obj: Object) -> list[FieldError]:
         name = spec["storageClassName"]
         found += texts_at("spec.storageClassName", name, dns1123_subdomain(name))
     if spec.get("volumeMode") is not None:
-        found += choice_errors(spec["volumeMode"], "spec.volumeMode", _VOLUME_MODES)
+        found += choice_errors(spec["volumeMode"], "spec.volumeMode", VOLUME_MODES)
     return found
 
 
@@ -94,7 +76,7 @@ def _capacity_errors(capacity: Object | None) -> list[FieldError]:
             text = "must be a valid resource quantity"
             found.append(invalid(key("spec.capacity", name), int(value), text))
         if value <= 0:
-            found.append(invalid(key("spec.capacity", name), amount, _POSITIVE))
+            found.append(invalid(key("spec.capacity", name), amount, POSITIVE))
     return found
 
 
@@ -156,69 +138,6 @@ def _go_source(spec: Object) -> Object:
 
 
 # Claims -------------------------------------------------------------------------------------------
-
-
-def claim_errors(spec: Object, path: str = "spec") -> list[FieldError]:
-    found: list[FieldError] = []
-    if not spec.get("accessModes"):
-        found.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
-    if spec.get("selector") is not None:
-        found += selector_errors(spec["selector"], f"{path}.selector")
-    found += _mode_errors(spec.get("accessModes") or [], path)
-    requests = (spec.get("resources") or {}).get("requests") or {}
-    where = key(f"{path}.resources", "storage")
-    if "storage" not in requests:
-        found.append(required(where))
-    elif quantity_value(requests["storage"]) <= 0:
-        found.append(invalid(where, requests["storage"], _POSITIVE))
-    name = spec.get("storageClassName")
-    if name:
-        found += texts_at(f"{path}.storageClassName", name, dns1123_subdomain(name))
-    if spec.get("volumeMode") is not None:
-        found += choice_errors(spec["volumeMode"], f"{path}.volumeMode", _VOLUME_MODES)
-    return found + _data_source_errors(spec, path)
-
-
-def _data_source_errors(spec: Object, path: str) -> list[FieldError]:
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    found: list[FieldError] = []
-    for name, value in (("dataSource", source), ("dataSourceRef", reference)):
-        if value is not None:
-            missing = [member for member in ("name", "kind") if not value.get(member)]
-            found += [required(f"{path}.{name}.{member}") for member in missing]
-    if source is None or reference is None:
-        return found
-    names = ("kind", "name", "apiGroup")
-    if any((source.get(name) or None) != (reference.get(name) or None) for name in names):
-        found.append(invalid(path, {}, "must match dataSourceRef"))
-    return found
-
-
-def claim_change_errors(new: Object, old: Object) -> list[FieldError]:
-    after, before = new["spec"], old["spec"]
-    allowed = dict(before)
-    if not before.get("volumeName"):
-        allowed["volumeName"] = after.get("volumeName", "")
-    if (old.get("status") or {}).get("phase") == "Bound":
-        for name in ("resources", "volumeAttributesClassName"):
-            if name in after:
-                allowed[name] = after[name]
-    found: list[FieldError] = []
-    shown = [internal("PersistentVolumeClaimSpec", spec) for spec in (allowed, after)]
-    if shown[0] != shown[1]:
-        text = f"{_CLAIM_FROZEN}\n{difference(*shown)}"
-        found.append(forbidden("spec", text))
-    wanted, had = (_requested_storage(spec) for spec in (after, before))
-    known = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
-    shrinks = quantity_value(wanted or "0") < quantity_value(had or "0")
-    if shrinks and quantity_value(wanted or "0") <= quantity_value(known):
-        text = "field can not be less than status.capacity"
-        found.append(forbidden("spec.resources.requests.storage", text))
-    return found + immutable_errors(after.get("volumeMode"), before.get("volumeMode"), "volumeMode")
-
-
-def _requested_storage(spec: Object) -> str:
-    return str(((spec.get("resources") or {}).get("requests") or {}).get("storage", ""))
 
 
 # Classes and drivers ------------------------------------------------------------------------------

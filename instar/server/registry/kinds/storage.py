@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.base.json_values import Object, same_json
+from instar.kube.builtin_rules.claims import claim_change_errors, claim_errors
 from instar.kube.builtin_rules.storage import (
     attachment_change_errors,
     attachment_errors,
     attachment_status_errors,
-    claim_change_errors,
-    claim_errors,
     csi_node_change_errors,
     csi_node_errors,
     driver_change_errors,

@@ -16,6 +16,7 @@ from instar.server.registry.resources.serving import Serving
 from instar.server.registry.stored.backend import Backend
 
 _DEFAULT_STORAGE = "storageclass.kubernetes.io/is-default-class"
+_STORAGE_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"
 _INGRESS_ANNOTATION = "kubernetes.io/ingress.class"
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -53,8 +54,8 @@ class ClassAdmission:
         return
 
     def _storage_class(self, operation: Operation, obj: Object) -> None:
-        spec = obj["spec"]
-        if spec.get("storageClassName") is None:
+        spec, annotations = obj["spec"], obj["metadata"].get("annotations") or {}
+        if spec.get("storageClassName") is None and _STORAGE_ANNOTATION not in annotations:
             found = self._storage.annotated(_DEFAULT_STORAGE)
             if found is not None:
                 spec["storageClassName"] = found["metadata"]["name"]
