@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from instar.base.json_values import Object
 
@@ -25,30 +26,33 @@ _LEVELS: tuple[tuple[str, int, int, tuple[int, int, int] | None], ...] = (
 _EVERYONE = ("g:system:unauthenticated", "g:system:authenticated")
 _MANAGER, _SCHEDULER = "u:system:kube-controller-manager", "u:system:kube-scheduler"
 _SYSTEM_ACCOUNTS = "s:kube-system"
-_ANYTHING = ("*", "*", "*")
-_SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[str, str, str]], ...] = (
+
+
+class _Resources(NamedTuple):
+    """The resources of one rule, words separated by commas."""
+
+    verbs: str
+    group: str
+    resources: str
+    cluster_scope: bool = True
+
+
+_ANYTHING = (_Resources("*", "*", "*"),)
+_PROBES: tuple[_Resources, ...] = ()
+_LEASES_OF_LEADERS = _Resources(
+    "get,create,update", "coordination.k8s.io", "leases", cluster_scope=False
+)
+_LEASES_OF_NODES = _Resources("*", "coordination.k8s.io", "leases", cluster_scope=False)
+_SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[_Resources, ...]], ...] = (
     ("exempt", "exempt", 1, "", ("g:system:masters",), _ANYTHING),
-    ("probes", "exempt", 2, "", _EVERYONE, ("", "", "")),
+    ("probes", "exempt", 2, "", _EVERYONE, _PROBES),
     (
         "system-leader-election", "leader-election", 100, "ByUser",
-        (_MANAGER, _SCHEDULER, _SYSTEM_ACCOUNTS),
-        ("get,create,update", "coordination.k8s.io", "leases"),
-    ),
-    (
-        "endpoint-controller", "workload-high", 150, "ByUser",
-        (
-            _MANAGER, "s:kube-system/endpoint-controller",
-            "s:kube-system/endpointslicemirroring-controller",
-        ),
-        ("get,create,update", "", "endpoints"),
-    ),
-    (
-        "workload-leader-election", "leader-election", 200, "ByUser", (_SYSTEM_ACCOUNTS,),
-        ("get,create,update", "coordination.k8s.io", "leases"),
+        (_MANAGER, _SCHEDULER, _SYSTEM_ACCOUNTS), (_LEASES_OF_LEADERS,),
     ),
     (
         "system-node-high", "node-high", 400, "ByUser", ("g:system:nodes",),
-        ("*", "", "nodes,nodes/status"),
+        (_Resources("*", "", "nodes,nodes/status"), _LEASES_OF_NODES),
     ),
     ("system-nodes", "system", 500, "ByUser", ("g:system:nodes",), _ANYTHING),
     ("kube-controller-manager", "workload-high", 800, "ByNamespace", (_MANAGER,), _ANYTHING),
@@ -64,7 +68,7 @@ _SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[str, str, str]]
     ("global-default", "global-default", 9900, "ByUser", _EVERYONE, _ANYTHING),
     ("catch-all", "catch-all", 10000, "ByUser", _EVERYONE, _ANYTHING),
 )  # fmt: skip
-"""Name, priority level, precedence, distinguisher, subjects, and (verbs, group, resources)."""
+"""Name, priority level, precedence, distinguisher, subjects, and resources (none: probes)."""
 
 
 def flow_objects() -> Iterator[Object]:
@@ -99,23 +103,14 @@ def _schema(
     precedence: int,
     method: str,
     subjects: tuple[str, ...],
-    what: tuple[str, str, str],
+    what: tuple[_Resources, ...],
 ) -> Object:
     rule: Object = {"subjects": [_subject(text) for text in subjects]}
-    verbs, group, resources = what
-    if verbs:
-        rule["resourceRules"] = [
-            {
-                "verbs": verbs.split(","),
-                "apiGroups": [group],
-                "resources": resources.split(","),
-                "clusterScope": True,
-                "namespaces": ["*"],
-            }
-        ]
+    if what:
+        rule["resourceRules"] = [_resource_rule(resources) for resources in what]
     if what == _ANYTHING:
         rule["nonResourceRules"] = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
-    elif not verbs:
+    elif not what:
         paths = ["/healthz", "/readyz", "/livez"]
         rule["nonResourceRules"] = [{"verbs": ["get"], "nonResourceURLs": paths}]
     spec: Object = {
@@ -131,6 +126,16 @@ def _schema(
         "metadata": {"name": name, "annotations": dict(_AUTOUPDATE_ANNOTATION)},
         "spec": spec,
     }
+
+
+def _resource_rule(what: _Resources) -> Object:
+    rule: Object = {
+        "verbs": what.verbs.split(","),
+        "apiGroups": [what.group],
+        "resources": what.resources.split(","),
+        "namespaces": ["*"],
+    }
+    return {**rule, "clusterScope": True} if what.cluster_scope else rule
 
 
 def _subject(text: str) -> Object:
