@@ -5,12 +5,14 @@ Used by the other modules of this package.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from instar.base.json_values import Object
 from instar.server.registry.stored.backend import Backend
-from instar.server.registry.stored.entry import UnreadableEntry
+from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.wire.storage.keys import collection_prefix
+from instar.wire.storage.watchcache.collection import Change
 
 
 class Lookup:
@@ -21,6 +23,15 @@ class Lookup:
 
     def __bool__(self) -> bool:
         return bool(self._objects.entries)
+
+    @contextmanager
+    def observed(self, observer: Callable[[Change[CacheEntry]], None]) -> Iterator[None]:
+        """Tell changes of these objects while the block runs."""
+        self._objects.observers.append(observer)
+        try:
+            yield
+        finally:
+            self._objects.observers.remove(observer)
 
     def get(self, name: str) -> Object | None:
         entry = self._objects.entries.get(name)
