@@ -27,7 +27,7 @@ from instar.server.endpoints.documents import Documents
 from instar.server.endpoints.health import Health
 from instar.server.endpoints.history import past_path
 from instar.server.endpoints.insight import Insight
-from instar.server.endpoints.metrics import Metrics
+from instar.server.endpoints.metrics import METRICS_PATHS, Metrics
 from instar.server.endpoints.objects import ObjectEndpoints
 from instar.server.flow_control.configuration import Flow
 from instar.server.flow_control.debug_dumps import DebugDumps
@@ -254,8 +254,8 @@ class App:
         health = self._health.respond(request)
         if health is not None:
             return health
-        if request.path == "/metrics":
-            return await self._metrics.respond()
+        if request.path in METRICS_PATHS:
+            return await self._metrics.respond(request.path)
         dump = None if self._dumps is None else self._dumps.respond(request)
         if dump is not None:
             return dump

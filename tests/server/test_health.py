@@ -6,22 +6,29 @@ import pytest
 
 from instar.server.endpoints.health import Check, Health
 from instar.server.http.messages import Request, parse_query
+from instar.server.lifecycle.start_hooks import StoredOnce
 from tests.support.server import LiveServer
+from tests.support.waiting import eventually
 
-SUITES_LOOK_FOR = (
-    "[+]ping ok",
-    "[+]log ok",
-    "[+]etcd ok",
-    "[+]poststarthook/start-apiextensions-informers ok",
-    "[+]poststarthook/start-apiextensions-controllers ok",
-    "[+]poststarthook/crd-informer-synced ok",
-    "[+]poststarthook/bootstrap-controller ok",
-    "[+]autoregister-completion ok",
-)
+HOOKS = """
+    start-apiserver-admission-initializer generic-apiserver-start-informers
+    start-apiextensions-informers start-apiextensions-controllers crd-informer-synced
+    bootstrap-controller start-system-namespaces-controller start-service-ip-repair-controllers
+    rbac/bootstrap-roles scheduling/bootstrap-system-priority-classes
+    start-cluster-authentication-info-controller start-kube-aggregator-informers
+    apiservice-registration-controller apiservice-status-local-available-controller
+    apiservice-status-remote-available-controller kube-apiserver-autoregistration
+    apiservice-openapi-controller
+"""
+PLAIN = ("ping", "log", "etcd", "autoregister-completion")
+SUITES_LOOK_FOR = [
+    f"[+]{name} ok" for name in (*PLAIN, *(f"poststarthook/{hook}" for hook in HOOKS.split()))
+]
+"""What Kubernetes' end-to-end specs of these endpoints demand."""
 
 
 def ask(path: str, store: str | None = None, started: Check = lambda: None) -> tuple[int, str]:
-    health = Health({"etcd": lambda: store}, started)
+    health = Health({"etcd": lambda: store}, {"poststarthook/a": started}, started)
     plain, _, query = path.partition("?")
     request = Request("GET", plain, parse_query(query.encode()), {}, b"")
     response = health.respond(request)
@@ -31,6 +38,8 @@ def ask(path: str, store: str | None = None, started: Check = lambda: None) -> t
 
 @pytest.mark.parametrize("path", ["healthz", "livez", "readyz"])
 def test_verbose_names_every_check(server: LiveServer, path: str) -> None:
+    eventually(lambda: server.request("GET", "/readyz").status == 200)
+
     lines = server.request("GET", f"/{path}?verbose").text.splitlines()
 
     assert set(SUITES_LOOK_FOR) <= set(lines)
@@ -64,3 +73,35 @@ def test_excluded_checks_do_not_count() -> None:
 def test_a_process_that_answers_is_alive() -> None:
     assert ask("/livez", store="gone", started=lambda: "not finished") == (200, "ok")
     assert ask("/readyz", started=lambda: "not finished")[0] == 500
+
+
+def test_a_hook_is_done_once_its_objects_are_stored_and_stays_done(
+    fresh_server: LiveServer,
+) -> None:
+    check = "/readyz/poststarthook/scheduling/bootstrap-system-priority-classes"
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    eventually(lambda: fresh_server.request("GET", check).text == "ok")
+
+    fresh_server.request("DELETE", f"{classes}/system-node-critical")
+
+    assert fresh_server.request("GET", check).text == "ok"
+
+
+def test_a_hook_waits_for_its_objects(fresh_server: LiveServer) -> None:
+    catalog = fresh_server.running.machinery.catalog
+
+    started = StoredOnce(lambda: catalog, (("", "services", "default/later"),))
+
+    assert started() == "not finished: services default/later is not stored yet"
+
+
+def test_results_of_whole_reports_are_counted_as_indicators(fresh_server: LiveServer) -> None:
+    fresh_server.request("GET", "/livez?exclude=log")
+
+    page = fresh_server.request("GET", "/metrics/slis").text
+
+    assert 'kubernetes_healthcheck{name="ping",type="livez"} 1\n' in page
+    assert 'kubernetes_healthchecks_total{name="ping",type="livez",status="success"} 1\n' in page
+    assert 'name="log",type="livez"' not in page
+    assert "apiserver_request_total" not in page
+    assert "kubernetes_healthcheck" not in fresh_server.request("GET", "/metrics").text

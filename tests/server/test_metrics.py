@@ -102,7 +102,7 @@ def test_requests_are_counted_by_method_and_code() -> None:
     for status, seconds in ((200, 0.002), (200, 30.0), (404, 0.002)):
         metrics.served("GET", status, seconds)
 
-    found = _samples(b"".join(asyncio.run(metrics.respond()).chunks))
+    found = _samples(b"".join(asyncio.run(metrics.respond("/metrics")).chunks))
 
     assert found["apiserver_request_total[('code', '200'), ('method', 'GET')]"] == 2
     assert found["apiserver_request_duration_seconds_count[('method', 'GET')]"] == 3

@@ -20,6 +20,7 @@ from instar.kube.api.encoding.json_text import encode, encode_pretty
 from instar.kube.api.names import GroupVersion
 from instar.server.endpoints.groups import GroupPart, Groups, Piece
 from instar.server.endpoints.merged_group import MergedGroupPart
+from instar.server.endpoints.metrics import METRICS_PATHS
 from instar.server.http.messages import JSON_TYPE, Header, Request, Response
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.rest.negotiate import (
@@ -53,7 +54,7 @@ _FIXED_PATHS = (
     "/.well-known/openid-configuration",
     "/api",
     "/apis",
-    "/metrics",
+    *METRICS_PATHS,
     "/openapi/v2",
     "/openapi/v3",
     "/openapi/v3/",

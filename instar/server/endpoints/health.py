@@ -1,8 +1,8 @@
 """Health endpoints (/healthz, /livez, /readyz) and /version, which need no credentials.
 
 ``server/app.py`` calls it, even before the store has been loaded. The check names are
-kube-apiserver's, because clients look for them; here all of kube-apiserver's post-start hooks
-report the same condition: whether the store has been loaded.
+kube-apiserver's, because clients look for them; ``lifecycle/start_hooks.py`` makes the checks of
+its post-start hooks. Each check of a whole report is counted for ``/metrics/slis``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import platform
 from collections.abc import Callable, Mapping
 
 from instar.base.errors import NotAcceptable
+from instar.base.metrics import Counter, Labels, Measured, Metric
 from instar.server.endpoints.groups import SERVER_VERSION
 from instar.server.http.messages import Request, Response, text_response
 from instar.server.rest.negotiate import JSON, clauses
@@ -19,23 +20,8 @@ from instar.server.rest.unserved_paths import not_allowed
 
 Check = Callable[[], str | None]
 """Returns None if all is well, else a few words about the problem."""
-_HOOK_NAMES = (
-    "start-apiserver-admission-initializer",
-    "start-kube-apiserver-admission-initializer",
-    "generic-apiserver-start-informers",
-    "start-apiextensions-informers",
-    "start-apiextensions-controllers",
-    "crd-informer-synced",
-    "bootstrap-controller",
-    "start-system-namespaces-controller",
-    "scheduling/bootstrap-system-priority-classes",
-    "start-cluster-authentication-info-controller",
-    "start-kube-aggregator-informers",
-    "apiservice-registration-controller",
-    "apiservice-status-available-controller",
-    "kube-apiserver-autoregistration",
-    "apiservice-openapi-controller",
-)
+SLIS = frozenset({"kubernetes_healthcheck", "kubernetes_healthchecks_total"})
+"""Names of the metrics that ``/metrics/slis`` shows."""
 
 
 def _no_trouble() -> None:
@@ -45,20 +31,32 @@ def _no_trouble() -> None:
 class Health:
     """Health checks by name."""
 
-    def __init__(self, checks: Mapping[str, Check], started: Check) -> None:
-        first: dict[str, Check] = {"ping": _no_trouble, "log": _no_trouble, **checks}
-        last = {f"poststarthook/{hook}": started for hook in _HOOK_NAMES}
-        last["autoregister-completion"] = started
+    def __init__(
+        self, checks: Mapping[str, Check], hooks: Mapping[str, Check], reading: Check
+    ) -> None:
+        """``hooks``: checks of post-start hooks. ``reading`` fails until the store is read."""
+        every = {"ping": _no_trouble, "log": _no_trouble, **checks}
         self._checks = {
-            "healthz": {**first, **last},
-            "livez": {**first, **last},
-            "readyz": {**first, "informer-sync": started, **last},
+            "healthz": {**every, **hooks},
+            "livez": {**every, **hooks},
+            "readyz": {**every, "informer-sync": reading, **hooks},
         }
         self.paths = tuple(
             path
             for name, checks in self._checks.items()
             for path in (f"/{name}", *(f"/{name}/{check}" for check in checks))
         )
+        self._latest: dict[Labels, float] = {}
+        self._results = Counter(
+            "kubernetes_healthchecks_total",
+            "Results of all health checks, by check, endpoint and status.",
+            ("name", "type", "status"),
+        )
+
+    def metrics(self) -> tuple[Metric, ...]:
+        help = "Result of the latest health check, by check and endpoint: 1 if all was well."
+        latest = Measured("kubernetes_healthcheck", help, ("name", "type"), self._latest.items)
+        return latest, self._results
 
     def respond(self, request: Request) -> Response | None:
         name, _, check = request.path.strip("/").partition("/")
@@ -70,8 +68,39 @@ class Health:
         if checks is None:
             return None
         if not check:
-            return _report(name, checks, request)
+            return self._report(name, checks, request)
         return _single(checks[check]) if check in checks else None
+
+    def _report(self, path: str, checks: Mapping[str, Check], request: Request) -> Response:
+        """All checks, a line each. The path is public, so reasons are shown only on a check's own
+        path. /livez never fails: restarting the process repairs nothing that is checked here."""
+        excluded = dict.fromkeys(request.query.get("exclude", ()))
+        lines, failed = [], False
+        for name, check in checks.items():
+            if name in excluded:
+                del excluded[name]
+                lines.append(f"[+]{name} excluded: ok")
+            elif self._is_well(path, name, check):
+                lines.append(f"[+]{name} ok")
+            elif path == "livez":
+                lines.append(f"[+]{name} excluded: ok")
+            else:
+                failed = True
+                lines.append(f"[-]{name} failed: reason withheld")
+        if excluded:
+            names = ",".join(f'"{name}"' for name in sorted(excluded))
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
+        if failed:
+            return text_response(500, "\n".join([*lines, f"{path} check failed"]) + "\n")
+        if "verbose" in request.query:
+            return text_response(200, "\n".join([*lines, f"{path} check passed"]) + "\n")
+        return text_response(200, "ok")
+
+    def _is_well(self, path: str, name: str, check: Check) -> bool:
+        well = check() is None
+        self._latest[name, path] = 1.0 if well else 0.0
+        self._results.add((name, path, "success" if well else "error"))
+        return well
 
 
 def _single(check: Check) -> Response:
@@ -79,32 +108,6 @@ def _single(check: Check) -> Response:
     if trouble is None:
         return text_response(200, "ok")
     return text_response(500, f"internal server error: {trouble}\n")
-
-
-def _report(path: str, checks: Mapping[str, Check], request: Request) -> Response:
-    """All checks, a line each. The path is public, so reasons are shown only on a check's own path.
-    /livez never fails: restarting the process repairs nothing that is checked here."""
-    excluded = dict.fromkeys(request.query.get("exclude", ()))
-    lines, failed = [], False
-    for name, check in checks.items():
-        if name in excluded:
-            del excluded[name]
-            lines.append(f"[+]{name} excluded: ok")
-        elif check() is None:
-            lines.append(f"[+]{name} ok")
-        elif path == "livez":
-            lines.append(f"[+]{name} excluded: ok")
-        else:
-            failed = True
-            lines.append(f"[-]{name} failed: reason withheld")
-    if excluded:
-        names = ",".join(f'"{name}"' for name in sorted(excluded))
-        lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
-    if failed:
-        return text_response(500, "\n".join([*lines, f"{path} check failed"]) + "\n")
-    if "verbose" in request.query:
-        return text_response(200, "\n".join([*lines, f"{path} check passed"]) + "\n")
-    return text_response(200, "ok")
 
 
 def _version_response(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Metrics of the server, and its /metrics endpoint.
+"""Metrics of the server, and its endpoints /metrics and /metrics/slis.
 
 ``server/app.py`` counts requests in it; other components add metrics of their own. Where several
 processes serve a port, ``lifecycle/metrics_merge.py`` merges the metrics of all processes.
@@ -20,8 +20,11 @@ from instar.base.metrics import (
     Metric,
     prometheus_text,
 )
+from instar.server.endpoints.health import SLIS
 from instar.server.http.messages import Response
 
+_SLIS_PATH = "/metrics/slis"
+METRICS_PATHS = ("/metrics", _SLIS_PATH)
 _LINE_BYTES = 100
 """Approximate length of a line, for the size of the text."""
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -73,8 +76,10 @@ class Metrics:
             await breaks.between()
         return found
 
-    async def respond(self) -> Response:
-        families = await (self.counted() if self.of_all is None else self.of_all())
+    async def respond(self, path: str) -> Response:
+        """Return the page of one of ``METRICS_PATHS``."""
+        merged = await (self.counted() if self.of_all is None else self.of_all())
+        families = [each for each in merged if (each.name in SLIS) is (path == _SLIS_PATH)]
         size = _LINE_BYTES * sum(len(family.series) for family in families)
         text = await offload.run(size, lambda: prometheus_text(families))
         return Response(200, (text,), [(b"content-type", CONTENT_TYPE.encode())])

@@ -17,6 +17,7 @@ from instar.kube.access.authorizers import Authorizers
 from instar.kube.api.crd import Crd
 from instar.kube.crds.documents import as_v1
 from instar.kube.schema.cel_rules.lazy_engine import check_if_any, compile_if_any
+from instar.server.access.authorization import RBAC
 from instar.server.access.legacy_token_use import LegacyTokenUse
 from instar.server.aggregation.aggregator import Aggregator
 from instar.server.app import EVERY_ANSWER, App
@@ -36,6 +37,7 @@ from instar.server.lifecycle.conversion_setup import conversion_services
 from instar.server.lifecycle.homes import home_of
 from instar.server.lifecycle.loaded_settings import LoadedSettings
 from instar.server.lifecycle.parts import Part, background_task
+from instar.server.lifecycle.start_hooks import start_hooks
 from instar.server.lifecycle.storage_start import first_read, last_read, maintenance_parts
 from instar.server.lifecycle.watchdog import Watchdog
 from instar.server.registry.admission.plugins.rbac_escalation import EscalationCheck
@@ -214,7 +216,7 @@ class ServerComponents:
                 self.legacy_token_metrics,
             ),
             issuer=issuer,
-            health=Health(self._checks(), started=self._still_reading),
+            health=self._health,
             metrics=self.metrics,
             conversion_metrics=self.conversion_metrics,
             insight=Insight(
@@ -250,6 +252,21 @@ class ServerComponents:
         patience, estimate = settings.request_timeout / 4, WorkEstimate(self.catalog)
         return FlowControl(configuration, patience, estimate)
 
+    @cached_property
+    def _health(self) -> Health:
+        settings = self.settings
+        creates = self.home.serves_builtins and not settings.read_only
+        hooks = start_hooks(
+            lambda: self.catalog,
+            self._still_reading,
+            lambda: None if self.app.ready else "not finished",
+            creates=creates,
+            bootstraps=creates and settings.furniture,
+            roles=creates and RBAC in self.loaded.authorization,
+            fair=self.flow is not None,
+        )
+        return Health(self._checks(), hooks, self._still_reading)
+
     def _checks(self) -> dict[str, Check]:
         return {
             "etcd": lambda: self.backend.trouble,
@@ -269,6 +286,7 @@ class ServerComponents:
     @cached_property
     def metrics(self) -> Metrics:
         metrics, flow = Metrics(), self.flow
+        metrics.add(*self._health.metrics())
         metrics.add(*self.watchdog.metrics(), self.consistency.checks, self.census.metric())
         metrics.add(*self.supervision.metrics(), *self.legacy_token_metrics.all())
         metrics.preparations.append(self.census.prepare)
