@@ -128,6 +128,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 6443
     """0 picks a free port."""
+    advertise_address: str = ""
+    """Where other machines reach this server; empty: ``host``, or the default interface."""
     shared_port: Path | None = None
     """The folder with the sockets of processes that serve one port together."""
     worker: bool = False

@@ -117,6 +117,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     return Settings(
         host=host.strip("[]") or "0.0.0.0",
         port=int(port),
+        advertise_address=args.advertise_address or "",
         shared_port=args.worker_of,
         worker=worker,
         storage=f"peer:{args.worker_of}" if worker and local else args.storage,

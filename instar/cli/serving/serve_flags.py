@@ -22,6 +22,7 @@ from instar.cli.serving.log_format import FORMS
 from instar.cli.serving.runtime_config import add_runtime_arguments
 from instar.cli.serving.security_flags import add_guard_arguments
 from instar.cli.shared.common_flags import seconds, size
+from instar.cli.shared.flag_types import endpoint_address
 from instar.cli.shared.help_format import Parser
 from instar.cli.shared.storage_flags import add_storage_arguments
 
@@ -70,6 +71,13 @@ def _add_address(group: argparse._ArgumentGroup) -> None:
         metavar="[HOST]:PORT",
         default="127.0.0.1:6443",
         help="without a host every interface; port 0 is a free port",
+    )
+    add(
+        "--advertise-address",
+        metavar="IP",
+        type=endpoint_address,
+        help="address of this server in the endpoints of default/kubernetes (default: the host of "
+        "--listen, or the address of the default interface where that is local)",
     )
     add("--kubeconfig", metavar="FILE", type=Path, help="write a kubeconfig here when ready")
     add("--cert-dir", metavar="DIR", type=Path, help="keep CA, certificates and token here")

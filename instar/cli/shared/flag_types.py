@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 
 from instar.base.errors import ApiError
+from instar.server.files.host_address import is_reachable
 from instar.server.rest.deadlines import duration
 
 
@@ -29,3 +30,10 @@ def boolean(text: str) -> bool:
     if lowered not in ("true", "false", "1", "0", "t", "f"):
         raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
     return lowered in ("true", "1", "t")
+
+
+def endpoint_address(text: str) -> str:
+    """An address that other machines can dial."""
+    if not is_reachable(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no address that other machines can reach")
+    return text

@@ -19,6 +19,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.server.access.identities import front_proxy_of
 from instar.server.access.peer_certificates import ProxiedPeers, plain_peer, signed_by
 from instar.server.app import EVERY_ANSWER
+from instar.server.files.host_address import advertised_address
 from instar.server.files.temp_folder import temporary_folder
 from instar.server.http.handler_types import Handler, PeerOf
 from instar.server.http.messages import Request, Response
@@ -116,12 +117,14 @@ def _address_parts(
 
     parts, bootstrap = [Part("issuer documents", publish)], machinery.controllers.bootstrap
     if bootstrap is not None:
-        ca, host = credentials.authorities.decode(), machinery.settings.host
+        ca, settings = credentials.authorities.decode(), machinery.settings
         network = machinery.loaded.service_network
         authentication = authentication_data(machinery.settings, credentials.ca, credentials.proxy)
 
         def start() -> None:
-            bootstrap.start(BootstrapFacts(ca, authentication, host, port.number, network))
+            host = advertised_address(settings.advertise_address, settings.host)
+            address = HostPort(host, port.number) if host else None
+            bootstrap.start(BootstrapFacts(ca, authentication, address, port.number, network))
 
         parts.append(Part("bootstrap objects", start, bootstrap.stop))
     return parts

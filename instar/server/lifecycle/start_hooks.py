@@ -31,7 +31,6 @@ STARTED = (
     "apiservice-registration-controller",
     "apiservice-status-local-available-controller",
     "apiservice-status-remote-available-controller",
-    "apiservice-discovery-controller",
     "apiservice-openapi-controller",
     "apiservice-openapiv3-controller",
 )

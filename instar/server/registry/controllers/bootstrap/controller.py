@@ -28,6 +28,7 @@ from instar.server.registry.controllers.bootstrap.objects import (
     service_objects,
     system_objects,
 )
+from instar.server.registry.controllers.bootstrap.server_endpoints import ServerEndpoints
 from instar.server.registry.controllers.bootstrap.server_lease import ServerLease
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.leadership import Leadership, StoreSharing
@@ -37,6 +38,7 @@ from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.stored.entry import CacheEntry
 from instar.wire.storage.watchcache.collection import Change
+from instar.wire.webhooks.resolver import HostPort
 
 _BACKOFF = Backoff(0.5, 30.0)
 _MENDED = (AUTHORITY, AUTHENTICATION)
@@ -53,7 +55,8 @@ class BootstrapFacts:
     """The CA certificate by which clients trust this server, PEM."""
     authentication: Mapping[str, str]
     """Data of the ConfigMap ``extension-apiserver-authentication``."""
-    host: str
+    address: HostPort | None
+    """Where other machines reach this server; None where they do not."""
     port: int
     network: IPv4Network
     """Network from which Services get their cluster IPs."""
@@ -80,6 +83,7 @@ class BootstrapController:
         self._maker = BootstrapWriter(context, catalog)
         self._apis = CustomApiServices(catalog, self._maker, lambda: leadership.leads)
         self._addresses = ServiceIpAddresses(catalog, self._maker, lambda: leadership.leads)
+        self._endpoints = ServerEndpoints(context, catalog, self._maker, lambda: leadership.leads)
         self._at_start: set[str] = set()
         """APIServices of built-in groups that have been looked at."""
         self._identity = ServerLease(context, self._maker)
@@ -96,8 +100,9 @@ class BootstrapController:
         self._house = house
         self._apis.start()
         self._addresses.start()
+        self._endpoints.start()
         if self._leadership.company is not StoreSharing.LENDER:
-            self._identity.start()
+            self._identity.start(house.address)
         if self._authorities:
             self._watch("configmaps", f"/{AUTHORITY}")
         if self._accounts:
@@ -113,6 +118,7 @@ class BootstrapController:
 
     async def stop(self) -> None:
         await self._identity.stop()
+        await self._endpoints.stop()
         await self._addresses.stop()
         await self._apis.stop()
         await self._places.stop()
@@ -133,6 +139,7 @@ class BootstrapController:
         self._places.add(_CLUSTER)
         self._apis.look_at_all()
         self._addresses.look_at_all()
+        self._endpoints.look_at_all()
 
     async def _create_missing(self, place: str) -> None:
         if not self._leadership.leads or self._house is None:
@@ -157,7 +164,7 @@ class BootstrapController:
     def _cluster_pieces(self, house: BootstrapFacts) -> Iterator[Object]:
         yield from class_objects()
         yield from system_objects(house.authentication, self._context.timestamp()[:10])
-        yield from service_objects(house.host, house.port, house.network)
+        yield from service_objects(house.port, house.network)
         yield from flow_objects()
         yield from api_objects(self._group_versions())
 

@@ -1,13 +1,14 @@
 """Builds the bootstrap objects as plain values; pure functions.
 
-Called by ``controller.py``, ``api_services.py`` and ``ip_addresses.py``. ``writer.py`` stores them
+Called by ``controller.py``, ``api_services.py`` and ``ip_addresses.py``; ``server_endpoints.py``
+builds its own. ``writer.py`` stores them
 and adds the timestamps of conditions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from ipaddress import IPv4Network, ip_address
+from ipaddress import IPv4Network
 
 from instar.base.json_values import Object
 
@@ -84,8 +85,8 @@ def address_object(address: str, namespace: str, name: str) -> Object:
     }
 
 
-def service_objects(host: str, port: int, network: IPv4Network) -> Iterator[Object]:
-    """Yield the ``kubernetes`` Service, with endpoints only if the host is reachable by others."""
+def service_objects(port: int, network: IPv4Network) -> Iterator[Object]:
+    """Yield the ``kubernetes`` Service and the network of Services."""
     yield {
         "apiVersion": "v1",
         "kind": "Service",
@@ -115,44 +116,6 @@ def service_objects(host: str, port: int, network: IPv4Network) -> Iterator[Obje
             ]
         },
     }
-    if not _is_reachable(host):
-        return
-    yield {
-        "apiVersion": "v1",
-        "kind": "Endpoints",
-        "metadata": {
-            "name": "kubernetes",
-            "namespace": "default",
-            "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
-        },
-        "subsets": [
-            {
-                "addresses": [{"ip": host}],
-                "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
-            }
-        ],
-    }
-    yield {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {
-            "name": "kubernetes",
-            "namespace": "default",
-            "labels": {"kubernetes.io/service-name": "kubernetes"},
-        },
-        "addressType": "IPv6" if ":" in host else "IPv4",
-        "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
-        "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
-    }
-
-
-def _is_reachable(host: str) -> bool:
-    """Return whether the host may be an endpoint: loopback addresses are invalid upstream too."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    return not (address.is_loopback or address.is_unspecified or address.is_link_local)
 
 
 def class_objects() -> Iterator[Object]:

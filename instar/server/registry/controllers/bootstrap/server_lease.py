@@ -1,6 +1,6 @@
 """Identity Lease of this API server (``apiserver-<hash>``), renewed while it runs.
 
-Started by ``controller.py``.
+Started by ``controller.py``. It also names the server's address, for ``server_endpoints.py``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from socket import gethostname
 from instar.base.errors import ApiError
 from instar.base.json_values import Object
 from instar.base.supervision import SupervisedTask, rest
+from instar.server.registry.controllers.bootstrap.server_endpoints import with_renewal
 from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.leadership import micro_time
 from instar.server.registry.resources.context import Context
 from instar.wire.storage.store import Stale
+from instar.wire.webhooks.resolver import HostPort
 
 log = logging.getLogger(__name__)
 _RENEW_SECONDS = 10.0
@@ -34,9 +36,12 @@ class ServerLease:
         digest = base64.b32encode(hashlib.sha256(self._host.encode()).digest()).decode().lower()
         self._name = f"apiserver-{digest[:_NAME_LENGTH]}"
         self._holder = f"{self._name}_{context.new_uid()}"
+        self._address: HostPort | None = None
         self._kept: SupervisedTask | None = None
 
-    def start(self) -> None:
+    def start(self, address: HostPort | None) -> None:
+        """Renew the Lease from now on. ``address``: where other machines reach this server."""
+        self._address = address
         self._kept = self._context.supervision.keep("identity-lease", self._run)
 
     async def stop(self) -> None:
@@ -59,11 +64,17 @@ class ServerLease:
         piece = self._lease()
         resource, _, entry = self._maker.found(piece)
         if entry is None:
-            await self._maker.make(piece)
+            await self._maker.make(self._addressed(piece))
         else:
-            obj = entry.decode()
+            obj = self._addressed(entry.decode())
             obj["spec"] = {**(obj.get("spec") or {}), **piece["spec"]}
             await self._maker.rewrite(resource, entry, obj)
+
+    def _addressed(self, lease: Object) -> Object:
+        if self._address is None:
+            return lease
+        metadata = with_renewal(lease, self._address, self._context.now())
+        return {**lease, "metadata": metadata}
 
     def _lease(self) -> Object:
         return {
