@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from instar.base import errors
 from instar.base.json_values import Object
+from instar.base.taskless_wait import with_timeout
 from instar.server.registry.admission.plugins.lookups import Lookup
 from instar.server.registry.admission.plugins.pod_secrets import (
     disallowed_in_ephemeral_containers,
@@ -69,7 +70,7 @@ class ServiceAccountAdmission:
                 made.set()
 
         with self._accounts.observed(changed), contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(made.wait(), _DEFAULT_SECONDS)
+            await with_timeout(_DEFAULT_SECONDS, made.wait)
         self._complete(spec, self._account(operation, _DEFAULT))
 
     def _complete(self, spec: Object, account: Object) -> None:
