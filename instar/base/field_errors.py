@@ -8,7 +8,9 @@ That text is for people: code that decides by an error uses its type, path or co
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -42,6 +44,9 @@ class FieldErrorCode(StrEnum):
     """A default holds fields that pruning would remove."""
     RULES_SKIPPED = "rules-skipped"
     """CEL rules were not run because of other errors."""
+
+
+_STEPS = re.compile(r"\[[^]]*\]|[^.[\]]+")
 
 
 class _Omitted:
@@ -81,6 +86,27 @@ class FieldError:
 
     def cause(self) -> dict[str, str]:
         return {"reason": self.kind.value, "message": self.body(), "field": self.field}
+
+
+def with_given_empties(errors: Iterable[FieldError], document: Any) -> list[FieldError]:
+    """Return the errors with the empty map or list that ``document`` has at their path, as upstream
+    quotes it. Decoded objects of built-in kinds have no empty members, so rules quote null."""
+    return [
+        error if error.value is not None else replace(error, value=_empty_at(document, error.path))
+        for error in errors
+    ]
+
+
+def _empty_at(document: Any, path: str) -> Any:
+    for part in _STEPS.findall(path):
+        place = int(part[1:-1]) if part[0] == "[" and part[1:-1].isdigit() else part
+        if isinstance(document, dict):
+            document = document.get(place)
+        elif isinstance(document, list) and isinstance(place, int) and place < len(document):
+            document = document[place]
+        else:
+            return None
+    return document if isinstance(document, dict | list) and not document else None
 
 
 def required(field: str, detail: str = "") -> FieldError:

@@ -28,7 +28,10 @@ from instar.kube.builtin_rules.basics import (
 )
 from instar.kube.builtin_rules.claims import claim_errors
 from instar.kube.builtin_rules.go_internal_text import internal
-from instar.kube.builtin_rules.pods.pod_spec import lasting_template_errors
+from instar.kube.builtin_rules.pods.pod_spec import (
+    label_and_annotation_errors,
+    lasting_template_errors,
+)
 from instar.kube.builtin_rules.selectors import (
     in_go_order,
     is_convertible,
@@ -202,7 +205,9 @@ def statefulset_errors(spec: Object, *, created: bool) -> list[FieldError]:
     if spec.get("serviceName"):
         found += dns_label_errors(spec["serviceName"], "spec.serviceName")
     found += _selector_errors(spec, "statefulset")
-    return found + _template_errors(_with_claims(spec), "StatefulSet", "")
+    found += _template_errors(_with_claims(spec), "StatefulSet", "")
+    metadata = (spec.get("template") or {}).get("metadata") or {}
+    return found + label_and_annotation_errors(metadata, "spec.template")
 
 
 def ready_errors(status: Object, names: tuple[str, ...]) -> list[FieldError]:

@@ -81,7 +81,7 @@ def _request_errors(request: Object, path: str, names: set[str]) -> list[FieldEr
 
 
 def _name_errors(name: str, path: str) -> list[FieldError]:
-    return texts_at(path, name, dns1123_label(name)) if name else [required(path)]
+    return texts_at(path, name, dns1123_label(name))
 
 
 def _device_request_errors(wish: Object, path: str) -> list[FieldError]:

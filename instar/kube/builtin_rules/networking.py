@@ -6,6 +6,7 @@ Called by ``server/registry/kinds/networking.py``.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from ipaddress import ip_network
 
 from instar.base.field_errors import (
@@ -17,12 +18,14 @@ from instar.base.field_errors import (
     invalid,
     not_supported,
     required,
+    too_long,
     too_many,
 )
 from instar.base.json_values import Object
 from instar.kube.api.string_rules import (
     dns1123_label,
     dns1123_subdomain,
+    path_segment_name,
     qualified_name,
     regex_text,
 )
@@ -53,6 +56,7 @@ _WILDCARD_TEXT = regex_text(
     rf"\*\.{_SUBDOMAIN}",
     "*.example.com",
 )
+_LONGEST_CONTROLLER = 250
 _MOST_ENDPOINTS, _MOST_PORTS, _MOST_ADDRESSES = 1000, 20000, 100
 
 
@@ -65,7 +69,7 @@ def ingress_errors(obj: Object) -> list[FieldError]:
     found: list[FieldError] = []
     if not rules and default is None:
         text = "either `defaultBackend` or `rules` must be specified"
-        found.append(invalid("spec", None, text))
+        found.append(replace(invalid("spec", None, text), place="spec.rules"))
     if default is not None:
         found += _backend_errors(default, "spec.defaultBackend")
     for position, rule in enumerate(rules):
@@ -166,15 +170,20 @@ def ingress_class_errors(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
     controller, parameters = spec.get("controller", ""), spec.get("parameters")
     found: list[FieldError] = []
+    if len(controller.encode()) > _LONGEST_CONTROLLER:
+        found.append(too_long("spec.controller", _LONGEST_CONTROLLER))
     if not controller:
         found.append(required("spec.controller"))
     else:
         found += domain_path_errors(controller, "spec.controller")
     if parameters is None:
         return found
+    group = parameters.get("apiGroup")
+    if group is not None:
+        found += texts_at("spec.parameters.apiGroup", group, dns1123_subdomain(group))
     for name in ("kind", "name"):
-        if not parameters.get(name):
-            found.append(required(f"spec.parameters.{name}"))
+        where, given = f"spec.parameters.{name}", parameters.get(name)
+        found += texts_at(where, given, path_segment_name(given)) if given else [required(where)]
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
     if scope is None:
         found.append(required("spec.parameters.scope"))
@@ -355,6 +364,9 @@ def _slice_endpoint_errors(endpoint: Object, path: str, type: str) -> list[Field
         if not wrong and family_of(address) != type:
             wrong = [invalid(where, address, f"must be an {type} address")]
         found += wrong or special_errors(address, at)
+    hostname = endpoint.get("hostname")
+    if hostname is not None:
+        found += texts_at(child(path, "hostname"), hostname, dns1123_label(hostname))
     return found
 
 

@@ -8,7 +8,7 @@ callers handle field ownership and admission, which run between these steps, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,10 +21,17 @@ from instar.kube.schema.json_types import ABSENT
 from instar.kube.schema.metadata.object_meta import (
     coerce_metadata,
     coerce_metadata_lenient,
+    name_is_path_segment,
     validate_metadata,
     validate_metadata_update,
 )
-from instar.kube.schema.metadata.rules import NameRule, finalizer_advice, name_is_subdomain
+from instar.kube.schema.metadata.rules import (
+    MetadataCheck,
+    NameRule,
+    finalizer_advice,
+    name_is_subdomain,
+    unqualified_errors,
+)
 from instar.kube.schema.rule_engine import Program, RuleCompiler
 from instar.kube.schema.scale import scale_errors
 
@@ -114,23 +121,32 @@ def metadata_errors(metadata: Object, name_rule: NameRule) -> list[FieldError]:
     return validate_metadata(metadata, name_rule=name_rule, namespaced="namespace" in metadata)
 
 
-def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> list[FieldError]:
-    """Return metadata errors of an update; some appear twice, as upstream's generic layer and
-    its strategy both report them."""
+def metadata_update_errors(
+    new: Object,
+    old: Object,
+    name_rule: NameRule,
+    checks: Sequence[MetadataCheck] = (MetadataCheck.UPDATE,),
+    *,
+    qualified: bool = False,
+) -> list[FieldError]:
+    """Return metadata errors of an update, each as often as upstream finds it: its generic layer
+    makes both checks with any name, and the kind's strategy makes ``checks``, which look for
+    ``qualified`` finalizers as well."""
     if same_json(new, old):
         return []
-    found = metadata_errors(new, name_rule)
-    changed = validate_metadata_update(new, old, well_formed=not found)
-    if not found and not changed:
+    unqualified = unqualified_errors(new) if qualified else []
+    malformed = metadata_errors(new, name_rule)
+    changed = validate_metadata_update(new, old, well_formed=not malformed)
+    if not malformed and not changed and not unqualified:
         return []
-    reported = set(map(_identity, found))
-    found += [error for error in changed if _identity(error) not in reported]
-    return found + found
-
-
-def _identity(error: FieldError) -> tuple[str, ...]:
-    """Return a hashable key that is equal for two reports of the same error."""
-    return (error.kind, error.path, error.detail, repr(error.value))
+    found = [*metadata_errors(new, name_is_path_segment), *validate_metadata_update(new, old)]
+    for check in checks:
+        if check is MetadataCheck.WHOLE:
+            found += metadata_errors(new, name_rule)
+        else:
+            found += validate_metadata_update(new, old)
+        found += unqualified
+    return found
 
 
 class SchemaPipeline:

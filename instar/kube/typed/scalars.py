@@ -76,8 +76,6 @@ def _bytes(value: Any, place: Place, unknown: list[str]) -> str:
 def _time(value: Any, place: Place, unknown: list[str]) -> Any:
     if type(value) is not str:
         raise misfit(value, place, "string")
-    if not value:
-        return None
     try:
         return canonical_time(value)
     except MetaError as error:
@@ -87,8 +85,6 @@ def _time(value: Any, place: Place, unknown: list[str]) -> Any:
 def _micro_time(value: Any, place: Place, unknown: list[str]) -> Any:
     if type(value) is not str:
         raise misfit(value, place, "string")
-    if not value:
-        return None
     match = _MICRO_TIME.fullmatch(value)
     if match is None:
         raise TypedError(_micro_time_error(value))

@@ -194,6 +194,8 @@ async def _delete_options(request: Request, target: Target) -> DeleteOptions:
 
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
+    if not target.serving.strategy.keeps_nulls:
+        options.given = lambda: _read(request, target, media).obj
     obj = await run_growing_step(
         target, options, options.size, _decoded, request, target, media, options
     )

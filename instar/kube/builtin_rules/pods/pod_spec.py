@@ -175,10 +175,14 @@ def is_address(text: str) -> bool:
     return True
 
 
+def label_and_annotation_errors(metadata: Object, path: str) -> list[FieldError]:
+    found = label_map_errors(metadata.get("labels") or {}, child(path, "labels"))
+    return found + annotation_errors(metadata.get("annotations") or {}, child(path, "annotations"))
+
+
 def template_errors(template: Object, path: str) -> list[FieldError]:
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
-    found = label_map_errors(metadata.get("labels") or {}, child(path, "labels"))
-    found += annotation_errors(metadata.get("annotations") or {}, child(path, "annotations"))
+    found = label_and_annotation_errors(metadata, path)
     found += pod_spec_errors(spec, child(path, "spec"))
     if spec.get("ephemeralContainers"):
         where = f"{path}.spec.ephemeralContainers"

@@ -20,6 +20,7 @@ _MUTABLE_FIELDS = (
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
 _LISTS = ("containers", "initContainers")
+_RESIZED = ("resources", "resizePolicy")
 
 
 def change_errors(new: Object, old: Object) -> list[FieldError]:
@@ -124,6 +125,42 @@ def _only_narrows(new: Object, old: Object) -> bool:
     """Return whether a gated pod's node selector only became stricter."""
     wanted, present = new.get("nodeSelector") or {}, old.get("nodeSelector") or {}
     return all(wanted.get(key) == value for key, value in present.items())
+
+
+def with_ephemeral_containers(old: Object, new: Object) -> Object:
+    """Return the old spec with the ephemeral containers of the new one: a write to
+    ``ephemeralcontainers`` changes nothing else."""
+    spec = {name: value for name, value in old.items() if name != "ephemeralContainers"}
+    if new.get("ephemeralContainers"):
+        spec["ephemeralContainers"] = new["ephemeralContainers"]
+    return spec
+
+
+def has_same_containers(new: Object, old: Object) -> bool:
+    """Return whether both specs have as many containers. A resize that adds or removes some is
+    refused, so nothing of it is dropped before."""
+    return all(len(new.get(name) or ()) == len(old.get(name) or ()) for name in _LISTS)
+
+
+def with_resources(old: Object, new: Object) -> Object:
+    """Return the old spec with the resources and resize policies of the new one: a write to
+    ``resize`` changes nothing else."""
+    spec = {name: value for name, value in old.items() if name != "resources"}
+    if "resources" in new:
+        spec["resources"] = new["resources"]
+    for name in _LISTS:
+        wanted, present = new.get(name) or [], old.get(name) or []
+        if [one.get("name") for one in wanted] != [one.get("name") for one in present]:
+            spec[name] = wanted
+        elif wanted:
+            pairs = zip(present, wanted, strict=True)
+            spec[name] = [_resized(before, after) for before, after in pairs]
+    return spec
+
+
+def _resized(container: Object, wanted: Object) -> Object:
+    kept = {name: value for name, value in container.items() if name not in _RESIZED}
+    return kept | {name: wanted[name] for name in _RESIZED if name in wanted}
 
 
 def ephemeral_errors(new: Object, old: Object) -> list[FieldError]:

@@ -7,6 +7,7 @@ every field has the right type.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from instar.base.field_errors import (
@@ -32,6 +33,16 @@ from instar.kube.api.string_rules import (
 
 NameRule = Callable[[str, bool], list[str]]
 """(name, whether it is only the prefix of a generated one) -> messages"""
+
+
+class MetadataCheck(Enum):
+    """One of upstream's two checks of metadata that a kind makes when an object is updated."""
+
+    WHOLE = "whole"
+    """All rules of a new object."""
+    UPDATE = "update"
+    """What an update may not change, labels, annotations and owners."""
+
 
 ANNOTATIONS_MAX = 256 * 1024
 MAX_GENERATED_BASE = 58
@@ -110,7 +121,7 @@ def validate_metadata_update(
             shown = new.get(name, "" if name in _TEXTS else None)
             found.append(invalid(child(path, name), shown, "field is immutable"))
     if not well_formed:
-        found.extend(_common_errors(new, path))
+        found.extend(_labels_and_owners_errors(new, path))
     return found
 
 
@@ -166,6 +177,13 @@ def _namespace_errors(namespace: str, namespaced: bool, path: str) -> list[Field
 
 
 def _common_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
+    found = _labels_and_owners_errors(metadata, path)
+    if "finalizers" in metadata:
+        found.extend(_finalizer_errors(metadata["finalizers"], child(path, "finalizers")))
+    return found
+
+
+def _labels_and_owners_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if "labels" in metadata:
         _judge_labels(metadata["labels"], path, found)
@@ -173,8 +191,6 @@ def _common_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
         _judge_annotations(metadata["annotations"], path, found)
     if "ownerReferences" in metadata:
         found.extend(_owner_errors(metadata["ownerReferences"], child(path, "ownerReferences")))
-    if "finalizers" in metadata:
-        found.extend(_finalizer_errors(metadata["finalizers"], child(path, "finalizers")))
     return found
 
 

@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 class AutoscalerStrategy(BuiltinStrategy):
     reshapes = True
 
+    def decode(self, obj: Object, version: VersionServing) -> list[str]:
+        """Keep an explicit empty list of policies, which is refused: without one there are default
+        policies."""
+        emptied = [rules for rules in _scaling_rules(obj) if rules[1].get("policies") == []]
+        unknown = super().decode(obj, version)
+        for direction, _ in emptied:
+            obj["spec"]["behavior"][direction]["policies"] = []
+        return unknown
+
     def default(self, obj: Object, version: VersionServing) -> None:
         spec = obj["spec"]
         spec.setdefault("minReplicas", 1)
@@ -49,6 +58,16 @@ class PodDisruptionBudgetStrategy(BuiltinStrategy):
         self, new: Object, old: Object, version: VersionServing
     ) -> list[FieldError]:
         return budget_status_errors(new.get("status") or {})
+
+
+def _scaling_rules(obj: Object) -> list[tuple[str, Object]]:
+    """Return the directions of scaling that a request body has rules for, with the rules."""
+    spec = obj.get("spec")
+    behavior = spec.get("behavior") if isinstance(spec, dict) else None
+    if not isinstance(behavior, dict):
+        return []
+    found = [(name, behavior.get(name)) for name in ("scaleUp", "scaleDown")]
+    return [(name, rules) for name, rules in found if isinstance(rules, dict)]
 
 
 def _default_v2(spec: Object) -> None:

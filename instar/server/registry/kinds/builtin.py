@@ -14,8 +14,14 @@ from instar.kube.facts.messages import message_of
 from instar.kube.schema.metadata.object_meta import coerce_metadata_lenient
 from instar.kube.schema.metadata.rules import unqualified_errors
 from instar.kube.schema.metadata.types import MetaError
-from instar.kube.schema.pipeline import Warn, decode_metadata, keep_member
+from instar.kube.schema.pipeline import (
+    Warn,
+    decode_metadata,
+    keep_member,
+    metadata_update_errors,
+)
 from instar.kube.typed.reading import TypedError, read_object, zero_object
+from instar.server.registry.kinds.metadata_checks import status_checks, update_checks
 from instar.server.registry.resources.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -37,6 +43,8 @@ class BuiltinStrategy(Strategy):
     status_keeps_metadata = False
     """Whether a write to ``/status`` leaves labels, annotations and finalizers alone."""
     status_keeps_labels = False
+    judges_change_first = False
+    """Whether the errors of ``check_change`` come before those of ``check``."""
     any_finalizer = False
     """Whether a finalizer may have a name without a domain."""
 
@@ -79,10 +87,16 @@ class BuiltinStrategy(Strategy):
         return found if self.any_finalizer else [*found, *unqualified_errors(obj["metadata"])]
 
     def metadata_update_errors(
-        self, new: Object, old: Object, version: VersionServing
+        self, new: Object, old: Object, version: VersionServing, subresource: str = ""
     ) -> list[FieldError]:
-        found = super().metadata_update_errors(new, old, version)
-        return found if self.any_finalizer else [*found, *unqualified_errors(new["metadata"])]
+        place = (version.api_version.rpartition("/")[0], version.kind)
+        return metadata_update_errors(
+            new["metadata"],
+            old["metadata"],
+            self.name_rule,
+            status_checks(place) if subresource == "status" else update_checks(place),
+            qualified=not self.any_finalizer,
+        )
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         self.refuse_other_kinds(obj, version)
@@ -193,10 +207,11 @@ class BuiltinStrategy(Strategy):
         wrong_type = version.pipeline.type_errors(new)
         if wrong_type:
             return wrong_type
-        found = self.metadata_update_errors(new, old, version)
+        found = self.metadata_update_errors(new, old, version, subresource)
         if subresource == "status":
             return found + self.check_status_change(new, old, version)
-        found += [*self.check(new, version), *self.check_change(new, old, version)]
+        judged, changed = self.check(new, version), self.check_change(new, old, version)
+        found += [*changed, *judged] if self.judges_change_first else [*judged, *changed]
         self._warn(found, new, old, version, warn)
         return found
 
@@ -216,3 +231,9 @@ class BuiltinStrategy(Strategy):
         if not found:
             for text in self.advise(new, old, version):
                 warn(text)
+
+
+def keep_user_metadata(new: Object, old: Object) -> None:
+    """Restore what users write into metadata, for a write to a part of the object."""
+    for name in ("labels", "annotations", "finalizers", "ownerReferences"):
+        keep_member(new["metadata"], old["metadata"], name)

@@ -28,7 +28,7 @@ class ResourceClaimStrategy(BuiltinStrategy):
     def default(self, obj: Object, version: VersionServing) -> None:
         default_claim(obj["spec"])
 
-    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+    def check_new(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return claim_errors(obj["spec"], "spec")
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:

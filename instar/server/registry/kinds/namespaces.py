@@ -26,9 +26,15 @@ if TYPE_CHECKING:
 class NamespaceStrategy(BuiltinStrategy):
     name_rule: NameRule = staticmethod(lambda name, prefix: dns1123_label(name.rstrip("-")))
 
+    def default(self, obj: Object, version: VersionServing) -> None:
+        status = obj.setdefault("status", {})
+        if not status.get("phase"):
+            status["phase"] = "Active"
+        if obj["metadata"].get("name"):
+            _label(obj["metadata"])
+
     def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
-        labels = obj["metadata"].setdefault("labels", {})
-        labels["kubernetes.io/metadata.name"] = obj["metadata"].get("name", "")
+        _label(obj["metadata"])
         if old is not None:
             keep_member(obj, old, "spec")
             return
@@ -51,8 +57,7 @@ class NamespaceStrategy(BuiltinStrategy):
         """Allow ``finalize`` to change only ``spec.finalizers``."""
         if subresource == "finalize":
             new["status"] = old.get("status", {})
-            labels = new["metadata"].setdefault("labels", {})
-            labels["kubernetes.io/metadata.name"] = new["metadata"].get("name", "")
+            _label(new["metadata"])
         else:
             super().prepare_subresource(subresource, new, old, version)
 
@@ -66,3 +71,8 @@ class NamespaceStrategy(BuiltinStrategy):
 
     def gone_when_released(self, obj: Object) -> bool:
         return not (obj.get("spec") or {}).get("finalizers")
+
+
+def _label(metadata: Object) -> None:
+    """Set the label by which selectors find a namespace by its name."""
+    metadata.setdefault("labels", {})["kubernetes.io/metadata.name"] = metadata.get("name", "")

@@ -32,6 +32,7 @@ class IngressStrategy(BuiltinStrategy):
 
 class IngressClassStrategy(BuiltinStrategy):
     counts_generation = True
+    judges_change_first = True
 
     def default(self, obj: Object, version: VersionServing) -> None:
         parameters = obj["spec"].get("parameters")
@@ -43,7 +44,7 @@ class IngressClassStrategy(BuiltinStrategy):
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         after, before = new["spec"].get("controller"), old["spec"].get("controller")
-        return immutable_errors(after, before, "spec.controller")
+        return immutable_errors(after, before, "spec.controller", after or "")
 
 
 class NetworkPolicyStrategy(BuiltinStrategy):

@@ -26,6 +26,7 @@ from instar.kube.schema.pipeline import Warn
 from instar.server.registry.kinds.builtin import BuiltinStrategy
 from instar.server.registry.kinds.workloads.advice import source_advice
 from instar.server.registry.kinds.workloads.podspec_defaults import default_volume_source
+from instar.server.registry.resources.context import timestamp, utc_now
 
 if TYPE_CHECKING:
     from instar.base.field_errors import FieldError
@@ -51,6 +52,17 @@ class PersistentVolumeStrategy(BuiltinStrategy):
             _protect(obj, "kubernetes.io/pv-protection")
             now = obj["metadata"].get("creationTimestamp")
             obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": now}
+
+    def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
+        """Note when the phase changes, unless the client says when it did."""
+        super().prepare_status(new, old, version)
+        status, former = new["status"], old.get("status") or {}
+        moment, known = status.get("lastPhaseTransitionTime"), former.get("lastPhaseTransitionTime")
+        if status.get("phase") == former.get("phase"):
+            if moment is None and known is not None:
+                status["lastPhaseTransitionTime"] = known
+        elif moment in (None, known):
+            status["lastPhaseTransitionTime"] = timestamp(utc_now())
 
     def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
         return source_advice(obj["spec"], "spec")
@@ -136,10 +148,12 @@ class CsiDriverStrategy(BuiltinStrategy):
         return driver_change_errors(new, old)
 
     def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
+        found = super().check_create(obj, version, warn)
         spec = obj["spec"]
-        if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
+        unset = spec.get("serviceAccountTokenInSecrets") is None
+        if spec.get("tokenRequests") and unset and not found:
             warn(_TOKENS_IN_THE_OPEN)
-        return super().check_create(obj, version, warn)
+        return found
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
         super().prepare_update(new, old, version)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from math import inf
 from random import random
 from time import time
+from typing import Any
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
@@ -124,6 +125,8 @@ class WriteOptions:
     named_manager: str = ""
     """``manager`` if the client sent one."""
     named_validation: str = ""
+    given: Callable[[], Any] | None = None
+    """Returns the object of the request body as it was sent, for error messages that quote it."""
 
     def document(self, verb: Verb) -> Object:
         """Return the options for admission; a patch is an update or a create there."""

@@ -170,7 +170,7 @@ class Strategy:
         return metadata_errors(obj["metadata"], self.name_rule)
 
     def metadata_update_errors(
-        self, new: Object, old: Object, version: VersionServing
+        self, new: Object, old: Object, version: VersionServing, subresource: str = ""
     ) -> list[FieldError]:
         return metadata_update_errors(new["metadata"], old["metadata"], self.name_rule)
 

@@ -9,6 +9,7 @@ apply is ``apply.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -51,7 +52,9 @@ async def patch(
 
     async def propose(old: Object, entry: CacheEntry) -> Proposal:
         size = max(options.size, entry.size)
-        return Proposal(await run_growing_step(target, options, size, patched, old, entry))
+        obj = await run_growing_step(target, options, size, patched, old, entry)
+        given = None if target.serving.strategy.keeps_nulls else partial(change.apply, old)
+        return Proposal(obj, given=given)
 
     rules = UpdateRules(
         subresource,

@@ -34,6 +34,7 @@ class UpdateAttempt:
         "_context",
         "_conversions",
         "_entry",
+        "_given",
         "_managed",
         "_new",
         "_old",
@@ -60,6 +61,7 @@ class UpdateAttempt:
         self._old = old
         self._new = proposal.obj
         self._managed = proposal.managed
+        self._given = proposal.given or options.given
         self._options = options
         self._rules = rules
         self._size = max(options.size, entry.size)
@@ -142,13 +144,16 @@ class UpdateAttempt:
             version.learn_judging_weight()
         found = strategy.check_update(self._new, self._old, version, subresource, warn)
         if found:
-            refuse_invalid(self._target, self._new, found)
+            refuse_invalid(self._target, self._new, found, self._given)
 
     def _is_released(self) -> bool:
-        """Return whether the object waits for its deletion and has no finalizer any more."""
+        """Return whether the object waits for its deletion and has neither a finalizer nor a
+        grace period any more."""
         metadata = self._new["metadata"]
         if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
             return False
+        if metadata.get("deletionGracePeriodSeconds"):
+            return False  # a pod whose kubelet still has to stop it
         return self._target.serving.strategy.gone_when_released(self._new)
 
     async def _finish_deletion(self) -> WriteResult:

@@ -114,7 +114,7 @@ def _check_new(target: Target, obj: Object, options: WriteOptions) -> None:
         target.version.learn_judging_weight()
     found = target.serving.strategy.check_create(obj, target.version, options.warn)
     if found:
-        refuse_invalid(target, obj, found)
+        refuse_invalid(target, obj, found, options.given)
 
 
 def _refuse_while_terminating(target: Target, name: str) -> None:

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from instar.base import errors
-from instar.base.field_errors import FieldError
+from instar.base.field_errors import FieldError, with_given_empties
 from instar.base.json_values import Object
 from instar.server.registry.resources.admission import Operation, Verb
 from instar.server.registry.resources.context import WriteOptions
@@ -43,10 +43,17 @@ def write_operation(
     )
 
 
-def refuse_invalid(target: Target, obj: Object, found: Sequence[FieldError]) -> NoReturn:
+def refuse_invalid(
+    target: Target,
+    obj: Object,
+    found: Sequence[FieldError],
+    given: Callable[[], Any] | None = None,
+) -> NoReturn:
     """Raise the 422 of an invalid object. Part of the segment that validates: for a large object
     writing the errors takes as long as finding them."""
     strategy = target.serving.strategy
+    if given is not None and any(error.value is None for error in found):
+        found = with_given_empties(found, given())
     group = target.serving.group if strategy.told_group is None else strategy.told_group
     name = obj["metadata"].get("name", "")
     raise errors.invalid(group, obj.get("kind", ""), name, found)

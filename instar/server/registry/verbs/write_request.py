@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from instar.base.json_values import Object
 from instar.kube.api.names import GroupVersionKind
@@ -31,6 +31,8 @@ class Proposal(NamedTuple):
     """managedFields that an apply has decided; None if the update computes them."""
     conversions: WriteConversions | None = None
     """Conversions that were made for the proposal."""
+    given: Callable[[], Any] | None = None
+    """Returns the result of a patch before it was decoded, for error messages that quote it."""
 
 
 Propose = Callable[[Object, CacheEntry], Awaitable[Proposal]]

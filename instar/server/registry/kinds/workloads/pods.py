@@ -11,9 +11,16 @@ from instar.base.field_errors import FieldError
 from instar.base.json_values import Object
 from instar.kube.api.string_rules import dns1123_label
 from instar.kube.builtin_rules.pods.pod_spec import new_pod_errors, status_address_errors
-from instar.kube.builtin_rules.pods.update import change_errors, ephemeral_errors, resize_errors
+from instar.kube.builtin_rules.pods.update import (
+    change_errors,
+    ephemeral_errors,
+    has_same_containers,
+    resize_errors,
+    with_ephemeral_containers,
+    with_resources,
+)
 from instar.kube.schema.pipeline import Warn, keep_member
-from instar.server.registry.kinds.builtin import BuiltinStrategy
+from instar.server.registry.kinds.builtin import BuiltinStrategy, keep_user_metadata
 from instar.server.registry.kinds.workloads.advice import pod_name_advice, volume_advice
 from instar.server.registry.kinds.workloads.podspec_defaults import (
     default_pod_only,
@@ -42,8 +49,9 @@ class PodStrategy(BuiltinStrategy):
         default_pod_spec(spec)
         default_pod_only(spec)
         status = obj.get("status") or {}
-        if status.get("podIP") and not status.get("podIPs"):
-            status["podIPs"] = [{"ip": status["podIP"]}]
+        first = status.get("podIP")
+        if first and (not status.get("podIPs") or status["podIPs"][0].get("ip") != first):
+            status["podIPs"] = [{"ip": first}]
 
     def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
         spec = obj["spec"]
@@ -71,11 +79,11 @@ class PodStrategy(BuiltinStrategy):
         if subresource == "binding":
             return
         if subresource == "ephemeralcontainers":
-            added = new["spec"].get("ephemeralContainers")
-            new["spec"] = {**old["spec"]}
-            new["spec"].pop("ephemeralContainers", None)
-            if added:
-                new["spec"]["ephemeralContainers"] = added
+            new["spec"] = with_ephemeral_containers(old["spec"], new["spec"])
+            keep_user_metadata(new, old)
+        elif subresource == "resize" and has_same_containers(new["spec"], old["spec"]):
+            new["spec"] = with_resources(old["spec"], new["spec"])
+            keep_user_metadata(new, old)
         super().prepare_subresource(subresource, new, old, version)
 
     def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
@@ -100,7 +108,7 @@ class PodStrategy(BuiltinStrategy):
         wrong_type = version.pipeline.type_errors(new)
         if wrong_type:
             return wrong_type
-        found = self.metadata_update_errors(new, old, version)
+        found = self.metadata_update_errors(new, old, version, subresource)
         spec, former = new["spec"], old["spec"]
         if subresource == "status":
             return found + status_address_errors(new.get("status") or {})

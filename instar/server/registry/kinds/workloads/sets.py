@@ -138,6 +138,7 @@ class StatefulSetStrategy(TemplateStrategy):
 
 class DaemonSetStrategy(SelectedStrategy):
     names_pods = False
+    judges_change_first = True
 
     def default_spec(self, obj: Object, spec: Object) -> None:
         update = spec.setdefault("updateStrategy", {})
@@ -157,6 +158,11 @@ class DaemonSetStrategy(SelectedStrategy):
             count = int(given) if given.isascii() and given.isdigit() else 0
             count += obj["spec"].get("template") != old["spec"].get("template")
         obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = str(count)
+
+    def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
+        super().prepare_status(new, old, version)
+        count = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0")
+        new["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = count
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return checks.daemonset_errors(obj["spec"])
