@@ -1,5 +1,5 @@
-"""Every metric: of a server with every part that counts, of the PostgreSQL store, and of a
-conversion webhook."""
+"""Every metric: of a server with every part that counts, of the PostgreSQL store, of a server with
+``--cluster``, and of a conversion webhook."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from docsite.markdown import code, plain
 from instar.base.metrics import Metric
+from instar.server.cluster_home.metrics import ReviewMetrics, reachable_gauge
 from instar.server.settings import AuditSettings, EncryptionSettings, Settings
 from instar.tools.sdk.metrics import ConversionWebhookMetrics
 from instar.tools.testing.api_server import in_thread
@@ -30,9 +31,16 @@ def metrics() -> str:
         f"## The server\n\n`/metrics` of `instar serve`.\n\n{_listed(server_metrics())}\n"
         "## The PostgreSQL store\n\nAt the same place, with `--storage postgresql://…`.\n\n"
         f"{_listed(PostgresMetrics().all())}\n"
+        "## A server inside a cluster\n\nAt the same place, with `--cluster`.\n\n"
+        f"{_listed(cluster_metrics())}\n"
         "## A conversion webhook\n\n`/metrics` of `instar webhook`.\n\n"
         f"{_listed(ConversionWebhookMetrics().all())}"
     )
+
+
+def cluster_metrics() -> list[Metric]:
+    reviews = (ReviewMetrics("authn", "authentication"), ReviewMetrics("authz", "authorization"))
+    return [*(metric for each in reviews for metric in each.all()), reachable_gauge(lambda: None)]
 
 
 def server_metrics() -> list[Metric]:

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from docsite.metrics import server_metrics
+from docsite.metrics import cluster_metrics, server_metrics
 from docsite.paths import own_paths
 from instar.cli.main import COMMANDS, parser_of
 from instar.tools.sdk.metrics import ConversionWebhookMetrics
@@ -105,7 +105,7 @@ def _told(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Actio
 
 
 def test_the_reference_tells_every_metric_that_is_made_anywhere() -> None:
-    others = (*PostgresMetrics().all(), *ConversionWebhookMetrics().all())
+    others = (*PostgresMetrics().all(), *cluster_metrics(), *ConversionWebhookMetrics().all())
     told = {metric.name for metric in (*server_metrics(), *others)}
 
     assert _made() - told == set()

@@ -1,7 +1,7 @@
-"""asyncio's deadlines and task groups need a task, and a request may be in none (``parking.py``).
+"""asyncio's deadlines and task groups need a task, and a request may run without one.
 
-What a request can come to uses ``parking.within``; whoever uses asyncio's own is listed with the
-reason why a task is sure to be there.
+Code that a request can reach uses ``taskless_wait.with_timeout``; code that uses asyncio's own is
+listed with the reason why a task is sure to be there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ LISTED = {
 def test_deadlines_that_need_a_task_are_listed() -> None:
     found = {str(file.relative_to(ROOT)) for file in ROOT.glob("instar/**/*.py") if _uses(file)}
 
-    assert found - LISTED.keys() == set(), "use parking.within, or say why there is a task"
+    assert found - LISTED.keys() == set(), (
+        "use taskless_wait.with_timeout, or say why there is a task"
+    )
     assert LISTED.keys() - found == set(), "listed in vain"
 
 
