@@ -47,6 +47,7 @@ UPSTREAM: dict[bytes, str] = {
     b"error dialing backend": "there is no kubelet",
     b"more than one PodDisruptionBudget": "an eviction that nobody may decide",
     b"unsupported role reference kind": "a bare Go error",
+    b"target.name: Required value": "a Binding without a node: a bare Go error",
     **dict.fromkeys(
         (
             b"list element types are not identical",
@@ -144,7 +145,8 @@ class World:
         ask = self.victim.request
         ready = ask("GET", "/readyz?verbose")
         if ready.status != 200:
-            return f"readyz: {ready.text[-300:]}"
+            failed = [line for line in ready.text.splitlines() if not line.startswith("[+]")]
+            return f"readyz: {'; '.join(failed)[:300]}"
         for line in ask("GET", "/metrics").text.splitlines():
             if line.startswith("instar_background_failures_total{"):
                 return f"background: {line}"

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from instar.base.json_values import Object
 from instar.cli.main import main
-from instar.kube.apply.field_usage import FieldTally
+from instar.kube.apply.field_usage import MOST_FIELDS, FieldTally
 from instar.tools.migrator.versions.field_removal import (
+    FieldHolders,
     NoSuchField,
     absent,
     blocks_removal,
@@ -231,13 +232,30 @@ def test_a_policy_warns_unless_deny_is_set() -> None:
     assert denying["spec"]["validationActions"] == ["Deny", "Audit"]
 
 
+def holders(tally: FieldTally, path: str, *unread: str) -> FieldHolders:
+    return FieldHolders(tally.of(path), tally.total, "v1", unread, is_elsewhere=False)
+
+
 def test_a_field_may_be_removed_when_it_is_deprecated_and_unset() -> None:
     tally = FieldTally(SCHEMA)
     tally.add(obj({"size": 1}))
+    unset, used = holders(tally, "spec.ports"), holders(tally, "spec.size")
 
-    assert blocks_removal(tally, "spec.ports", marked=True) == []
-    assert blocks_removal(tally, "spec.size", marked=True) == ["1 of 1 object sets spec.size"]
-    assert "announced" in blocks_removal(tally, "spec.ports", marked=False)[0]
+    assert blocks_removal(unset, marked=True) == []
+    assert blocks_removal(used, marked=True) == ["1 of 1 object sets spec.size"]
+    assert "announced" in blocks_removal(unset, marked=False)[0]
+    assert "not served" in blocks_removal(holders(tally, "spec.ports", "v1a"), marked=True)[0]
+
+
+def test_fields_of_the_schema_are_counted_beside_any_number_of_others() -> None:
+    tally = FieldTally(SCHEMA)
+    tally.add(obj({f"free{number}": 1 for number in range(MOST_FIELDS + 10)}))
+    tally.add(obj({"size": 1, "ports": [{"name": "http"}], "tags": {"a": "b"}}))
+
+    assert tally.of("spec.size").objects == 1
+    assert tally.of("spec.ports[*].name").objects == 1
+    assert tally.of("spec.tags.*").objects == 1
+    assert len(tally.fields) < MOST_FIELDS + 10
 
 
 def test_the_whole_way_out_as_a_user_walks_it(server: LiveServer, tmp_path: Path) -> None:

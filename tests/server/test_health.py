@@ -96,6 +96,17 @@ def test_a_hook_waits_for_its_objects(fresh_server: LiveServer) -> None:
     assert started() == "not finished: services default/later is not stored yet"
 
 
+def test_a_hook_is_done_whose_objects_were_deleted_before_it_was_asked() -> None:
+    with live_server(furniture=True) as server:
+        path = "/api/v1/namespaces/default/services/kubernetes"
+        eventually(lambda: server.request("GET", path).status == 200)
+
+        gone = server.request("DELETE", path)
+        shown = server.request("GET", "/readyz/poststarthook/bootstrap-controller")
+
+        assert (gone.status, shown.text) == (200, "ok")
+
+
 def test_results_of_whole_reports_are_counted_as_indicators(fresh_server: LiveServer) -> None:
     fresh_server.request("GET", "/livez?exclude=log")
 

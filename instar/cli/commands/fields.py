@@ -8,19 +8,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
 
 from instar.base.errors import ApiError, NotFound
 from instar.base.escaping import shell_word
-from instar.base.json_values import Object
+from instar.base.json_values import Object, copy_json
 from instar.cli.shared.cluster_flags import read_crds, with_client
 from instar.cli.shared.common_flags import add_cluster_arguments, add_output_argument
 from instar.cli.shared.failure import CliFailure
+from instar.cli.shared.field_removals import confirm_field_removal
 from instar.kube.api.user_agents import VERSIONS
-from instar.tools.migrator.census.field_census import count_fields
+from instar.tools.migrator.census.field_holders import HolderCensus, count_holders
 from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.migrator.rewrite_checks.collection_check import EFFECT_SECONDS
 from instar.tools.migrator.versions.field_removal import (
     NoSuchField,
     blocks_removal,
@@ -29,6 +32,7 @@ from instar.tools.migrator.versions.field_removal import (
     policy,
     remove,
     steps_of,
+    versions_with,
 )
 from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path, resource_path
@@ -60,6 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--policy", type=Path, metavar="FILE", help="deprecate: write the policy here instead")
     add("--force", action="store_true", help="remove: even if objects set it")
     add("--dry-run", action="store_true", help="check everything, change nothing")
+    add(
+        "--settle",
+        type=float,
+        default=EFFECT_SECONDS,
+        metavar="SECONDS",
+        help="remove: wait so long before objects written meanwhile are looked for (not on instar)",
+    )
     add_output_argument(parser, ("text", "json"))
 
 
@@ -80,32 +91,41 @@ def run(args: argparse.Namespace) -> int:
 
 async def _show(args: argparse.Namespace, client: Client) -> int:
     raw = (await read_crds(client, [args.crd]))[0]
-    tally = (await count_fields(client, read_live_crd(raw))).tally
     found = deprecated(raw)
+    census = await _count(client, raw, [item.path for item in found])
     rows = [
         {
             "path": item.path,
             "version": item.version,
             "text": item.text,
-            "objects": tally.of(item.path).objects,
-            "managers": dict(tally.of(item.path).managers),
-            "mayGo": not blocks_removal(tally, item.path, marked=True),
+            "objects": census.of(item.path).use.objects,
+            "managers": dict(census.of(item.path).use.managers),
+            "mayGo": not blocks_removal(census.of(item.path), marked=True),
         }
         for item in found
     ]
     if args.output == "json":
-        print(json.dumps({"crd": args.crd, "objects": tally.total, "deprecated": rows}, indent=2))
+        print(json.dumps({"crd": args.crd, "objects": census.total, "deprecated": rows}, indent=2))
         return 0
     if not found:
         print(f"{args.crd}: no field is deprecated")
     for path in dict.fromkeys(item.path for item in found):
-        print(f"{path}: {tally.of(path).says(tally.total)}")
-        if not tally.of(path).objects:
+        holders = census.of(path)
+        print(f"{path}: {holders.says()}")
+        blocks = blocks_removal(holders, marked=True)
+        if not blocks:
             print(
                 f"  it can be removed: instar fields {shell_word(args.crd)} remove "
                 f"{shell_word(path)}"
             )
+        elif not holders.use.objects:
+            print(f"  it cannot be removed yet: {'; '.join(blocks)}")
     return 0
+
+
+async def _count(client: Client, raw: Object, paths: Iterable[str]) -> HolderCensus:
+    fields = {path: versions_with(raw, path) for path in paths}
+    return await count_holders(client, read_live_crd(raw), fields)
 
 
 async def _deprecate(args: argparse.Namespace, client: Client) -> int:
@@ -121,8 +141,7 @@ async def _deprecate(args: argparse.Namespace, client: Client) -> int:
         print(f"the policy is in {args.policy}; apply it with kubectl")
     elif not args.dry_run:
         await _install(args, client, manifests)
-    tally = (await count_fields(client, read_live_crd(raw))).tally
-    print(tally.of(args.path).says(tally.total))
+    print((await _count(client, raw, [args.path])).of(args.path).says())
     print(f"to see which objects still set it: instar fields {shell_word(args.crd)}")
     return 0
 
@@ -152,14 +171,21 @@ async def _install(args: argparse.Namespace, client: Client, manifests: list[Obj
 
 async def _remove(args: argparse.Namespace, client: Client) -> int:
     raw = (await read_crds(client, [args.crd]))[0]
-    tally = (await count_fields(client, read_live_crd(raw))).tally
+    before = copy_json(raw)
+    census = await _count(client, raw, [args.path])
     marked = any(item.path == args.path for item in deprecated(raw))
-    blocks = blocks_removal(tally, args.path, marked)
+    blocks = blocks_removal(census.of(args.path), marked)
     changed = remove(raw, args.path)
     if blocks and not args.force:
         raise CliFailure(f"{args.path} cannot be removed yet: {'; '.join(blocks)}")
     dry_run = "All" if args.dry_run else None
-    await client.put(crd_path(args.crd), raw, fieldManager="instar-versions", dryRun=dry_run)
+    after = await client.put(
+        crd_path(args.crd), raw, fieldManager="instar-versions", dryRun=dry_run
+    )
+    if not (args.dry_run or args.force):
+        await confirm_field_removal(
+            client, before, after, args.path, census.revision, settle=args.settle
+        )
     done = "can be removed" if args.dry_run else "is removed"
     print(f"{args.crd}: {args.path} {done} at {', '.join(changed)}")
     return 0

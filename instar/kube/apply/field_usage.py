@@ -1,8 +1,8 @@
 """Statistics of field use over many objects: counts, values, managers and times.
 
 Called by the field census, ``instar fields``, the reviewer and snapshot redaction. Objects are
-added one at a time and not kept; memory is bounded by the schema's fields (keys of free-form maps
-count as one).
+added one at a time and not kept. Every field that the schema names is counted, and at most
+``MOST_FIELDS`` others (keys of free-form maps count as one), so memory is bounded.
 """
 
 from __future__ import annotations
@@ -57,15 +57,19 @@ class FieldTally:
         self._schema: Schema = schema or {}
         self.fields: dict[str, FieldUse] = {}
         self.total = 0
+        self._undeclared = 0
 
     def add(self, obj: Object) -> None:
         self.total += 1
         found: dict[str, list[Any]] = {}
+        declared: set[str] = set()
         body = {name: value for name, value in obj.items() if name not in _FRAME}
-        for path, value in _leaves(body, self._schema):
+        for path, value, node in _leaves(body, self._schema):
             found.setdefault(path, []).append(value)
+            if node is not None:
+                declared.add(path)
         for path, values in found.items():
-            use = self._use(path)
+            use = self._use(path, path in declared)
             if use is not None:
                 use.objects += 1
                 _note_values(use, values)
@@ -76,9 +80,10 @@ class FieldTally:
         known = self.fields.get(path)
         return known if known is not None else FieldUse(path)
 
-    def _use(self, path: str) -> FieldUse | None:
+    def _use(self, path: str, declared: bool) -> FieldUse | None:
         known = self.fields.get(path)
-        if known is None and len(self.fields) < MOST_FIELDS:
+        if known is None and (declared or self._undeclared < MOST_FIELDS):
+            self._undeclared += not declared
             known = self.fields[path] = FieldUse(path)
         return known
 
@@ -90,7 +95,7 @@ class FieldTally:
         A container that no manager owns by itself, as server-side apply leaves it, counts for the
         managers of the fields in it.
         """
-        owners = [owner for owner in map(self._owner, entries) if owner is not None]
+        owners = [owner for owner in map(self.owner, entries) if owner is not None]
         for path, values in found.items():
             use = self.fields.get(path)
             if use is None:
@@ -102,7 +107,8 @@ class FieldTally:
             times = [owner.time for owner in exact if owner.time]
             use.since = min([use.since, *times] if use.since else times, default="")
 
-    def _owner(self, entry: Mapping[str, Any]) -> _Owner | None:
+    def owner(self, entry: Mapping[str, Any]) -> FieldOwner | None:
+        """Return what an entry of managedFields owns; None if it cannot be read."""
         try:
             owned = parse(entry.get("fieldsV1"))
         except BadFieldSet:
@@ -117,11 +123,11 @@ class FieldTally:
             if node.get("x-kubernetes-list-type", "atomic") == "atomic":
                 whole.add(f"{path}[")
         manager = str(entry.get("manager") or "unknown")
-        return _Owner(manager, str(entry.get("time") or ""), paths, tuple(whole))
+        return FieldOwner(manager, str(entry.get("time") or ""), paths, tuple(whole))
 
 
 @dataclass(frozen=True, slots=True)
-class _Owner:
+class FieldOwner:
     """One entry of managedFields, with its paths as the tally names them."""
 
     manager: str
@@ -140,6 +146,13 @@ class _Owner:
         return any(each.startswith((f"{path}.", f"{path}[")) for each in self.paths)
 
 
+def is_owned(entries: Iterable[Mapping[str, Any]], schema: Schema, path: str) -> bool:
+    """Return whether an entry of managedFields owns the field or a part of it."""
+    tally = FieldTally(schema)
+    owners = (tally.owner(entry) for entry in entries)
+    return any(o is not None and (o.owns(path) or o.owns_part_of(path)) for o in owners)
+
+
 def _located(path: Iterable[str], schema: Schema) -> tuple[str, Schema]:
     """Return the tally's name of a path of wire elements, and the schema of its value."""
     out, node = "", schema
@@ -155,20 +168,25 @@ def _located(path: Iterable[str], schema: Schema) -> tuple[str, Schema]:
     return out.removeprefix("."), node
 
 
-def _leaves(value: Any, schema: Schema) -> Iterator[tuple[str, Any]]:
-    """Yield every field with its value, containers included, so that they can be looked up too."""
-    todo: list[tuple[str, Any, Schema]] = [("", value, schema)]
+def _leaves(value: Any, schema: Schema) -> Iterator[tuple[str, Any, Schema | None]]:
+    """Yield every field with its value and its schema, None where the schema has no such field.
+    Containers are included, so that they can be looked up too.
+    """
+    todo: list[tuple[str, Any, Schema | None]] = [("", value, schema)]
     while todo:
         path, item, node = todo.pop()
         if path:
-            yield path, item
+            yield path, item, node
+        within: Schema = {} if node is None else node
         if isinstance(item, dict):
-            known = node.get("properties") or {}
+            known = within.get("properties") or {}
             for name, inner in item.items():
-                shown = name if name in known or not _is_map(node) else ANY_KEY
-                todo.append((f"{path}.{shown}".removeprefix("."), inner, _child(node, name)))
+                shown = name if name in known or not _is_map(within) else ANY_KEY
+                there = _child(within, name) if shown is ANY_KEY or name in known else None
+                todo.append((f"{path}.{shown}".removeprefix("."), inner, there))
         elif isinstance(item, list):
-            todo += [(f"{path}{ANY_ITEM}", inner, _items(node)) for inner in item]
+            there = _items(within) if "items" in within else None
+            todo += [(f"{path}{ANY_ITEM}", inner, there) for inner in item]
 
 
 def _note_values(use: FieldUse, values: list[Any]) -> None:

@@ -37,7 +37,7 @@ from instar.server.lifecycle.conversion_setup import conversion_services
 from instar.server.lifecycle.homes import home_of
 from instar.server.lifecycle.loaded_settings import LoadedSettings
 from instar.server.lifecycle.parts import Part, background_task
-from instar.server.lifecycle.start_hooks import start_hooks
+from instar.server.lifecycle.start_hooks import follow_stored, start_hooks
 from instar.server.lifecycle.storage_start import first_read, last_read, maintenance_parts
 from instar.server.lifecycle.watchdog import Watchdog
 from instar.server.registry.admission.plugins.rbac_escalation import EscalationCheck
@@ -254,9 +254,13 @@ class ServerComponents:
 
     @cached_property
     def _health(self) -> Health:
+        return Health(self._checks(), self._start_hooks, self._still_reading)
+
+    @cached_property
+    def _start_hooks(self) -> dict[str, Check]:
         settings = self.settings
         creates = self.home.serves_builtins and not settings.read_only
-        hooks = start_hooks(
+        return start_hooks(
             lambda: self.catalog,
             self._still_reading,
             lambda: None if self.app.ready else "not finished",
@@ -265,7 +269,6 @@ class ServerComponents:
             roles=creates and RBAC in self.loaded.authorization,
             fair=self.flow is not None,
         )
-        return Health(self._checks(), hooks, self._still_reading)
 
     def _checks(self) -> dict[str, Check]:
         return {
@@ -355,6 +358,7 @@ class ServerComponents:
 
     async def begin(self) -> None:
         """Serve what has been read already; other requests wait for the rest."""
+        follow_stored(self._start_hooks.values())
         self.app.reads = True
         await self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")

@@ -2,15 +2,19 @@
 
 ``composition.py`` makes them for ``endpoints/health.py``. A hook that creates objects is done once
 they are stored; one that starts controllers, once the server has started its own; one that reads,
-once the store is read. What was done once stays done, as upstream, even if an object is deleted.
+once the store is read. What was done once stays done, as upstream, even if an object is deleted
+before a client has asked for the check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from instar.server.endpoints.health import Check
 from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.stored.entry import CacheEntry
+from instar.wire.storage.watchcache.collection import Change
 
 Place = tuple[str, str, str]
 """Group, plural and key suffix of an object."""
@@ -61,10 +65,23 @@ _BOOTSTRAP: dict[str, tuple[Place, ...]] = {
 
 
 class StoredOnce:
-    """Fails until all of its objects have been seen in the watch cache."""
+    """Fails until each of its objects has been in the watch cache."""
 
     def __init__(self, catalog: Callable[[], Catalog], places: tuple[Place, ...]) -> None:
         self._catalog, self._missing = catalog, list(places)
+
+    def follow(self) -> None:
+        """Notice the objects also when they are deleted before the next call."""
+        self()
+        for place in self._missing:
+            group, plural, _ = place
+            resource = self._catalog().find(group, plural)
+            if resource is not None:
+                resource.objects.observers.append(partial(self._changed, place))
+
+    def _changed(self, place: Place, change: Change[CacheEntry]) -> None:
+        if change.suffix == place[2] and place in self._missing:
+            self._missing.remove(place)
 
     def __call__(self) -> str | None:
         while self._missing:
@@ -74,6 +91,13 @@ class StoredOnce:
                 return f"not finished: {plural} {suffix} is not stored yet"
             self._missing.pop()
         return None
+
+
+def follow_stored(checks: Iterable[Check]) -> None:
+    """Let the checks of stored objects follow their collections, which are in the catalog now."""
+    for check in checks:
+        if isinstance(check, StoredOnce):
+            check.follow()
 
 
 def start_hooks(

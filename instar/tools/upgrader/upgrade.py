@@ -18,7 +18,7 @@ from instar.tools.migrator.live_crd import read_live_crd
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.migrator.undo.put_back import UndoReport
-from instar.tools.upgrader.cluster import CrdAccess, NotEstablished
+from instar.tools.upgrader.cluster import CrdAccess, CrdChanged, NotEstablished
 from instar.tools.upgrader.report import CrdUpgrade, StepState, UpgradeReport
 from instar.tools.upgrader.transition_crds import bridge, same_crd, transitional_versions
 from instar.wire.client.client import Client
@@ -84,8 +84,8 @@ async def _review_and_dry_run(
     body = crd if live is None else bridge(crd, live)
     try:
         tried = await access.apply(body, live, dry_run=True)
-    except ApiError as error:
-        entry.add("dry run", StepState.REFUSED, error.message)
+    except (ApiError, CrdChanged) as error:
+        entry.add("dry run", StepState.REFUSED, str(error))
         return
     if live is None:
         entry.add("plan", StepState.PLANNED, "create")
@@ -114,7 +114,7 @@ async def _carry_out(
         live = await _applied(access, entry, old, crd, options)
         live = await _migrated(access, entry, live, crd, migrate)
         await _finished(access, entry, live, crd, options)
-    except (ApiError, NotEstablished, _Unmigrated) as error:
+    except (ApiError, CrdChanged, NotEstablished, _Unmigrated) as error:
         name = "migrate" if isinstance(error, _Unmigrated) else "apply"
         entry.add(name, StepState.FAILED, str(error))
         await _take_back(access, entry, old, put_back, options)
@@ -169,10 +169,10 @@ async def _finished(
     if not extra:
         return
     await _repointed(access, entry, live, extra)
-    await access.apply(crd, live)
+    applied = await access.apply(crd, live)
     why = await access.why_unreadable(entry.name, options.settle)
     if why:
-        await access.apply(live, None)
+        await access.apply(live, applied)
         raise _Unmigrated(f"{', '.join(sorted(extra))} was put back at once, because {why}")
     entry.add("drop versions", StepState.DONE, ", ".join(sorted(extra)))
 

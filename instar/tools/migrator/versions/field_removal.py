@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
-from instar.kube.apply.field_usage import ANY_ITEM, ANY_KEY, FieldTally
+from instar.kube.apply.field_usage import ANY_ITEM, ANY_KEY, FieldUse
 from instar.kube.cel.syntax.property_names import escape
 
 MARK = "Deprecated: "
@@ -29,6 +29,25 @@ class Deprecation:
     version: str
     path: str
     text: str
+
+
+class FieldHolders(NamedTuple):
+    """The objects that set one field, counted at the version that shows most of them."""
+
+    use: FieldUse
+    total: int
+    version: str
+    """Empty if no version that has the field can be read."""
+    unread: tuple[str, ...]
+    """Versions that may show the field in more objects, and are not served."""
+    is_elsewhere: bool
+    """Whether the version is not the one at which objects are read and written."""
+
+    def says(self) -> str:
+        if not self.version:
+            return f"objects that set {self.use.path} cannot be counted"
+        where = f" at {self.version}" if self.is_elsewhere else ""
+        return self.use.says(self.total) + where
 
 
 def steps_of(path: str) -> list[str]:
@@ -100,12 +119,22 @@ def _walked(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
                 todo.append((path + mark, node[key]))
 
 
-def blocks_removal(tally: FieldTally, path: str, marked: bool) -> list[str]:
+def versions_with(crd: Object, path: str) -> list[str]:
+    """Return the versions whose schema has the field. Raises ``NoSuchField``."""
+    return [version for version, _, _ in _places(crd, path)]
+
+
+def blocks_removal(holders: FieldHolders, marked: bool) -> list[str]:
     """Return why a field must not be removed yet."""
     found = []
-    use = tally.of(path)
-    if use.objects:
-        found.append(use.says(tally.total))
+    if holders.use.objects:
+        found.append(holders.says())
+    if holders.unread:
+        names = ", ".join(holders.unread)
+        found.append(
+            f"what objects set at {names} cannot be read, because it is not served; serve it, or "
+            "remove that version first"
+        )
     if not marked:
         found.append("it was never announced; deprecate it first")
     return found
