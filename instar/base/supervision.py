@@ -68,10 +68,15 @@ Context = dict[str, Any]
 
 
 def count_unhandled(loop: asyncio.AbstractEventLoop, stopping: Callable[[], bool]) -> None:
-    """Count failures that reach the event loop, such as those of timers, besides logging them."""
+    """Count failures that reach the event loop, such as those of timers, besides logging them. That
+    TLS writes to a connection which has just been closed is the end of that connection only.
+    """
     before = loop.get_exception_handler()
 
     def handle(loop: asyncio.AbstractEventLoop, context: Context) -> None:
+        if _is_end_of_connection(context):
+            log.debug("a connection was closed while TLS wrote to it: %s", context["exception"])
+            return
         if "exception" in context and not stopping():
             FAILURES.add(("event-loop",))
         if before is None:
@@ -80,6 +85,19 @@ def count_unhandled(loop: asyncio.AbstractEventLoop, stopping: Callable[[], bool
             before(loop, context)
 
     loop.set_exception_handler(handle)
+
+
+def _is_end_of_connection(context: Context) -> bool:
+    """Return whether uvloop's TLS found its socket closed under it. It tells the connection by
+    ``connection_lost`` besides. What our own protocols raise has no frame of uvloop at its end.
+    """
+    transport, error = context.get("transport"), context.get("exception")
+    if transport is None or not transport.is_closing() or not isinstance(error, RuntimeError):
+        return False
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and frame.tb_frame.f_code.co_filename.startswith("uvloop/")
 
 
 class Pulse:

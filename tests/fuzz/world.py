@@ -45,6 +45,7 @@ UPSTREAM: dict[bytes, str] = {
     b"accessor error: ": "a Scale of an object whose fields have another type",
     b"value cannot be set because": "the same, written",
     b"error dialing backend": "there is no kubelet",
+    b"no preferred addresses found": "a Node without an address: a bare Go error",
     b"more than one PodDisruptionBudget": "an eviction that nobody may decide",
     b"unsupported role reference kind": "a bare Go error",
     b"target.name: Required value": "a Binding without a node: a bare Go error",

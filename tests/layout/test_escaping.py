@@ -20,6 +20,7 @@ COMMAND = re.compile(
 NO_COMMAND = {
     ("instar/kube/models/modules.py", "style"): "one of our own styles",
     ("instar/tools/migrator/census/version_census.py", "record.finished"): "a time in a sentence",
+    ("instar/cli/commands/restore.py", "command"): "made of shell words",
     ("instar/tools/migrator/migration.py", "about"): "made of shell words",
     ("instar/tools/migrator/progress_file.py", "path"): "a sentence",
     ("instar/tools/reviewer/render/pull_request_comment.py", "plain"): "letters in a comment",

@@ -113,7 +113,13 @@ class Play(LossSubject):
         self.api.passing = nothing_happens
         assert "Traceback" not in told, told
         assert process.returncode in (0, 1, -signal.SIGKILL), told
-        self._nothing_is_lost(before, ())
+        if self._lost(before, ()):
+            # Some writes make a kube-apiserver forget the owners. The tool writes them again at
+            # once, and was killed between the two; they are in its journal.
+            assert self.api.is_real
+            assert all(": metadata.managedFields" in text for text in self._lost(before, ()))
+            self._undone()
+            self._nothing_is_lost(before, ())
         self._note_run(before, goes_on)
 
     def undo(self) -> None:
@@ -275,7 +281,8 @@ class Play(LossSubject):
         self.raced_objects = set()
 
     def _nothing_is_lost(self, before: Mapping[str, Any], accepted: tuple[str, ...]) -> None:
-        assert not self._lost(before, accepted)
+        lost = self._lost(before, accepted)
+        assert not lost, "; ".join(lost)
 
     def _lost(self, before: Mapping[str, Any], accepted: tuple[str, ...]) -> list[str]:
         """Return what a version showed before and does not show now, beyond what was accepted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,52 @@ def _resize(server: LiveServer, name: str, size: int) -> None:
     body = {"spec": {"size": size}}
     kind = "application/merge-patch+json"
     assert server.request("PATCH", f"{OBJECTS}/{name}", body, content_type=kind).status == 200
+
+
+def test_what_a_restore_overwrites_is_kept_and_brings_it_back(
+    server: LiveServer, run: Run, tmp_path: Path
+) -> None:
+    first = _make(server, "kept", size=1)
+    _resize(server, "kept", 2)
+    before = _get(server, "kept")
+
+    _, out, _ = run("restore", "widget", "kept", "-n", "ns", "--at", str(first))
+    [file] = (tmp_path / "state" / "instar" / "restore").iterdir()
+    mode = file.stat().st_mode & 0o777
+    command = out.splitlines()[-1].partition("instar ")[2]
+    code, _, err = run(*shlex.split(command))
+
+    assert "size: 1" in out
+    assert mode == 0o600
+    assert json.loads(file.read_text()) == before
+    assert (code, err) == (0, "")
+    assert _get(server, "kept")["spec"] == {"size": 2}
+
+
+def test_nothing_is_overwritten_that_cannot_be_kept(
+    server: LiveServer, run: Run, tmp_path: Path
+) -> None:
+    first = _make(server, "unkept", size=1)
+    _resize(server, "unkept", 2)
+    (tmp_path / "state").write_text("no folder")
+
+    code, _, err = run("restore", "widget", "unkept", "-n", "ns", "--at", str(first))
+
+    assert code == 1
+    assert "was not written, because its present state cannot be kept" in err
+    assert len(err.splitlines()) == 1
+    assert _get(server, "unkept")["spec"] == {"size": 2}
+
+
+def test_a_restore_that_changes_nothing_keeps_no_file(
+    server: LiveServer, run: Run, tmp_path: Path
+) -> None:
+    first = _make(server, "same", size=1)
+
+    code, out, _ = run("restore", "widget", "same", "-n", "ns", "--at", str(first))
+
+    assert (code, out) == (0, "widgets.example.com 'same' in ns: unchanged\n")
+    assert not list((tmp_path / "state" / "instar" / "restore").iterdir())
 
 
 def test_history_tells_every_write_as_a_diff(server: LiveServer, run: Run) -> None:

@@ -5,6 +5,7 @@ lists every place that sets a timer."""
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -143,6 +144,34 @@ async def test_a_failure_that_reaches_the_event_loop_is_counted() -> None:
 
     assert len(told) == 2
     assert _counted("event-loop") == before + 1
+
+
+@pytest.mark.parametrize(
+    ("closing", "raised_in", "counted"),
+    [
+        (True, "uvloop/handles/handle.pyx", 0),
+        (True, "instar/server/http/http1.py", 1),
+        (False, "uvloop/handles/handle.pyx", 1),
+    ],
+)
+async def test_a_connection_that_closes_under_tls_is_no_failure_of_a_part(
+    closing: bool, raised_in: str, counted: int
+) -> None:
+    """uvloop calls the handler so when a client is gone before its TLS record is written."""
+    loop = asyncio.get_running_loop()
+    before, handler = _counted("event-loop"), loop.get_exception_handler()
+    loop.set_exception_handler(lambda _, context: None)
+    transport = SimpleNamespace(is_closing=lambda: closing)
+    with pytest.raises(RuntimeError) as raised:
+        exec(compile("raise RuntimeError", raised_in, "exec"))
+
+    try:
+        count_unhandled(loop, lambda: False)
+        loop.call_exception_handler({"exception": raised.value, "transport": transport})
+    finally:
+        loop.set_exception_handler(handler)
+
+    assert _counted("event-loop") == before + counted
 
 
 async def test_a_part_that_waits_for_what_another_cancelled_goes_on() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import chain
 
+from instar.base.escaping import shell_word
 from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.cli.shared.cluster_flags import with_client
@@ -26,6 +28,7 @@ from instar.tools.snapshots.sources import open_captured_cluster
 from instar.wire.client.client import Client
 
 _CRD_WORDS = ("crd", "crds", "customresourcedefinition", "customresourcedefinitions")
+_CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 _HELP = """\
 Without --at and --from: the last state before it was deleted. What comes back has a uid of its
 own; owners that are gone are not named again. --dry-run writes nothing and shows what would be.
@@ -144,7 +147,7 @@ def _of_kind(world: CapturedCluster, named: NamedObject) -> Iterator[Object]:
     if named.type.name in world.crd_names():
         yield from world.objects(named.type.name)
         return
-    for obj in world.others():
+    for obj in chain(world.others(), world.unknown()):
         group = str(obj.get("apiVersion", "")).rpartition("/")[0]
         if (group, obj.get("kind")) == (named.type.group, named.type.kind):
             yield obj
@@ -160,6 +163,11 @@ def _print_result(args: argparse.Namespace, named: NamedObject, done: Restored) 
             print(f"    {line}")
     for note in done.notes:
         print(f"    {note}")
+    if done.kept:
+        words = ["crd" if named.type.name == _CRDS else named.type.name, named.name]
+        words += ["-n", named.namespace] if named.namespace else []
+        command = " ".join(shell_word(word) for word in [*words, "--from", done.kept])
+        print(f"    to take this back: instar restore {command}")
 
 
 def _print_crd_result(done: restore_crd.Objects, problems: Sequence[str]) -> int:

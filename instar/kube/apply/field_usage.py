@@ -107,7 +107,7 @@ class FieldTally:
             times = [owner.time for owner in exact if owner.time]
             use.since = min([use.since, *times] if use.since else times, default="")
 
-    def owner(self, entry: Mapping[str, Any]) -> FieldOwner | None:
+    def owner(self, entry: Mapping[str, Any]) -> EntryOwner | None:
         """Return what an entry of managedFields owns; None if it cannot be read."""
         try:
             owned = parse(entry.get("fieldsV1"))
@@ -123,11 +123,11 @@ class FieldTally:
             if node.get("x-kubernetes-list-type", "atomic") == "atomic":
                 whole.add(f"{path}[")
         manager = str(entry.get("manager") or "unknown")
-        return FieldOwner(manager, str(entry.get("time") or ""), paths, tuple(whole))
+        return EntryOwner(manager, str(entry.get("time") or ""), paths, tuple(whole))
 
 
 @dataclass(frozen=True, slots=True)
-class FieldOwner:
+class EntryOwner:
     """One entry of managedFields, with its paths as the tally names them."""
 
     manager: str

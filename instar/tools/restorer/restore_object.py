@@ -3,7 +3,8 @@
 ``instar restore`` and ``restore_crd.py`` call this. The owners of fields (managedFields) are
 restored with the content. The server sets uid, resourceVersion, generation and times. An owner
 reference whose object is gone, or was replaced by another object of that name, is left out, because
-the garbage collector would delete the restored object.
+the garbage collector would delete the restored object. What an update overwrites is kept in a file
+(``overwritten.py``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from instar.base.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object, same_json
 from instar.kube.apply.managed_fields import BadManagedFields, Managers
-from instar.tools.restorer import field_owners
+from instar.tools.restorer import field_owners, overwritten
 from instar.tools.restorer.errors import RestoreError
 from instar.tools.restorer.object_history import NamedObject
 from instar.wire.client.client import Client
@@ -36,6 +37,8 @@ class Restored:
     before: Object
     after: Object
     notes: list[str] = field(default_factory=list)
+    kept: str = ""
+    """The file with the state that was overwritten; empty if nothing was."""
 
 
 def without_server_fields(obj: Object) -> Object:
@@ -86,6 +89,7 @@ class Restorer:
     ) -> Restored:
         version = current["metadata"]["resourceVersion"]
         wanted = {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
+        kept = None if self._dry_run else overwritten.keep(named, current)
         try:
             made = await self._client.put(named.path, wanted, **self._options())
         except Conflict:
@@ -93,7 +97,10 @@ class Restorer:
         made = await self._with_status(named, body, made, notes)
         made = await self._with_field_owners(named, past, body, made, notes)
         same = made["metadata"]["resourceVersion"] == version and not self._dry_run
-        return Restored("unchanged" if same else "updated", current, made, notes)
+        if same and kept is not None:
+            kept.unlink(missing_ok=True)
+        action, at = ("unchanged", "") if same else ("updated", str(kept or ""))
+        return Restored(action, current, made, notes, at)
 
     async def _with_status(
         self, named: NamedObject, body: Object, made: Object, notes: list[str]
