@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import ssl
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,9 @@ import uvloop
 
 from instar.base import limits
 from instar.server.files.certificates import ensure_certificates, server_context
-from instar.server.http.tls_transport import TlsListener
+from instar.server.http import tls_transport
+from instar.server.http.loop_budget import LoopBudget
+from instar.server.http.tls_transport import TlsListener, TlsTransport
 
 Plain = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Loop = Callable[[], asyncio.AbstractEventLoop]
@@ -225,6 +229,44 @@ def test_a_handshake_has_its_time(
             assert await reader.read() == b""
 
     served(script)
+
+
+def test_many_handshakes_at_once_take_several_turns(
+    served: Callable[[Script], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flood of new connections leaves room in each turn for the requests of others."""
+    clock = itertools.count()
+    monkeypatch.setattr(tls_transport, "monotonic", clock.__next__)
+    monkeypatch.setattr(tls_transport, "LoopBudget", lambda: LoopBudget(3, clock.__next__))
+    turn, steps, done = [0], Counter[int](), list[bool]()
+    process = TlsTransport._process
+
+    def counted(self: TlsTransport, received: bytes | memoryview) -> None:
+        steps[turn[0]] += self._above is None
+        process(self, received)
+
+    monkeypatch.setattr(TlsTransport, "_process", counted)
+
+    async def script(door: Door) -> None:
+        loop = asyncio.get_running_loop()
+
+        def count_turn() -> None:
+            turn[0] += 1
+            if not done:
+                loop.call_soon(count_turn)
+
+        count_turn()
+        clients = await asyncio.gather(*(door.client() for _ in range(30)))
+        for client in clients:
+            client.send(client.sealed(b"hello"))
+
+        assert [await client.hear(5) for client in clients] == [b"hello"] * 30
+        done.append(True)
+
+    served(script)
+
+    assert sum(steps.values()) >= 60
+    assert max(steps.values()) <= 4
 
 
 def test_close_notify_is_sent_after_all_data(served: Callable[[Script], None]) -> None:

@@ -5,6 +5,9 @@ keeps two buffers and a page for each connection, which is most of the memory of
 (docs/explanation/performance.md). Here all connections of a listener share two buffers: OpenSSL
 consumes the incoming buffer and fills the outgoing one within a call, so both are empty between
 calls.
+
+Handshakes have a budget of their own in each turn of the event loop (``loop_budget.py``), so that
+a flood of new connections does not delay the requests of the others.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ import contextlib
 import logging
 import ssl
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, cast
 
 from instar.base import limits
+from instar.server.http.loop_budget import LoopBudget
 
 log = logging.getLogger(__name__)
 _BUFFER_BYTES = 256 << 10
@@ -44,6 +49,7 @@ class TlsListener:
         self.room = memoryview(bytearray(_BUFFER_BYTES))
         self.incoming = ssl.MemoryBIO()
         self.outgoing = ssl.MemoryBIO()
+        self.handshakes = LoopBudget()
 
     def __call__(self) -> TlsTransport:
         return TlsTransport(self)
@@ -52,7 +58,16 @@ class TlsListener:
 class TlsTransport(asyncio.BufferedProtocol):
     """The protocol of a TCP transport, and the transport of the HTTP protocol above it."""
 
-    __slots__ = ("_above", "_closing", "_listener", "_outgoing", "_tcp", "_timer", "_tls")
+    __slots__ = (
+        "_above",
+        "_closing",
+        "_held",
+        "_listener",
+        "_outgoing",
+        "_tcp",
+        "_timer",
+        "_tls",
+    )
 
     def __init__(self, listener: TlsListener) -> None:
         self._listener = listener
@@ -60,6 +75,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._above: asyncio.Protocol | None = None
         """The HTTP protocol, once the handshake is done."""
         self._closing = False
+        self._held = b""
+        """Bytes of a handshake that waits for its turn; nothing more is read meanwhile."""
         self._timer: asyncio.TimerHandle | None = None
         self._tls = listener.context().wrap_bio(
             listener.incoming, listener.outgoing, server_side=True
@@ -79,9 +96,25 @@ class TlsTransport(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._closing:
             return  # only the client's close alert is waited for
-        listener = self._listener
-        incoming = listener.incoming
-        incoming.write(listener.room[:nbytes])
+        data = self._listener.room[:nbytes]
+        if self._above is not None or self._listener.handshakes.admit(monotonic()):
+            self._process(data)
+            return
+        self._held += data
+        self._tcp.pause_reading()
+        self._listener.handshakes.wait(self, new=True)
+
+    def take_turn(self) -> None:
+        """Continue the handshake; called by the budget."""
+        held, self._held = self._held, b""
+        if self._closing or not held:
+            return
+        self._tcp.resume_reading()
+        self._process(held)
+
+    def _process(self, received: bytes | memoryview) -> None:
+        incoming = self._listener.incoming
+        incoming.write(received)
         try:
             if self._above is None and not self._do_handshake():
                 return
