@@ -21,7 +21,7 @@ _HARNESS = (f"{ROOT / 'tests'}/", f"{ROOT / 'bench'}/")
 _BUILTINS: dict[Any, str] = {orjson.loads: "decodes", orjson.dumps: "encodes"}
 _METHODS = {"execute": "statements", "executemany": "statements"}
 _FUNCTIONS = {("instar/wire/rpc/channel.py", "GrpcChannel.call"): "etcd calls"}
-_ROUNDS = 5
+_ROUNDS = 12
 _KEPT_ROUNDS, _KEPT_REQUESTS = 3, 50
 
 Step = Callable[[int], Awaitable[object]]

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import select
 import signal
 import ssl
 import subprocess
@@ -87,7 +88,10 @@ class Replica:
     def request(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json"
     ) -> Answer:
-        """Over one connection, kept: a new one would give replicas time to catch up."""
+        """Over one connection, kept: a new one would give replicas time to catch up. The server
+        closes a connection that no test used for a minute."""
+        if self._kept and self._kept.sock and select.select([self._kept.sock], [], [], 0)[0]:
+            self._hang_up()
         if self._kept is None:
             self._kept = self.connection()
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": content_type}

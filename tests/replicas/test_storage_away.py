@@ -56,7 +56,7 @@ def test_it_waits_for_its_storage_and_says_so_before_and_after(
     cluster.start(member)
     replica.until_ready()
     create_crd(replica, "waits.io")
-    assert replica.request("GET", "/readyz").status == 200
+    replica.until(lambda: replica.request("GET", "/readyz").status == 200)
 
     member.kill()
     replica.until(lambda: replica.request("GET", "/readyz").status == 500)

@@ -37,8 +37,11 @@ async def fill(settings: Settings) -> None:
 
 
 @contextlib.asynccontextmanager
-async def starting(settings: Settings, gate: asyncio.Event) -> AsyncIterator[ServerComponents]:
-    """A server that has read what is small, and reads the rest once the gate is open."""
+async def starting(
+    settings: Settings, gate: asyncio.Event, ready: asyncio.Event | None = None
+) -> AsyncIterator[ServerComponents]:
+    """A server that has read what is small, and reads the rest once the gate is open. It sets
+    ``ready`` when it has started."""
     begun: asyncio.Future[ServerComponents] = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
     begin, finish = ServerComponents.begin, Cache.finish
@@ -53,6 +56,8 @@ async def starting(settings: Settings, gate: asyncio.Event) -> AsyncIterator[Ser
 
     async def serve() -> None:
         async with running(settings):
+            if ready is not None:
+                ready.set()
             await over.wait()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -75,8 +80,8 @@ def test_while_a_large_collection_loads_others_are_served_and_its_requests_wait(
     async def scenario() -> None:
         settings = Settings(port=0, storage=f"sqlite:{tmp_path}/s.db", values=values)
         await fill(settings)
-        gate = asyncio.Event()
-        async with starting(settings, gate) as machinery:
+        gate, ready = asyncio.Event(), asyncio.Event()
+        async with starting(settings, gate, ready) as machinery:
             assert (await asked(machinery, "GET", f"{_OTHERS}/o"))[0] == 200
             assert (await asked(machinery, "GET", "/api/v1/namespaces"))[0] == 200
             assert (await asked(machinery, "GET", "/apis"))[0] == 200
@@ -91,6 +96,7 @@ def test_while_a_large_collection_loads_others_are_served_and_its_requests_wait(
             gate.set()
             (listed, things), (created, _) = await asyncio.gather(*waiting)
             assert (listed, len(things["items"]), created) == (200, _MANY, 201)
+            await ready.wait()
             assert (await asked(machinery, "GET", "/readyz"))[0] == 200
 
     asyncio.run(scenario())

@@ -69,6 +69,7 @@ QUEUES = {
     "terminating namespace",
     "the API service of",
     "the address",
+    "the endpoints",
     "migration of",
     "converting ahead",
 }

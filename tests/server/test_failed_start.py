@@ -81,6 +81,7 @@ _PARTS = (
     "bootstrap objects",
     "readiness",
     "requests",
+    "start hooks",
     "kubeconfigs",
 )
 _EMBEDDED_PARTS = ("store", "watch cache", "watchdog", "catalog", "initial namespaces")

@@ -37,7 +37,7 @@ from instar.server.lifecycle.conversion_setup import conversion_services
 from instar.server.lifecycle.homes import home_of
 from instar.server.lifecycle.loaded_settings import LoadedSettings
 from instar.server.lifecycle.parts import Part, background_task
-from instar.server.lifecycle.start_hooks import follow_stored, start_hooks
+from instar.server.lifecycle.start_hooks import follow_stored, start_hooks, stored_once
 from instar.server.lifecycle.storage_start import first_read, last_read, maintenance_parts
 from instar.server.lifecycle.watchdog import Watchdog
 from instar.server.registry.admission.plugins.rbac_escalation import EscalationCheck
@@ -359,6 +359,10 @@ class ServerComponents:
     def readiness_part(self) -> Part:
         """Opens the application for writes and for large collections."""
         return Part("readiness", self.app.open)
+
+    def start_hooks_part(self) -> Part:
+        """Waits until ``/readyz`` is ok, so that a server that says it is ready is."""
+        return Part("start hooks", lambda: stored_once(self._start_hooks.values()))
 
     async def begin(self) -> None:
         """Serve what has been read already; other requests wait for the rest."""

@@ -102,6 +102,7 @@ def _parts(
         *_address_parts(machinery, port, credentials),
         machinery.readiness_part(),
         port.requests_part(),
+        machinery.start_hooks_part(),
         Part("kubeconfigs", lambda: credentials.write_kubeconfigs(kubeconfig, port.url)),
     ]
 

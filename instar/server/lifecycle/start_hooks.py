@@ -8,6 +8,8 @@ before a client has asked for the check.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -16,6 +18,9 @@ from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.stored.entry import CacheEntry
 from instar.wire.storage.watchcache.collection import Change
 
+log = logging.getLogger(__name__)
+LONGEST_WAIT = 10.0
+"""Seconds for which a start waits for its hooks; after that ``/readyz`` tells which is not done."""
 Place = tuple[str, str, str]
 """Group, plural and key suffix of an object."""
 _RBAC = "rbac.authorization.k8s.io"
@@ -69,6 +74,7 @@ class StoredOnce:
 
     def __init__(self, catalog: Callable[[], Catalog], places: tuple[Place, ...]) -> None:
         self._catalog, self._missing = catalog, list(places)
+        self.done = asyncio.Event()
 
     def follow(self) -> None:
         """Notice the objects also when they are deleted before the next call."""
@@ -82,6 +88,7 @@ class StoredOnce:
     def _changed(self, place: Place, change: Change[CacheEntry]) -> None:
         if change.suffix == place[2] and place in self._missing:
             self._missing.remove(place)
+            self()
 
     def __call__(self) -> str | None:
         while self._missing:
@@ -90,6 +97,7 @@ class StoredOnce:
             if resource is not None and suffix not in resource.objects.entries:
                 return f"not finished: {plural} {suffix} is not stored yet"
             self._missing.pop()
+        self.done.set()
         return None
 
 
@@ -98,6 +106,18 @@ def follow_stored(checks: Iterable[Check]) -> None:
     for check in checks:
         if isinstance(check, StoredOnce):
             check.follow()
+
+
+async def stored_once(checks: Iterable[Check]) -> None:
+    """Wait until the objects are stored, but not for ever: the server answers requests without
+    them, and the leader that should store them may be another replica."""
+    try:
+        async with asyncio.timeout(LONGEST_WAIT):
+            for check in checks:
+                if isinstance(check, StoredOnce):
+                    await check.done.wait()
+    except TimeoutError:
+        log.warning("the initial objects were not stored within %g seconds", LONGEST_WAIT)
 
 
 def start_hooks(

@@ -197,6 +197,6 @@ def _differs(new: Object, old: Object) -> bool:
         return True
     for name, value in new.items():
         was = old[name]
-        if name != "metadata" and not same_json(value, was):
+        if value is not was and name != "metadata" and not same_json(value, was):
             return True
     return False

@@ -193,7 +193,8 @@ def _changes_content(new: Object, live: Object) -> bool:
 
 def _differ(one: Object, other: Object, but_for: frozenset[str]) -> bool:
     for name, value in one.items():
-        if name not in but_for and not same_json(value, other.get(name, ABSENT)):
+        was = other.get(name, ABSENT)
+        if value is not was and name not in but_for and not same_json(value, was):
             return True
     return bool(other.keys() - one.keys() - but_for)
 

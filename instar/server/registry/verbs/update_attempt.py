@@ -93,7 +93,7 @@ class UpdateAttempt:
             dedupe_owners(new["metadata"], self._options.warn, patched=patched)
         keep_server_fields(new["metadata"], old["metadata"])
         self._conversions.starts_from(old, self._entry)
-        if self._is_released() and target.serving.converts_remotely:
+        if target.serving.converts_remotely and self._is_released():
             return None  # the object goes: its deletion must not depend on a webhook
         return self._ownership.track_update(new, old, self._managed)
 

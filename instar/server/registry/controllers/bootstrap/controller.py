@@ -7,8 +7,10 @@ server has another CA. Requests never wait for the controller.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network
+from itertools import islice
 
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
@@ -43,6 +45,7 @@ from instar.wire.webhooks.resolver import HostPort
 _BACKOFF = Backoff(0.5, 30.0)
 _MENDED = (AUTHORITY, AUTHENTICATION)
 """ConfigMaps kept equal to the server's certificates."""
+_CONCURRENT_WRITES = 16
 _CLUSTER = ""
 """The queue key of cluster-scoped objects."""
 
@@ -144,8 +147,9 @@ class BootstrapController:
     async def _create_missing(self, place: str) -> None:
         if not self._leadership.leads or self._house is None:
             return
-        for piece in self._objects_of(place, self._house):
-            await self._ensure_object(piece)
+        pieces = iter(self._objects_of(place, self._house))
+        while together := tuple(islice(pieces, _CONCURRENT_WRITES)):
+            await self._ensure_objects(together)
 
     def _objects_of(self, place: str, house: BootstrapFacts) -> Iterable[Object]:
         if place != _CLUSTER:
@@ -181,6 +185,13 @@ class BootstrapController:
         for group, names in versions.items():
             for name in names:
                 yield group, name, len(names) > 1 and name == names[0]
+
+    async def _ensure_objects(self, pieces: Iterable[Object]) -> None:
+        """Write them at the same time, so that they share commits; then fail if one could not."""
+        writes = map(self._ensure_object, pieces)
+        for outcome in await asyncio.gather(*writes, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
 
     async def _ensure_object(self, piece: Object) -> None:
         resource, _, entry = self._maker.found(piece)
