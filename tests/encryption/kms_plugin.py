@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import grpc
 
@@ -29,7 +29,7 @@ class KmsPlugin:
     def endpoint(self) -> str:
         return f"unix://{self.socket}"
 
-    def __enter__(self) -> KmsPlugin:
+    def __enter__(self) -> Self:
         methods = {"Status": self._status, "Encrypt": self._encrypt, "Decrypt": self._decrypt}
         handlers: dict[str, Any] = {
             name: grpc.unary_unary_rpc_method_handler(method) for name, method in methods.items()

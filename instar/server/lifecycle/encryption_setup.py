@@ -92,7 +92,12 @@ class EncryptionAtRest:
     async def _ask(self, was_ill: bool) -> None:
         await self._vault.refresh()
         well = self._vault.trouble is None
-        if was_ill and well and self._store is not None and self._store.unopened:
+        if (
+            (self._vault.has_recovered() or was_ill)
+            and well
+            and self._store is not None
+            and self._store.unopened
+        ):
             self._store.reopen("a KMS plugin is back")
 
     async def _look(self) -> None:

@@ -26,6 +26,7 @@ _SEED_SECONDS = 180.0
 """Seconds after the last healthy status of the plugin in which values are still encrypted."""
 _VERSIONS = ("v2", "v2beta1")
 _MOST_SEEDS = 10_000
+_REFUSED_AT_ONCE = 100
 T = TypeVar("T")
 
 
@@ -43,6 +44,13 @@ class _CurrentSeed(NamedTuple):
     until: float
 
 
+class _Refusal(NamedTuple):
+    """Why the plugin did not decrypt a seed."""
+
+    text: str
+    envelope: Envelope
+
+
 class KmsProvider:
     """One ``kms`` provider of the configuration."""
 
@@ -54,7 +62,9 @@ class KmsProvider:
         self._plugin = plugin
         self._clock = clock
         self._ciphers: dict[bytes, ValueCipher] = {}
-        self._refusals: dict[bytes, str] = {}
+        self._refusals: dict[bytes, _Refusal] = {}
+        self.recovered = False
+        """Whether a seed that the plugin once refused was decrypted since."""
         self._writing: _CurrentSeed | None = None
 
     @property
@@ -74,7 +84,19 @@ class KmsProvider:
             self.trouble = str(error)
             return
         self.trouble = None
+        await self._learn_refused()
+
+    async def _learn_refused(self) -> None:
+        """Ask again for the seeds that were refused: a plugin may fail for a while only."""
+        refused = list(self._refusals.values())[:_REFUSED_AT_ONCE]
         self._refusals.clear()
+        for _, envelope in refused:
+            try:
+                await self.learn(envelope)
+            except Unavailable as error:
+                self.trouble = str(error)
+                return
+            self.recovered = self.recovered or envelope.identity() in self._ciphers
 
     async def seal(self, value: bytes, place: bytes) -> tuple[bytes, Seal]:
         """Encrypt a value. Raises ``Unavailable`` while no plugin can encrypt a seed."""
@@ -95,7 +117,7 @@ class KmsProvider:
         if cipher is None:
             refusal = self._refusals.get(identity)
             if refusal is not None:
-                raise DecryptionFailed(refusal)
+                raise DecryptionFailed(refusal.text)
             raise MissingKmsKey(self, envelope)
         return cipher.open(envelope.data, place), self._seal(envelope.key_id, envelope.kind)
 
@@ -110,7 +132,8 @@ class KmsProvider:
             secret = await self._plugin.decrypt(wrapped, _uid())
             cipher = envelopes.cipher(envelope, secret)
         except DecryptionFailed as error:
-            _put_bounded(self._refusals, identity, f"failed to decrypt DEK, error: {error}")
+            text = f"failed to decrypt DEK, error: {error}"
+            _put_bounded(self._refusals, identity, _Refusal(text, envelope.holding(b"")))
             return
         _put_bounded(self._ciphers, identity, cipher)
 

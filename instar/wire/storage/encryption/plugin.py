@@ -5,8 +5,8 @@ Called by ``kms.py``, which decides what to encrypt and what the answers mean.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol, TypeVar
 
 from instar.wire.rpc.channel import GrpcChannel
 from instar.wire.rpc.status import GrpcCode, RpcError
@@ -15,6 +15,7 @@ from instar.wire.storage.encryption.envelope import annotation_fields, read_anno
 from instar.wire.storage.protobuf_fields import UNREADABLE, as_bytes, bytes_field, fields
 from instar.wire.storage.store import Unavailable
 
+T = TypeVar("T")
 _SERVICE = "/v2.KeyManagementService/"
 _UNREACHABLE_CODES = (
     GrpcCode.UNAVAILABLE,
@@ -61,24 +62,11 @@ class GrpcPlugin:
         self._channel = GrpcChannel(target)
 
     async def status(self) -> Status:
-        found = {1: "", 2: "", 3: ""}
-        for number, value in await self._call("Status", b""):
-            if number in found:
-                found[number] = as_bytes(value).decode(errors="replace")
-        return Status(*found.values())
+        return await self._call("Status", b"", _read_status)
 
     async def encrypt(self, plain: bytes, uid: str) -> Wrapped:
-        ciphertext, key_id, annotations = b"", "", dict[str, bytes]()
         request = bytes_field(1, plain) + bytes_field(2, uid.encode())
-        for number, value in await self._call("Encrypt", request):
-            if number == 1:
-                ciphertext = as_bytes(value)
-            elif number == 2:
-                key_id = as_bytes(value).decode(errors="replace")
-            elif number == 3:
-                name, note = read_annotation(value)
-                annotations[name] = note
-        return Wrapped(ciphertext, key_id, annotations)
+        return await self._call("Encrypt", request, _read_wrapped)
 
     async def decrypt(self, wrapped: Wrapped, uid: str) -> bytes:
         request = [
@@ -87,15 +75,16 @@ class GrpcPlugin:
             bytes_field(3, wrapped.key_id.encode()),
             *annotation_fields(4, wrapped.annotations),
         ]
-        answer = await self._call("Decrypt", b"".join(request))
-        return next((as_bytes(value) for number, value in answer if number == 1), b"")
+        return await self._call("Decrypt", b"".join(request), _read_plain)
 
     async def close(self) -> None:
         await self._channel.close()
 
-    async def _call(self, method: str, request: bytes) -> list[tuple[int, int | bytes]]:
+    async def _call(self, method: str, request: bytes, read: Callable[[bytes], T]) -> T:
+        """Return the answer as ``read`` reads it; what that cannot read is a failure of the
+        plugin."""
         try:
-            return list(fields(await self._channel.call(_SERVICE + method, request, self._timeout)))
+            return read(await self._channel.call(_SERVICE + method, request, self._timeout))
         except RpcError as error:
             text = f"rpc error: code = {error.code.name} desc = {error.text} ({self._socket})"
             if error.code in _UNREACHABLE_CODES:
@@ -105,3 +94,28 @@ class GrpcPlugin:
             raise DecryptionFailed(
                 f"the KMS plugin's answer cannot be read ({self._socket})"
             ) from error
+
+
+def _read_status(answer: bytes) -> Status:
+    found = {1: "", 2: "", 3: ""}
+    for number, value in fields(answer):
+        if number in found:
+            found[number] = as_bytes(value).decode()
+    return Status(*found.values())
+
+
+def _read_wrapped(answer: bytes) -> Wrapped:
+    ciphertext, key_id, annotations = b"", "", dict[str, bytes]()
+    for number, value in fields(answer):
+        if number == 1:
+            ciphertext = as_bytes(value)
+        elif number == 2:
+            key_id = as_bytes(value).decode()
+        elif number == 3:
+            name, note = read_annotation(value)
+            annotations[name] = note
+    return Wrapped(ciphertext, key_id, annotations)
+
+
+def _read_plain(answer: bytes) -> bytes:
+    return next((as_bytes(value) for number, value in fields(answer) if number == 1), b"")

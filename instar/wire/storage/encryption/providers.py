@@ -177,6 +177,13 @@ class EncryptionProviders:
         for provider in self.kms:
             await provider.refresh()
 
+    def has_recovered(self) -> bool:
+        """Return whether a plugin has decrypted since the last call what it refused before."""
+        found = any(provider.recovered for provider in self.kms)
+        for provider in self.kms:
+            provider.recovered = False
+        return found
+
     @property
     def trouble(self) -> str | None:
         return next((each.trouble for each in self.kms if each.trouble is not None), None)
