@@ -5,12 +5,16 @@ Called by ``services.py``, ``networking.py``, ``cluster.py`` and ``ranges.py``.
 
 from __future__ import annotations
 
-from ipaddress import ip_address, ip_network
+import re
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from instar.base.field_errors import FieldError, invalid
+from instar.base.field_errors import FieldError, go_quote, invalid
 
 NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 NOT_A_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_MAPPED = "an IPv4-mapped IPv6 address"
+_LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
+"""Before a decimal number: Go read such addresses once, and still says why it does not."""
 
 
 def family_of(text: str) -> str:
@@ -22,15 +26,58 @@ def family_of(text: str) -> str:
 
 
 def address_errors(text: str, path: str) -> list[FieldError]:
-    return [] if family_of(text) else [invalid(path, text, NOT_AN_ADDRESS)]
+    """Refuse what is no address or has an ambiguous form."""
+    if not family_of(text):
+        zeros = family_of(_LEADING_ZEROS.sub("", text)) == "IPv4"
+        return [invalid(path, text, "must not have leading 0s" if zeros else NOT_AN_ADDRESS)]
+    return [invalid(path, text, f"must not be {_MAPPED}")] if _is_mapped(text) else []
+
+
+def canonical_address_errors(text: str, path: str) -> list[FieldError]:
+    """Refuse an address that is not written as Go prints it, too."""
+    found = address_errors(text, path)
+    if found or str(ip_address(text)) == text:
+        return found
+    shown = go_quote(str(ip_address(text)))
+    return [invalid(path, text, f"must be in canonical form ({shown})")]
 
 
 def network_errors(text: str, path: str) -> list[FieldError]:
+    """Refuse what is no network or has an ambiguous form."""
+    network = _network(text)
+    if network is None:
+        zeros = _network(_LEADING_ZEROS.sub("", text)) is not None
+        detail = "must not have leading 0s in IP or prefix length" if zeros else NOT_A_NETWORK
+        return [invalid(path, text, detail)]
+    address = text.partition("/")[0]
+    if _is_mapped(address):
+        return [invalid(path, text, f"must not have {_MAPPED}")]
+    if ip_address(address) != network.network_address:
+        return [invalid(path, text, "must not have bits set beyond the prefix length")]
+    return []
+
+
+def canonical_network_errors(text: str, path: str) -> list[FieldError]:
+    """Refuse a network that is not written as Go prints it, too."""
+    found, network = network_errors(text, path), _network(text)
+    if found or str(network) == text:
+        return found
+    return [invalid(path, text, f"must be in canonical form ({go_quote(str(network))})")]
+
+
+def _network(text: str) -> IPv4Network | IPv6Network | None:
+    _, _, bits = text.partition("/")
+    if not bits.isdecimal() or bits != str(int(bits)):
+        return None
     try:
-        ip_network(text, strict=False)
+        return ip_network(text, strict=False)
     except ValueError:
-        return [invalid(path, text, NOT_A_NETWORK)]
-    return [] if "/" in text else [invalid(path, text, NOT_A_NETWORK)]
+        return None
+
+
+def _is_mapped(text: str) -> bool:
+    address = ip_address(text)
+    return isinstance(address, IPv6Address) and address.ipv4_mapped is not None
 
 
 def special_errors(text: str, path: str) -> list[FieldError]:

@@ -150,7 +150,7 @@ def slice_errors(spec: Object) -> list[FieldError]:
     if not driver:
         found.append(required("spec.driver"))
     else:
-        found += texts_at("spec.driver", driver, dns1123_subdomain(driver))
+        found += texts_at("spec.driver", driver, dns1123_subdomain(driver.lower()))
     if not pool.get("name"):
         found.append(required("spec.pool.name"))
     if pool.get("resourceSliceCount", 0) <= 0:

@@ -18,7 +18,7 @@ from instar.base.field_errors import (
     too_long,
 )
 from instar.base.json_values import Object, copy_json
-from instar.kube.api.string_rules import dns1123_subdomain, path_segment_name
+from instar.kube.api.string_rules import dns1123_label, dns1123_subdomain, path_segment_name
 from instar.kube.builtin_rules.basics import (
     IMMUTABLE,
     choice_errors,
@@ -44,6 +44,11 @@ _REPLACEMENTS = ("Failed", "TerminatingOrFailed")
 _LONGEST_CRON = 52
 _DOMAIN_PATH = 'must be a domain-prefixed path (such as "acme.io/foo")'
 _SCHEDULING = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
+_MANY_COMPLETIONS, _MANY_AT_ONCE = 100_000, 10_000
+_TOO_MANY = (
+    f"must be less than or equal to {_MANY_AT_ONCE} when completions are above "
+    f"{_MANY_COMPLETIONS} and used with backoff limit per index"
+)
 
 
 def cron_name(name: str, prefix: bool) -> list[str]:
@@ -54,7 +59,19 @@ def cron_name(name: str, prefix: bool) -> list[str]:
 
 
 def job_errors(job: Object) -> list[FieldError]:
-    return _generated_selector_errors(job) + _selected_spec_errors(job["spec"])
+    found = _generated_selector_errors(job) + _selected_spec_errors(job["spec"])
+    return found + _index_name_errors(job)
+
+
+def _index_name_errors(job: Object) -> list[FieldError]:
+    """Check the hostname of the last pod of an indexed job."""
+    spec, name = job["spec"], job["metadata"].get("name", "")
+    last = (spec.get("completions") or 0) - 1
+    host = f"{name}-{last}"
+    if spec.get("completionMode") != "Indexed" or last < 0 or not dns1123_label(host):
+        return []
+    text = f"will not able to create pod with invalid DNS label: {host}"
+    return [invalid("metadata.name", name, text)]
 
 
 def _selected_spec_errors(spec: Object) -> list[FieldError]:
@@ -98,6 +115,10 @@ def job_spec_errors(spec: Object, path: str) -> list[FieldError]:
         "backoffLimitPerIndex",
         "maxFailedIndexes",
     )
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        found.append(
+            required(child(path, "backoffLimitPerIndex"), "when maxFailedIndexes is specified")
+        )
     found += _manager_errors(spec.get("managedBy"), child(path, "managedBy"))
     found += _mode_errors(spec, path)
     policy = spec.get("podFailurePolicy")
@@ -137,18 +158,41 @@ def _mode_errors(spec: Object, path: str) -> list[FieldError]:
     if mode is not None:
         found += choice_errors(mode, child(path, "completionMode"), ("NonIndexed", "Indexed"))
     if mode == "Indexed":
-        if spec.get("completions") is None:
-            text = "when completion mode is Indexed"
-            found.append(required(child(path, "completions"), text))
-    elif spec.get("backoffLimitPerIndex") is not None:
-        where = child(path, "backoffLimitPerIndex")
-        text = "requires indexed completion mode"
-        found.append(invalid(where, spec["backoffLimitPerIndex"], text))
-    limits = (spec.get("maxFailedIndexes"), spec.get("completions"))
-    if limits[0] is not None and limits[1] is not None and limits[0] > limits[1]:
-        text = "must be less than or equal to completions"
-        found.append(invalid(child(path, "maxFailedIndexes"), limits[0], text))
+        return found + _index_errors(spec, path)
+    if mode is None or mode == "NonIndexed":
+        found += [
+            invalid(child(path, name), spec[name], "requires indexed completion mode")
+            for name in ("backoffLimitPerIndex", "maxFailedIndexes")
+            if spec.get(name) is not None
+        ]
     return found
+
+
+def _index_errors(spec: Object, path: str) -> list[FieldError]:
+    """Limit what the status of an indexed job has to keep."""
+    completions, failed = spec.get("completions"), spec.get("maxFailedIndexes")
+    where, found = child(path, "maxFailedIndexes"), list[FieldError]()
+    if completions is None:
+        found.append(required(child(path, "completions"), "when completion mode is Indexed"))
+    if (spec.get("parallelism") or 0) > _MANY_COMPLETIONS:
+        text = f"must be less than or equal to {_MANY_COMPLETIONS} when completion mode is Indexed"
+        found.append(invalid(child(path, "parallelism"), spec["parallelism"], text))
+    if failed is not None and completions is not None and failed > completions:
+        found.append(invalid(where, failed, "must be less than or equal to completions"))
+    if failed is not None and failed > _MANY_COMPLETIONS:
+        text = f"must be less than or equal to {_MANY_COMPLETIONS}"
+        found.append(invalid(where, failed, text))
+    many = (completions or 0) > _MANY_COMPLETIONS
+    if not many or spec.get("backoffLimitPerIndex") is None:
+        return found
+    if failed is None:
+        text = f"must be specified when completions is above {_MANY_COMPLETIONS}"
+        found.append(required(where, text))
+    return found + [
+        invalid(child(path, name), spec[name], _TOO_MANY)
+        for name in ("parallelism", "maxFailedIndexes")
+        if (spec.get(name) or 0) > _MANY_AT_ONCE
+    ]
 
 
 def _replacement_errors(spec: Object, path: str) -> list[FieldError]:

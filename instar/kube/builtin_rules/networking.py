@@ -31,6 +31,7 @@ from instar.kube.api.string_rules import (
 )
 from instar.kube.builtin_rules.addresses import (
     address_errors,
+    canonical_address_errors,
     family_of,
     network_errors,
     special_errors,
@@ -360,7 +361,8 @@ def _slice_endpoint_errors(endpoint: Object, path: str, type: str) -> list[Field
         if type == "FQDN":
             found += texts_at(at, address, dns1123_subdomain(address))
             continue
-        wrong = address_errors(address, at)
+        judge = canonical_address_errors if type == "IPv6" else address_errors
+        wrong = judge(address, at)
         if not wrong and family_of(address) != type:
             wrong = [invalid(where, address, f"must be an {type} address")]
         found += wrong or special_errors(address, at)

@@ -10,7 +10,7 @@ from ipaddress import IPv6Address, ip_address
 from instar.base.field_errors import FieldError, index, invalid, required
 from instar.base.json_values import Object
 from instar.kube.api.string_rules import dns1123_subdomain, path_segment_name
-from instar.kube.builtin_rules.addresses import NOT_AN_ADDRESS, network_errors
+from instar.kube.builtin_rules.addresses import NOT_AN_ADDRESS, canonical_network_errors
 from instar.kube.builtin_rules.basics import IMMUTABLE, texts_at
 
 _MOST_RANGES = 2
@@ -64,7 +64,7 @@ def service_cidr_errors(obj: Object) -> list[FieldError]:
     return [
         error
         for position, text in enumerate(ranges)
-        for error in network_errors(text, index(where, position))
+        for error in canonical_network_errors(text, index(where, position))
     ]
 
 

@@ -39,6 +39,12 @@ _SOURCES = (
 )  # fmt: skip
 _MOST_TEXT = 256 * 1024
 _VOLUME_FROZEN = "spec.persistentvolumesource is immutable after creation"
+_MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
+_MOUNTED = frozenset((
+    "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi",
+    "cinder", "cephfs", "azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk",
+))  # fmt: skip
+"""Sources that are mounted with options."""
 
 
 def volume_errors(obj: Object) -> list[FieldError]:
@@ -60,7 +66,15 @@ def volume_errors(obj: Object) -> list[FieldError]:
         found += texts_at("spec.storageClassName", name, dns1123_subdomain(name))
     if spec.get("volumeMode") is not None:
         found += choice_errors(spec["volumeMode"], "spec.volumeMode", VOLUME_MODES)
-    return found
+    return found + _mount_option_errors(obj)
+
+
+def _mount_option_errors(obj: Object) -> list[FieldError]:
+    annotated = _MOUNT_OPTIONS in (obj["metadata"].get("annotations") or {})
+    if not annotated or not _MOUNTED.isdisjoint(obj["spec"]):
+        return []
+    text = "may not specify mount options for this volume type"
+    return [forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", text)]
 
 
 def _capacity_errors(capacity: Object | None) -> list[FieldError]:

@@ -5,8 +5,6 @@ Called by ``server/registry/kinds/workloads`` and the rules of controllers and j
 
 from __future__ import annotations
 
-from ipaddress import ip_address
-
 from instar.base.field_errors import (
     FieldError,
     child,
@@ -17,6 +15,7 @@ from instar.base.field_errors import (
     required,
 )
 from instar.base.json_values import Object
+from instar.kube.builtin_rules.addresses import address_errors
 from instar.kube.builtin_rules.basics import (
     MOST_INT32,
     annotation_errors,
@@ -44,7 +43,6 @@ from instar.kube.builtin_rules.pods.volumes import volume_errors
 _RESTARTS = ("Always", "OnFailure", "Never")
 _DNS = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _DEADLINE = f"must be between 1 and {MOST_INT32}, inclusive"
-_IP_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 def pod_spec_errors(spec: Object, path: str) -> list[FieldError]:
@@ -71,8 +69,6 @@ def pod_spec_errors(spec: Object, path: str) -> list[FieldError]:
     context = spec.get("securityContext") or {}
     if context or spec.get("shareProcessNamespace"):
         found += pod_security_errors(context, spec, child(path, "securityContext"))
-    if spec.get("imagePullSecrets"):
-        found += _pull_secret_errors(spec["imagePullSecrets"], path)
     if spec.get("affinity") is not None:
         found += affinity_errors(spec["affinity"], child(path, "affinity"))
     if spec.get("dnsConfig") or spec.get("dnsPolicy") == "None":
@@ -132,23 +128,14 @@ def _host_network_errors(spec: Object, path: str) -> list[FieldError]:
     return found
 
 
-def _pull_secret_errors(secrets: list[Object], path: str) -> list[FieldError]:
-    where = child(path, "imagePullSecrets")
-    return [
-        required(child(index(where, position), "name"))
-        for position, secret in enumerate(secrets)
-        if secret == {}
-    ]
-
-
 def _dns_config_errors(spec: Object, path: str) -> list[FieldError]:
     config = spec.get("dnsConfig") or {}
     where = child(child(path, "dnsConfig"), "nameservers")
     servers = config.get("nameservers") or []
     found = [
-        invalid(index(where, position), server, _IP_TEXT)
+        error
         for position, server in enumerate(servers)
-        if not is_address(server)
+        for error in address_errors(server, index(where, position))
     ]
     if spec.get("dnsPolicy") == "None" and not servers:
         text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
@@ -160,19 +147,10 @@ def _alias_errors(aliases: list[Object], path: str) -> list[FieldError]:
     found: list[FieldError] = []
     for position, alias in enumerate(aliases):
         where = index(path, position)
-        if not is_address(alias.get("ip", "")):
-            found.append(invalid(child(where, "ip"), alias.get("ip", ""), _IP_TEXT))
+        found += address_errors(alias.get("ip", ""), child(where, "ip"))
         for host in alias.get("hostnames") or ():
             found += name_errors(host, child(where, "hostnames"))
     return found
-
-
-def is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def label_and_annotation_errors(metadata: Object, path: str) -> list[FieldError]:
@@ -224,7 +202,7 @@ def status_address_errors(status: Object) -> list[FieldError]:
     if not given and status.get("podIP"):
         given = [status["podIP"]]
     return [
-        invalid(index("status.podIPs", position), address, _IP_TEXT)
+        error
         for position, address in enumerate(given)
-        if not is_address(address)
+        for error in address_errors(address, index("status.podIPs", position))
     ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from instar.base.field_errors import FieldError
 from instar.base.json_values import Object, same_json
 from instar.kube.api.patch_types import OF_BUILTIN
+from instar.kube.builtin_rules.advice.by_kind import advice
 from instar.kube.facts.messages import message_of
 from instar.kube.schema.metadata.object_meta import coerce_metadata_lenient
 from instar.kube.schema.metadata.rules import unqualified_errors
@@ -69,7 +70,7 @@ class BuiltinStrategy(Strategy):
 
     def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
         """Return warnings about a valid object that is probably a mistake."""
-        return []
+        return advice(version.kind, obj, old)
 
     def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
         """Set what the kind sets by itself before validation; ``old`` is None on creation."""

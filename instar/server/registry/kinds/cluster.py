@@ -53,6 +53,13 @@ class NodeStrategy(BuiltinStrategy):
         if status.get("capacity") and not status.get("allocatable"):
             status["allocatable"] = dict(status["capacity"])
 
+    def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
+        """Drop the configuration of kubelets that Kubernetes once took from here."""
+        if old is None or not (old.get("spec") or {}).get("configSource"):
+            obj["spec"].pop("configSource", None)
+        if old is None:
+            (obj.get("status") or {}).pop("config", None)
+
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return node_errors(obj)
 

@@ -30,7 +30,7 @@ from instar.kube.crds.validation.schema import RuleChecker
 from instar.kube.crds.validation.schema_size import schema_size_errors
 from instar.kube.crds.validation.update import validate_status_update, validate_update
 from instar.kube.schema.metadata.object_meta import MetaError, coerce_metadata_lenient
-from instar.kube.schema.pipeline import Warn
+from instar.kube.schema.pipeline import Warn, decode_metadata
 from instar.server.registry.resources.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class CrdStrategy(Strategy):
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         self.refuse_other_kinds(obj, version)
         try:
-            unknown_meta = self.clean_metadata(obj)
+            unknown_meta = decode_metadata(obj, within=KIND)
             decoded = decode(obj, version.name)
         except (CrdDecodeError, MetaError) as error:
             raise Undecodable(

@@ -21,14 +21,12 @@ from instar.kube.builtin_rules.services import (
     spec_errors,
 )
 from instar.kube.schema.metadata.object_meta import NameRule
-from instar.kube.schema.pipeline import Warn
 from instar.server.registry.kinds.builtin import BuiltinStrategy
 
 if TYPE_CHECKING:
     from instar.server.registry.resources.serving import VersionServing
 
 _AFFINITY_SECONDS = 10800
-_EXTERNAL_IPS = "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
 
 
 class ServiceStrategy(BuiltinStrategy):
@@ -64,11 +62,6 @@ class ServiceStrategy(BuiltinStrategy):
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return spec_errors(obj["spec"])
-
-    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
-        if obj["spec"].get("externalIPs"):
-            warn(_EXTERNAL_IPS)
-        return super().check_create(obj, version, warn)
 
     def check_status_change(
         self, new: Object, old: Object, version: VersionServing

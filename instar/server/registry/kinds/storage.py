@@ -22,9 +22,7 @@ from instar.kube.builtin_rules.storage import (
     volume_change_errors,
     volume_errors,
 )
-from instar.kube.schema.pipeline import Warn
 from instar.server.registry.kinds.builtin import BuiltinStrategy
-from instar.server.registry.kinds.workloads.advice import source_advice
 from instar.server.registry.kinds.workloads.podspec_defaults import default_volume_source
 from instar.server.registry.resources.context import timestamp, utc_now
 
@@ -32,10 +30,6 @@ if TYPE_CHECKING:
     from instar.base.field_errors import FieldError
     from instar.server.registry.resources.serving import VersionServing
 
-_TOKENS_IN_THE_OPEN = (
-    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
-    "prevent possible logging of tokens in volume attributes"
-)
 _CLAIMS, _SNAPSHOTS = "PersistentVolumeClaim", "VolumeSnapshot"
 
 
@@ -63,9 +57,6 @@ class PersistentVolumeStrategy(BuiltinStrategy):
                 status["lastPhaseTransitionTime"] = known
         elif moment in (None, known):
             status["lastPhaseTransitionTime"] = timestamp(utc_now())
-
-    def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
-        return source_advice(obj["spec"], "spec")
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return volume_errors(obj)
@@ -146,14 +137,6 @@ class CsiDriverStrategy(BuiltinStrategy):
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         return driver_change_errors(new, old)
-
-    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
-        found = super().check_create(obj, version, warn)
-        spec = obj["spec"]
-        unset = spec.get("serviceAccountTokenInSecrets") is None
-        if spec.get("tokenRequests") and unset and not found:
-            warn(_TOKENS_IN_THE_OPEN)
-        return found
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
         super().prepare_update(new, old, version)

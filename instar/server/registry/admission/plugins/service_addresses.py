@@ -35,6 +35,7 @@ NETWORK = IPv4Network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)
 _IN_FLIGHT_SECONDS = 30.0
 _TRIES = 64
+_BEYOND_NODE_PORTS = 32768
 _STATIC_PORTS = 86
 
 
@@ -107,7 +108,9 @@ class ServiceAddresses:
             protocol, wanted = port.get("protocol", "TCP"), port.get("nodePort")
             where = f"spec.ports[{position}].nodePort"
             if not wanted:
-                port["nodePort"] = self._free_port(protocol, owner, dry_run)
+                port["nodePort"] = (
+                    _imagined_port(spec) if dry_run else self._free_port(protocol, owner, dry_run)
+                )
             elif wanted not in NODE_PORTS:
                 text = "provided port is not in the valid range. The range of valid ports is "
                 return [wrong(where, wanted, f"{text}{NODE_PORTS[0]}-{NODE_PORTS[-1]}")]
@@ -243,3 +246,9 @@ def _random_addresses(network: IPv4Network) -> Iterable[str]:
     static = min(max(16, network.num_addresses // 16), 256)
     for offset in _upper_first(range(2, network.num_addresses - 1), static - 1):
         yield str(IPv4Address(first + offset))
+
+
+def _imagined_port(spec: Object) -> int:
+    """Return a port for a dry run, which reserves none: beyond the range, as upstream's."""
+    given = [port.get("nodePort") or 0 for port in spec["ports"]]
+    return max(_BEYOND_NODE_PORTS, *given) + 1

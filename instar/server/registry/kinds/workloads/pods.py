@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from instar.base.field_errors import FieldError
 from instar.base.json_values import Object
-from instar.kube.api.string_rules import dns1123_label
 from instar.kube.builtin_rules.pods.pod_spec import new_pod_errors, status_address_errors
 from instar.kube.builtin_rules.pods.update import (
     change_errors,
@@ -21,7 +20,6 @@ from instar.kube.builtin_rules.pods.update import (
 )
 from instar.kube.schema.pipeline import Warn, keep_member
 from instar.server.registry.kinds.builtin import BuiltinStrategy, keep_user_metadata
-from instar.server.registry.kinds.workloads.advice import pod_name_advice, volume_advice
 from instar.server.registry.kinds.workloads.podspec_defaults import (
     default_pod_only,
     default_pod_spec,
@@ -48,6 +46,8 @@ class PodStrategy(BuiltinStrategy):
         spec = obj["spec"]
         default_pod_spec(spec)
         default_pod_only(spec)
+        if spec.get("terminationGracePeriodSeconds", 0) < 0:
+            spec["terminationGracePeriodSeconds"] = 1
         status = obj.get("status") or {}
         first = status.get("podIP")
         if first and (not status.get("podIPs") or status["podIPs"][0].get("ip") != first):
@@ -92,12 +92,6 @@ class PodStrategy(BuiltinStrategy):
         if "qosClass" in former:
             keep_member(status, former, "qosClass")
 
-    def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
-        found = volume_advice(obj["spec"], "spec")
-        if old is None:
-            found = pod_name_advice(dns1123_label(obj["metadata"].get("name", ""))) + found
-        return found
-
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return new_pod_errors(obj["spec"])
 
@@ -118,8 +112,6 @@ class PodStrategy(BuiltinStrategy):
             return found + resize_errors(new, old, qos_class(spec))
         if subresource == "binding":
             return found
-        for text in self.advise(new, old, version):
-            warn(text)
         return found + change_errors(spec, former)
 
     def grace_period(self, stored: Object, wanted: int | None) -> int | None:

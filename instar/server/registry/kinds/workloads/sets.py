@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 
 from instar.base.field_errors import FieldError, forbidden
 from instar.base.json_values import Object
-from instar.kube.api.string_rules import dns1123_label
 from instar.kube.builtin_rules import controllers as checks
 from instar.kube.builtin_rules.basics import count_errors, immutable_errors
 from instar.kube.builtin_rules.pods.pod_spec import template_errors
 from instar.kube.builtin_rules.selectors import in_go_order
 from instar.server.registry.kinds.builtin import BuiltinStrategy
-from instar.server.registry.kinds.workloads.advice import pod_name_advice, volume_advice
 from instar.server.registry.kinds.workloads.podspec_defaults import default_pod_spec
 
 if TYPE_CHECKING:
@@ -35,10 +33,8 @@ class TemplateStrategy(BuiltinStrategy):
     """Base of kinds with a pod template in the spec."""
 
     counts_generation = True
-    names_pods = True
     ready_counts: tuple[str, ...] = ()
     """Counts of the status that may not be greater than ``replicas``."""
-    """Whether the names of its pods begin with its own."""
 
     def default(self, obj: Object, version: VersionServing) -> None:
         spec = obj["spec"]
@@ -49,13 +45,6 @@ class TemplateStrategy(BuiltinStrategy):
 
     def default_spec(self, obj: Object, spec: Object) -> None:
         """Apply the kind's own defaults."""
-
-    def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
-        template = (obj["spec"].get("template") or {}).get("spec") or {}
-        found = volume_advice(template, "spec.template.spec")
-        if self.names_pods and old is None:
-            found = pod_name_advice(dns1123_label(obj["metadata"].get("name", ""))) + found
-        return found
 
     def check_status_change(
         self, new: Object, old: Object, version: VersionServing
@@ -99,7 +88,6 @@ class DeploymentStrategy(SelectedStrategy):
 
 
 class StatefulSetStrategy(TemplateStrategy):
-    names_pods = False
     ready_counts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
     name_rule = staticmethod(checks.statefulset_name)
 
@@ -137,7 +125,6 @@ class StatefulSetStrategy(TemplateStrategy):
 
 
 class DaemonSetStrategy(SelectedStrategy):
-    names_pods = False
     judges_change_first = True
 
     def default_spec(self, obj: Object, spec: Object) -> None:
