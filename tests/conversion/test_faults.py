@@ -27,8 +27,9 @@ HTTP_TEXTS = {
     "status_object": "told by a Status",
     "redirect": "the server responded with the status code 307 but did not return more information",
     "empty": "0-length response with status code: 200 and content type: application/json",
-    "not_json": "couldn't get version/kind; json parse error: "
-    "invalid character 'h' looking for beginning of value",
+    "not_json": "couldn't get version/kind; json parse error: json: cannot unmarshal string into "
+    'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }',
     "half_json": "couldn't get version/kind; json parse error: unexpected end of JSON input",
     "json_array": "couldn't get version/kind; json parse error: json: cannot unmarshal array into "
     'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
@@ -44,8 +45,8 @@ HTTP_TEXTS = {
     "malformed HTTP response",
 }
 REVIEW_TEXTS = {
-    "wrong_review_kind": "expected webhook response of apiextensions.k8s.io/v1, "
-    "Kind=ConversionReview, got apiextensions.k8s.io/v1, Kind=Other",
+    "wrong_review_kind": 'no kind "Other" is registered for version "apiextensions.k8s.io/v1" in '
+    'scheme "k8s.io/apiserver/pkg/util/webhook/client.go:71"',
     "no_review_kind": "expected webhook response of apiextensions.k8s.io/v1, "
     "Kind=ConversionReview, got /, Kind=",
     "no_response": "no response provided",
@@ -188,7 +189,7 @@ def test_one_wrong_object_fails_the_whole_batch(hook: Webhook, fault: str, text:
     assert text in failed.message
 
 
-@pytest.mark.parametrize("fault", ["wrong_review_kind", "no_review_kind", "wrong_uid"])
+@pytest.mark.parametrize("fault", ["no_review_kind", "wrong_uid"])
 def test_v1beta1_does_not_look_at_kind_and_uid(hook: Webhook, fault: str) -> None:
     hook.fault = fault
 

@@ -142,7 +142,7 @@ LATE = {
         "instar.kube.api.encoding.yaml_text",
     ): "only for answers in YAML",
     (
-        "instar/kube/api/admission_review.py",
+        "instar/kube/api/encoding/review_text.py",
         "instar.kube.api.encoding.yaml_text",
     ): "only for answers in YAML",
     **{

@@ -26,6 +26,7 @@ _TEXTS = (
     (re.compile(r"((?:resource version|ResourceVersion|current)[^0-9\"]{0,24}: )\d+"), r"\1<rv>"),
     (re.compile(r"(ResourceVersion in record \()\d+"), r"\1<rv>"),
     (re.compile(r"\bselfType\d+"), "selfType"),
+    (re.compile(r"(Key: )/registry(?=/)"), r"\1"),
     (re.compile(r"(The provided continue parameter is too old)[^\"]*"), r"\1"),
 )
 _AGE = re.compile(r"(?:\d+[smhdy])+")

@@ -18,14 +18,13 @@ import orjson
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.kube.api.encoding.go_json_errors import go_type
-from instar.kube.api.encoding.json_text import TooDeep, decode, encode
+from instar.kube.api.encoding.json_text import encode
+from instar.kube.api.encoding.review_text import SCHEME, MalformedReview, read_review
 
 GROUP = "admission.k8s.io"
 KIND = "AdmissionReview"
 KNOWN_VERSIONS = ("v1", "v1beta1")
 JSON_PATCH = "JSONPatch"
-_MOST_YAML = 1 << 20
-_SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
 
 
 class InvalidAdmissionReview(ValueError):
@@ -162,7 +161,7 @@ def _check_known(api_version: str, kind: str, wanted: str) -> None:
         return
     group, _, version = api_version.rpartition("/")
     if kind != KIND or group != GROUP or version not in KNOWN_VERSIONS:
-        text = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
+        text = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
         raise InvalidAdmissionReview(text)
     if version != wanted:
         theirs, ours = f"{version}.{KIND}", f"{wanted}.{KIND}"
@@ -170,36 +169,10 @@ def _check_known(api_version: str, kind: str, wanted: str) -> None:
 
 
 def _parse_object(body: bytes) -> Object:
-    """Parse JSON, else YAML, as Go's decoder does."""
     try:
-        review = decode(body)
-    except TooDeep as error:
-        raise InvalidAdmissionReview(
-            f"couldn't get version/kind; json parse error: {error}"
-        ) from error
-    except orjson.JSONDecodeError:
-        review = _yaml(body)
-    if not isinstance(review, dict):
-        raise InvalidAdmissionReview(
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal "
-            f'{go_type(review)} into Go value of type struct {{ APIVersion string "json:'
-            f'\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
-        )
-    return review
-
-
-def _yaml(body: bytes) -> Any:
-    if len(body) > _MOST_YAML:
-        raise InvalidAdmissionReview("couldn't get version/kind; json parse error: invalid JSON")
-    # Imported lazily: nearly all webhooks answer in JSON.
-    from instar.kube.api.encoding.yaml_text import read_yaml
-
-    try:
-        return read_yaml(body)[0]
-    except ValueError as error:
-        raise InvalidAdmissionReview(
-            f"couldn't get version/kind; json parse error: {error}"
-        ) from error
+        return read_review(body)
+    except MalformedReview as error:
+        raise InvalidAdmissionReview(str(error)) from error
 
 
 def _member(holder: Object, name: str, wanted: type, go_name: str, place: str) -> Any:

@@ -12,8 +12,9 @@ from typing import Any
 import orjson
 
 from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
 from instar.kube.api.encoding.go_json_errors import go_type
-from instar.kube.api.encoding.json_text import TooDeep, decode
+from instar.kube.api.encoding.review_text import SCHEME, MalformedReview, read_review
 
 GROUP = "apiextensions.k8s.io"
 KIND = "ConversionReview"
@@ -83,9 +84,9 @@ def parse_request(body: bytes) -> ConversionRequest:
         raise InvalidConversionReview("no request provided")
     return ConversionRequest(
         version=version,
-        uid=_member(request, "uid", str, "", "request."),
-        desired_api_version=_member(request, "desiredAPIVersion", str, "", "request."),
-        objects=_member(request, "objects", list, [], "request."),
+        uid=_member(request, "uid", str, "", _IN_REQUEST),
+        desired_api_version=_member(request, "desiredAPIVersion", str, "", _IN_REQUEST),
+        objects=_member(request, "objects", list, [], _IN_REQUEST),
     )
 
 
@@ -103,18 +104,19 @@ def parse_response(body: bytes) -> ConversionResponse:
     review = _parse_object(body)
     api_version = _member(review, "apiVersion", str, "")
     kind = _member(review, "kind", str, "")
+    _check_known(api_version, kind)
     response = _member(review, "response", dict, None)
     if response is None:
         return ConversionResponse(api_version=api_version, kind=kind, present=False)
-    result = _member(response, "result", dict, {}, "response.")
+    result = _member(response, "result", dict, {}, _IN_RESPONSE)
     return ConversionResponse(
         api_version=api_version,
         kind=kind,
         present=True,
-        uid=_member(response, "uid", str, "", "response."),
-        status=_member(result, "status", str, "", "response.result."),
-        message=_member(result, "message", str, "", "response.result."),
-        objects=_member(response, "convertedObjects", list, [], "response."),
+        uid=_member(response, "uid", str, "", _IN_RESPONSE),
+        status=_member(result, "status", str, "", _IN_RESULT),
+        message=_member(result, "message", str, "", _IN_RESULT),
+        objects=_member(response, "convertedObjects", list, [], _IN_RESPONSE),
     )
 
 
@@ -128,49 +130,47 @@ def _encode_response(version: str, uid: str, objects: list[Any], result: dict[st
     )
 
 
-def _parse_object(body: bytes) -> dict[str, Any]:
+def _parse_object(body: bytes) -> Object:
     try:
-        review = decode(body)
-    except TooDeep as error:
+        return read_review(body)
+    except MalformedReview as error:
+        raise InvalidConversionReview(str(error)) from error
+
+
+def _check_known(api_version: str, kind: str) -> None:
+    """Refuse a review of a type that upstream's scheme lacks; the contract refuses an empty one."""
+    group, _, version = api_version.rpartition("/")
+    if kind and (kind != KIND or group != GROUP or version not in KNOWN_VERSIONS):
         raise InvalidConversionReview(
-            f"couldn't get version/kind; json parse error: {error}"
-        ) from error
-    except orjson.JSONDecodeError as error:
-        problem = _go_syntax_error(body, error.pos)
-        raise InvalidConversionReview(
-            f"couldn't get version/kind; json parse error: {problem}"
-        ) from error
-    if not isinstance(review, dict):
-        raise InvalidConversionReview(
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal "
-            f'{go_type(review)} into Go value of type struct {{ APIVersion string "json:'
-            f'\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
+            f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
         )
-    return review
 
 
-def _go_syntax_error(body: bytes, position: int) -> str:
-    rest = body.decode("utf-8", "replace")[position:]
-    if not rest.strip():
-        return "unexpected end of JSON input"
-    return f"invalid character '{rest[0]}' looking for beginning of value"
-
-
-def _member(holder: dict[str, Any], name: str, wanted: type, default: Any, path: str = "") -> Any:
+def _member(holder: Object, name: str, wanted: type, default: Any, place: str = KIND) -> Any:
     """Return a typed member; absent and null give the default, any other type is Go's decode
     error."""
     value = holder.get(name)
     if value is None:
         return default
     if not isinstance(value, wanted):
+        type_name = _STRUCTS.get(name) or _GO_NAMES[wanted]
         raise InvalidConversionReview(
-            f"json: cannot unmarshal {go_type(value)} into Go struct field "
-            f"{KIND}.{path}{name} of type {_GO_NAMES[wanted]}"
+            f"json: cannot unmarshal {go_type(value)} into Go struct field {place}.{name} of type "
+            f"{type_name}"
         )
     return value
 
 
-_GO_NAMES: dict[type, str] = {str: "string", dict: "struct", list: "[]runtime.RawExtension"}
+_GO_NAMES: dict[type, str] = {str: "string", list: "[]runtime.RawExtension"}
+_STRUCTS = {
+    "request": "v1.ConversionRequest",
+    "response": "v1.ConversionResponse",
+    "result": "v1.Status",
+    "uid": "types.UID",
+}
+_IN_REQUEST = "ConversionRequest.request"
+_IN_RESPONSE = "ConversionResponse.response"
+_IN_RESULT = "Status.response.result"
 
 
 def _text(value: str) -> str:

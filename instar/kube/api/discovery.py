@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from instar.base.json_values import Object
 from instar.kube.api.crd import Crd, CrdNames, CrdVersion
-from instar.kube.api.names import GroupVersion, by_priority
+from instar.kube.api.names import GroupVersion, GroupVersionKind, by_priority
 
 CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
@@ -231,15 +231,23 @@ def _entries(resource: DiscoveryResource, version: CrdVersion) -> Iterator[Objec
         **_hash_field(resource),
     }
     parts = version.subresources()
+    own = (resource.crd.group, version.name)
     for name, verbs, kind in sorted(parts, key=itemgetter(0)) if resource.builtin else parts:
         yield {
             "name": f"{names.plural}/{name}",
             "singularName": "",
             "namespaced": namespaced,
-            **({"group": kind.group, "version": kind.version} if kind is not None else {}),
+            **_elsewhere(kind, own),
             "kind": names.kind if kind is None else kind.kind,
             "verbs": list(verbs),
         }
+
+
+def _elsewhere(kind: GroupVersionKind | None, own: tuple[str, str]) -> Object:
+    """Return group and version of a subresource's kind, if they are not the list's own."""
+    if kind is None or (kind.group, kind.version) == own:
+        return {}
+    return {"group": kind.group, "version": kind.version}
 
 
 def _aliases(names: CrdNames) -> Object:

@@ -31,7 +31,8 @@ from instar.kube.patches.go_field_order import in_go_order
 from instar.kube.patches.json_patch import MAX_OPERATIONS, PatchFailed, json_patch, merge_patch
 from instar.kube.patches.strategic_patch import strategic_merge
 
-_OPERATION_FIELDS = {"op", "path", "from", "value"}
+_TEXTS = {"op", "path", "from"}
+_OPERATION_FIELDS = {*_TEXTS, "value"}
 
 
 class Patch(NamedTuple):
@@ -119,6 +120,10 @@ def _parse(body: bytes, kind: PatchType, validation: str) -> Any:
         if validation == "Ignore" and kind is PatchType.MERGE:
             raise BadRequest("Invalid JSON Patch") from error
         raise BadRequest(f"{prefix}{syntax_error(body, error.pos)}") from error
+    if document is None and kind is PatchType.JSON:
+        return []
+    if document is None and kind is PatchType.MERGE:
+        raise BadRequest("Invalid JSON Patch")
     fits = isinstance(document, list if kind is PatchType.JSON else dict)
     if not fits and (validation != "Ignore" or kind is PatchType.STRATEGIC):
         found = go_type(document)
@@ -136,13 +141,29 @@ def _operations(document: Any, validation: str) -> list[Object]:
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
             f"got {len(document)}"
         )
-    for operation in document:
-        if not isinstance(operation, dict):
+    operations = [{} if operation is None else operation for operation in document]
+    for operation in operations:
+        _check_types(operation, validation)
+    return operations
+
+
+def _check_types(operation: Any, validation: str) -> None:
+    """Refuse what Go cannot read as an operation. Without field validation only the map is read
+    here, and its members while the patch is applied."""
+    prefix, of = "error decoding patch: ", "handlers.jsonPatchOp"
+    if validation == "Ignore":
+        prefix, of = "", "jsonpatch.Operation"
+    if not isinstance(operation, dict):
+        found = go_type(operation)
+        raise BadRequest(f"{prefix}json: cannot unmarshal {found} into Go value of type {of}")
+    if validation == "Ignore":
+        return
+    for name, value in operation.items():
+        if name in _TEXTS and value is not None and not isinstance(value, str):
             raise BadRequest(
-                f"error decoding patch: json: cannot unmarshal {go_type(operation)} into Go value "
-                "of type handlers.jsonPatchOp"
+                f"{prefix}json: cannot unmarshal {go_type(value)} into Go struct field "
+                f"jsonPatchOp.{name} of type string"
             )
-    return document
 
 
 def _operation_problems(body: bytes, operations: list[Object]) -> list[str]:

@@ -8,6 +8,7 @@ client.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
@@ -20,6 +21,8 @@ MAX_COPIED_BYTES = 3_145_728
 
 _MISSING = object()
 _MISSING_VALUE = "missing value"
+_INDEX = re.compile(r"[+-]?[0-9]+")
+"""What Go's ``strconv.Atoi`` reads; ``int`` also takes spaces, underscores and other digits."""
 
 
 class PatchFailed(Exception):
@@ -39,9 +42,11 @@ class _NoIndex(PatchFailed):
 def merge_patch(target: Any, patch: Any) -> Any:
     """Return a new value, which shares unchanged parts with ``target`` and nothing with
     ``patch``."""
+    if not isinstance(target, dict):
+        return _without_nulls(patch)
     if not isinstance(patch, dict):
         return copy_json(patch)
-    result = dict(target) if isinstance(target, dict) else {}
+    result = dict(target)
     for key, value in patch.items():
         if value is None:
             result.pop(key, None)
@@ -50,22 +55,25 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return result
 
 
+def _without_nulls(value: Any) -> Any:
+    """Return a copy without the members that are null, also inside of lists; null elements of
+    lists stay."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
 def json_patch(document: Any, operations: list[dict[str, Any]]) -> Any:
     """Return the patched document; the argument is changed in place where possible."""
     copied = 0
     for operation in operations:
-        kind = operation.get("op", "")
+        kind = operation.get("op")
         apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
         if apply is None:
             raise PatchFailed(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
-        path = operation.get("path")
-        if not isinstance(path, str):
-            raise PatchFailed(f"{kind} operation failed to decode path: {_MISSING_VALUE}")
-        if kind in ("copy", "move") and not isinstance(operation.get("from"), str):
-            raise PatchFailed(
-                f"{kind} operation failed to decode from: operation, missing from field: "
-                f"{_MISSING_VALUE}"
-            )
+        if kind in ("copy", "move"):
+            _text(operation, "from")
+        path = _text(operation, "path")
         if kind == "copy":
             copied += len(orjson.dumps(_source(document, operation)))
             if copied > MAX_COPIED_BYTES:
@@ -77,12 +85,20 @@ def json_patch(document: Any, operations: list[dict[str, Any]]) -> Any:
     return document
 
 
+def _text(operation: dict[str, Any], name: str) -> str:
+    """Return the operation's ``path`` or ``from``."""
+    kind, text = operation["op"], operation.get(name)
+    if isinstance(text, str):
+        return text
+    lacking = "operation, missing from field: " if name == "from" else ""
+    if name == "path" and kind in ("replace", "move", "test"):
+        lacking = "operation missing path field: "
+    raise PatchFailed(f"{kind} operation failed to decode {name}: {lacking}{_MISSING_VALUE}")
+
+
 def _pointer(path: str) -> list[str]:
-    if not path:
-        return []
-    if not path.startswith("/"):
-        raise PatchFailed
-    return [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
+    """Return the elements of a path. Whatever comes before the first slash is not read."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
 
 
 def _member(container: Any, part: str) -> Any:
@@ -96,15 +112,12 @@ def _member(container: Any, part: str) -> Any:
 def _position(container: list[Any], part: str, *, adding: bool = False) -> int:
     if adding and part == "-":
         return len(container)
-    try:
-        index = int(part)
-    except ValueError as error:
-        text = f"strconv.Atoi: parsing {go_quote(part)}: invalid syntax"
-        raise _NoIndex(text) from error
+    if not _INDEX.fullmatch(part):
+        raise _NoIndex(f"strconv.Atoi: parsing {go_quote(part)}: invalid syntax")
+    shown = index = int(part)
     limit = len(container) + adding
-    shown = index
     if index < 0:
-        index += len(container)
+        index += limit
     if not 0 <= index < limit:
         raise PatchFailed(f"Unable to access invalid index: {shown}: invalid index referenced")
     return index
@@ -138,8 +151,6 @@ def _value(operation: dict[str, Any]) -> Any:
 
 
 def _put(document: Any, path: str, value: Any, missing: str, failing: str) -> Any:
-    if not path:
-        return value
     parent, step = _parent(document, path, missing)
     if isinstance(parent, dict):
         parent[step] = value
@@ -178,6 +189,9 @@ def _delete(document: Any, path: str, missing: str, failing: str) -> Any:
 def _replace(document: Any, path: str, operation: dict[str, Any]) -> Any:
     """Replace a value; an absent map key is added, as upstream does."""
     if not path:
+        if not isinstance(operation.get("value"), dict | list):
+            text = "replace operation value must be object or array"
+            raise PatchFailed(f"{text}: %!w(<nil>)")
         return _value(operation)
     missing = "replace operation does not apply: doc is missing"
     parent, step = _parent(document, path, f"{missing} path: {path}")
@@ -192,11 +206,12 @@ def _replace(document: Any, path: str, operation: dict[str, Any]) -> Any:
 
 
 def _source(document: Any, operation: dict[str, Any]) -> Any:
+    """Return the value at ``from``. A key that the map lacks is copied as null."""
     kind, source = operation["op"], operation["from"]
-    if not source:
-        return document
     missing = f"{kind} operation does not apply: doc is missing from path: {source}"
     parent, step = _parent(document, source, missing)
+    if kind == "copy" and isinstance(parent, dict):
+        return parent.get(step)
     try:
         return _member(parent, step)
     except PatchFailed as error:
@@ -231,7 +246,7 @@ def _test(document: Any, path: str, operation: dict[str, Any]) -> Any:
                 value = _member(parent, step)
             except PatchFailed as error:
                 raise PatchFailed(f"error in test for path: '{path}': {error}") from error
-    if value is _MISSING and wanted is None and "value" in operation:
+    if value is _MISSING and wanted is None:
         return document
     if value is _MISSING or not same_json(value, wanted):
         raise TestFailed(f"testing value {path} failed: test failed")

@@ -65,10 +65,7 @@ def decode_metadata(obj: Object, within: str = "") -> list[str]:
 
     Raises ``MetaError``, with the message for a whole object of kind ``within`` if given.
     """
-    metadata = obj.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields") == []:
-        metadata["managedFields"] = [{}]
-    obj["metadata"], unknown = coerce_metadata(metadata, within=within)
+    obj["metadata"], unknown = coerce_metadata(obj.get("metadata"), within=within)
     return unknown
 
 

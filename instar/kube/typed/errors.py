@@ -35,7 +35,7 @@ def misfit(value: Any, place: Place, wanted: str, shown: str = "") -> TypedError
     else:
         text = f"json: cannot unmarshal {found} into Go value of type {wanted}"
     error = TypedError(text)
-    error.restored = _restore_message(value, wanted)
+    error.restored = _restore_message(value, wanted, _go_type_name(place, wanted))
     return error
 
 
@@ -55,7 +55,7 @@ def _declared_type(place: Place) -> str:
     return go_type_of(place[2], place[1]) if holds else ""
 
 
-def _restore_message(value: Any, wanted: str) -> str:
+def _restore_message(value: Any, wanted: str, declared: str) -> str:
     found = _REFLECTED.get(type(value), "string")
     if wanted.startswith("[]"):
         return f"cannot restore slice from {found}"
@@ -63,6 +63,8 @@ def _restore_message(value: Any, wanted: str) -> str:
         return f"cannot restore map from {found}"
     if "." in wanted:
         return f"cannot restore struct from: {found}"
+    if found == "int64" and wanted == "string":  # which Go could convert, to a character
+        return f"cannot convert int64 to {declared or wanted}"
     return f"unrecognized type: {wanted}"
 
 

@@ -76,10 +76,10 @@ class Impersonation:
 
 
 def is_asked_for(request: Request) -> bool:
-    """Whether a request has impersonation headers."""
+    """Whether a request has impersonation headers with a value."""
     if _PREFIX not in b"".join(request.headers):  # one search in all names: this is the hot path
         return False
-    return any(name.startswith(_PREFIX) for name in request.headers)
+    return any(name.startswith(_PREFIX) and any(request.all_of(name)) for name in request.headers)
 
 
 def _requested_user(request: Request) -> User:

@@ -12,6 +12,7 @@ from instar.kube.api.encoding.json_text import TooDeep
 from instar.kube.api.encoding.object_text import (
     Body,
     MalformedObject,
+    NoObject,
     Repeated,
     object_of,
     read_json_object,
@@ -75,6 +76,12 @@ def read_applied(body: bytes) -> Body:
         return parse(body, YAML)
     except NotYaml as error:
         raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from error
+    except NoObject as error:
+        why = (
+            f"json: cannot unmarshal {error.found} into Go value of type map[string]interface {{}}"
+        )
+        text = f"error unmarshaling JSON: while decoding JSON: {why}"
+        raise BadRequest(f"error decoding YAML: {text}") from error
     except MalformedObject as error:
         raise BadRequest(f"error decoding YAML: {error}") from error
 

@@ -31,7 +31,7 @@ async def do_components(call: SubresourceCall) -> Response:
     if target.name:
         found = components.get(target.name)
         if found is None:
-            raise errors.not_found("", "componentstatuses", target.name)
+            raise errors.not_found("", "componentstatus", target.name)
         return await object_response(200, orjson.dumps(found), form, target.version, include)
     views = Views([orjson.dumps(item) for item in components.values()])
     listing = Listing(views, context.backend.cache.revision, "", None)

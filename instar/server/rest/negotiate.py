@@ -203,7 +203,7 @@ def patch_type(content_type: str, accepted: tuple[PatchType, ...], *, builtin: b
         if known == media:
             return known
     if builtin:
-        raise UnsupportedMediaType("415: Unsupported Media Type")
+        raise UnsupportedMediaType("415: Unsupported Media Type", details={})
     raise UnsupportedMediaType(
         "the body of the request was in an unknown format - accepted media types include: "
         + ", ".join(accepted)

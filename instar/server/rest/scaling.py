@@ -112,6 +112,9 @@ def _check_type(body: Object) -> None:
             f"the API version in the data ({given}) does not match the expected API version "
             f"({API_VERSION})"
         )
+    kind = body.get("kind") or ""
+    if kind != KIND:
+        raise errors.BadRequest(f'no kind "{kind}" is registered for version "{API_VERSION}"')
 
 
 def _answer(obj: Object, paths: ScalePaths, form: ResponseFormat) -> Response:

@@ -45,6 +45,15 @@ class MalformedObject(Exception):
     """The body is not a JSON (or YAML) object; ``str()`` is the parser's message."""
 
 
+class NoObject(MalformedObject):
+    """The body is another JSON value."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(f"json parse error: {_TYPE_META.format(found=found)}")
+        self.found = found
+        """Its type, as Go names it."""
+
+
 def read_json_object(text: bytes) -> Body:
     """Parse an object. Raises ``MalformedObject``."""
     value = read_json(text)
@@ -56,7 +65,7 @@ def object_of(value: Any, duplicates: list[Repeated]) -> Body:
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        raise MalformedObject(f"json parse error: {_TYPE_META.format(found=go_type(value))}")
+        raise NoObject(go_type(value))
     for name in ("kind", "apiVersion"):
         if name in value and not isinstance(value[name], str) and value[name] is not None:
             raise MalformedObject(

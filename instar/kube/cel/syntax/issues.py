@@ -46,6 +46,8 @@ class _Lines:
     def frame(self, issue: Issue) -> str:
         if issue.pos == NOWHERE:
             return f"ERROR: <input>:-1:0: {issue.text}"
+        if not self._source:
+            return f"ERROR: <input>:1:0: {issue.text}"
         pos = min(issue.pos, len(self._source))
         number = self._source.count("\n", 0, pos)
         column = pos - (self._source.rfind("\n", 0, pos) + 1)

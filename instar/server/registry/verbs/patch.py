@@ -100,6 +100,8 @@ def _decode_patched(
     target: Target, patched: Any, kept: _Kept, quote: Quote, change: Patch, options: WriteOptions
 ) -> Object:
     """Return the patch's result as an object of the version; unknown fields are reported."""
+    if change.from_values and isinstance(patched, dict):  # Go's type knows its kind
+        patched |= {"apiVersion": target.version.api_version, "kind": target.serving.kind}
     changed, members, metadata = patched, kept.members, kept.metadata
     if members or metadata:
         changed = {name: value for name, value in patched.items() if name not in members}
@@ -110,6 +112,8 @@ def _decode_patched(
         obj = _object(changed, quote)  # the rest is the old object's, which is decoded already
     else:
         obj = read_patched(changed, quote)
+    if target.serving.strategy.keeps_nulls and not obj.get("kind"):
+        raise undecodable(quote, f"Object 'Kind' is missing in '{quote()}'")
     try:
         unknown = target.serving.strategy.decode(obj, target.version)
     except Undecodable as error:

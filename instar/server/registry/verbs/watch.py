@@ -65,6 +65,10 @@ def check_watch_options(options: WatchOptions) -> None:
         )
     if initial is not None and select.match not in ("", "NotOlderThan"):
         errors.append(not_supported(field, select.match, ("NotOlderThan",)))
+    # A watch without a revision asks for initial events, which sets the match, too.
+    implied = options.watch_list and initial is None and not select.revision
+    if select.token and (select.match or implied):
+        errors.append(forbidden(field, f"{field} is forbidden when continue is provided"))
     if errors:
         raise invalid_options("ListOptions", errors)
 

@@ -55,5 +55,7 @@ def refuse_invalid(
     if given is not None and any(error.value is None for error in found):
         found = with_given_empties(found, given())
     group = target.serving.group if strategy.told_group is None else strategy.told_group
+    if strategy.keeps_nulls:  # an untyped object says itself what it is
+        group = (obj.get("apiVersion") or "").rpartition("/")[0]
     name = obj["metadata"].get("name", "")
     raise errors.invalid(group, obj.get("kind", ""), name, found)
