@@ -30,6 +30,8 @@ HTTP_TEXTS = {
     "not_json": "couldn't get version/kind; json parse error: json: cannot unmarshal string into "
     'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
     'Kind string "json:\\"kind,omitempty\\"" }',
+    "wrong_review_kind": 'no kind "Other" is registered for version "apiextensions.k8s.io/v1" in '
+    'scheme "k8s.io/apiserver/pkg/util/webhook/client.go:71"',
     "half_json": "couldn't get version/kind; json parse error: unexpected end of JSON input",
     "json_array": "couldn't get version/kind; json parse error: json: cannot unmarshal array into "
     'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
@@ -45,8 +47,6 @@ HTTP_TEXTS = {
     "malformed HTTP response",
 }
 REVIEW_TEXTS = {
-    "wrong_review_kind": 'no kind "Other" is registered for version "apiextensions.k8s.io/v1" in '
-    'scheme "k8s.io/apiserver/pkg/util/webhook/client.go:71"',
     "no_review_kind": "expected webhook response of apiextensions.k8s.io/v1, "
     "Kind=ConversionReview, got /, Kind=",
     "no_response": "no response provided",
