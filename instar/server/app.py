@@ -17,12 +17,14 @@ from instar.base import errors
 from instar.base.errors import ApiError
 from instar.kube.access.attributes import Attributes, User
 from instar.kube.access.authorizers import grant
+from instar.kube.api.adoption import SERVED_BY, SERVED_BY_INSTAR
 from instar.server.access.account_tokens import IssuerDocuments
 from instar.server.access.authentication import Authenticator
 from instar.server.access.front_proxy import Proxy
 from instar.server.access.impersonation import Impersonation, is_asked_for
 from instar.server.access.reviews import Reviews
 from instar.server.endpoints import backup, history
+from instar.server.endpoints.adoption import AdoptionEndpoint
 from instar.server.endpoints.documents import Documents
 from instar.server.endpoints.health import Health
 from instar.server.endpoints.history import past_path
@@ -76,6 +78,7 @@ log = logging.getLogger("instar.access")
 _DIGITS = 9
 """Digits of a ``limit`` that counts as one; a wrong one is refused by the verb."""
 _READS = ("get", "list", "watch", "head", "options")
+_SERVED_BY = (SERVED_BY.lower().encode(), SERVED_BY_INSTAR.encode())
 EVERY_ANSWER = ((b"cache-control", b"no-cache, private"),)
 
 
@@ -115,6 +118,7 @@ class App:
         self._insight = insight
         self._request_timeout = request_timeout
         self._documents = Documents(catalog, aggregator)
+        self._adoption = AdoptionEndpoint(context.backend, catalog) if aggregated else None
         self._object_pages = ObjectEndpoints(catalog)
         self._reviews = Reviews(authenticator.tokens, context.authorizer)
         self._impersonation = Impersonation(context.authorizer)
@@ -162,6 +166,7 @@ class App:
             response.headers += warning_headers(request.warnings)
         if self._aggregated and isinstance(peer, Proxy):
             response.bare = True
+            response.headers.append(_SERVED_BY)
         else:
             response.headers += request.flow_headers or ()
             response.headers.append(
@@ -249,6 +254,9 @@ class App:
             return await self._aggregator.serve(request, route.remote, audit_id_of(request))
         if request.incoming is not None:
             request.body = await request.incoming.gather()
+        told = None if self._adoption is None else await self._adoption.respond(request)
+        if told is not None:
+            return told
         if route.path is not None:
             return await self._serve_resource(request, route, route.path)
         health = self._health.respond(request)

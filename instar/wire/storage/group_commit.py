@@ -131,6 +131,10 @@ class GroupCommit:
         self._latest[key] = entry
         self._waiting.entries.append(entry)
 
+    def raise_next(self, least: int) -> None:
+        """Give every later write a revision above ``least``."""
+        self._next = max(self._next, least)
+
     def under_way(self, prefix: str) -> bool:
         return any(key.startswith(prefix) for key in self._latest)
 

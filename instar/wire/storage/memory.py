@@ -30,6 +30,7 @@ class MemoryStore:
         self._index = RevisionIndex()
         self._log: dict[int, Event] = {}
         self._followers = Followers()
+        self._least = 0
         self._closed = False
 
     async def get(self, key: str) -> Record | None:
@@ -54,7 +55,7 @@ class MemoryStore:
         actual = self._index.head(write.key)
         if actual != write.expected:
             raise Stale(write.key, write.expected, actual)
-        first = self._index.revision + 1
+        first = max(self._index.revision, self._least) + 1
         events = [Event(write.key, write.value, first)]
         for number, value in enumerate(later, first + 1):
             events.append(Event(write.key, value, number))
@@ -66,6 +67,10 @@ class MemoryStore:
 
     def under_way(self, prefix: str) -> bool:
         return False
+
+    async def raise_revision(self, least: int) -> None:
+        self._check_open()
+        self._least = max(self._least, least)
 
     async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
         self._check_open()
@@ -116,11 +121,7 @@ class MemoryStore:
         return self._index.names(prefix)
 
     def _events(self, after: int) -> Iterator[Event]:
-        return (
-            self._log[revision]
-            for revision in range(after + 1, self._index.revision + 1)
-            if revision in self._log
-        )
+        return (event for revision, event in self._log.items() if revision > after)
 
     def _record(self, revision: int) -> Record:
         key, value, *_ = self._log[revision]

@@ -258,6 +258,15 @@ class Chaining(Protocol):
 
 
 @runtime_checkable
+class RaisableStore(Protocol):
+    """A store whose revision can be raised, so that it is above that of another server."""
+
+    async def raise_revision(self, least: int) -> None:
+        """Give every later write a revision above ``least``. Durable once one was committed."""
+        ...
+
+
+@runtime_checkable
 class Expecting(Protocol):
     """A remote store that may be ahead of the events its followers have received."""
 

@@ -33,6 +33,7 @@ from instar.wire.storage.store import (
 )
 
 _REVISION = "select revision from {schema}.head"
+_RAISE = "update {schema}.head set revision = greatest(revision, $1)"
 _TOUCH = "select {schema}.touch_1($1)"
 
 
@@ -69,6 +70,11 @@ class PostgresStore:
         self._check_open()
         check_write(write)
         return await self._writer.write(write)
+
+    async def raise_revision(self, least: int) -> None:
+        """Needs the right to update the table ``head``, which the owner of the tables has."""
+        self._check_open()
+        await self._asking.ask(self._server.sql(_RAISE), least)
 
     def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
         self._check_open()

@@ -120,6 +120,10 @@ class SqliteStore:
     def under_way(self, prefix: str) -> bool:
         return self._writer.under_way(prefix)
 
+    async def raise_revision(self, least: int) -> None:
+        self._check_open()
+        self._writer.raise_next(least)
+
     async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
         self._check_open()
         found, more = self._index.past(key, before, limit)
