@@ -41,6 +41,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "fields": "remove a field from a CRD in stages: deprecate, warn, count users, remove",
         "convert": "convert manifests to another version",
         "restore": "restore an object, or a deleted CRD with its objects",
+        "adopt": "move an API group with its objects from a cluster to instar, and back",
     },
     "inspect": {
         "census": "count stored objects by version",
@@ -79,6 +80,7 @@ EXTRAS = {
     "fields": "cluster",
     "history": "cluster",
     "restore": "cluster",
+    "adopt": "etcd",
     "access": "cluster",
     "nodes": "cluster",
     "console": "console",

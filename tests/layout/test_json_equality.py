@@ -38,6 +38,7 @@ LISTED = {
     "tools/nodes/": TEXTS,
     "tools/sdk/typed.py": TEXTS,
     "tools/suites/": TEXTS,
+    "tools/adopter/": TEXTS,
     "tools/upgrader/": TEXTS,
     "wire/conversion/contract.py": TEXTS,
 }

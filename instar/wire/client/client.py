@@ -143,6 +143,15 @@ class Client:
     ) -> Object:
         return await self.request("DELETE", path, body=body, query=query)
 
+    async def response_headers(self, path: str) -> Mapping[str, str]:
+        """GET, and return the headers of the answer. Raises ``ApiError``."""
+        await self._pace.wait()
+        headers = [("Accept", "application/json"), ("User-Agent", self._user_agent)]
+        reply = await self._send("GET", path, headers, None, None)
+        if reply.status >= 400:
+            raise _failure(reply)
+        return reply.headers
+
     async def request(
         self,
         method: str,

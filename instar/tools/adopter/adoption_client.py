@@ -1,0 +1,90 @@
+"""The server that adopts, as the tool sees it: its API ``adopt.instar.dev`` for one group.
+
+Requests go through the main cluster's aggregation layer, with the caller's own rights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from urllib.parse import quote
+
+import orjson
+
+from instar.base.json_values import Object
+from instar.kube.api.adoption import MOST_OBJECTS, group_path
+from instar.tools.migrator.retries import RetryPolicy, call_with_retries
+from instar.wire.client.client import Client
+
+_MOST_BYTES = 2 << 20
+"""Bytes of one request; the server takes 3 MiB."""
+
+
+class AdoptionClient:
+    def __init__(self, client: Client, group: str, patience: RetryPolicy) -> None:
+        self._client, self._group, self._patience = client, group, patience
+
+    async def document(self) -> Object:
+        return await self._get("")
+
+    async def begin(self, above: int, *, discard: bool) -> None:
+        await self._post("begin", {"above": above, "discard": discard})
+
+    async def put(self, changes: Iterable[Object]) -> int:
+        """Put or remove objects in requests of bounded size; return how many were written."""
+        waiting: list[Object] = []
+        written = size = 0
+        for change in changes:
+            length = len(orjson.dumps(change))
+            if waiting and (size + length > _MOST_BYTES or len(waiting) == MOST_OBJECTS):
+                written += await self._put(waiting)
+                waiting, size = [], 0
+            waiting.append(change)
+            size += length
+        return written + (await self._put(waiting) if waiting else 0)
+
+    async def set_floor(self, above: int) -> int:
+        return int((await self._post("floor", {"above": above}))["floor"])
+
+    async def finish(self) -> None:
+        await self._post("finish", {})
+
+    async def give_back(self) -> None:
+        await self._post("return", {})
+
+    async def forget(self) -> int:
+        return int((await self._post("forget", {}))["removed"])
+
+    async def keys(self, plural: str) -> dict[str, int]:
+        """Return the revision of every object by key (namespace/name)."""
+        return dict((await self._get("keys", resource=plural))["keys"])
+
+    async def created_uids(self) -> frozenset[str]:
+        return frozenset((await self._get("created"))["uids"])
+
+    async def objects(
+        self, plural: str, version: str = "", since: int = 0
+    ) -> AsyncIterator[list[Object]]:
+        """Yield objects page by page, at a version or as they are stored."""
+        after, more = "", True
+        while more:
+            page = await self._get(
+                "objects", resource=plural, version=version, after=after, since=since
+            )
+            yield page["items"]
+            after = page["after"]
+            more = bool(after)
+
+    async def object(self, plural: str, version: str, key: str) -> Object:
+        """Raises ``NotFound``."""
+        return await self._get("objects", resource=plural, version=version, key=key)
+
+    async def _put(self, changes: list[Object]) -> int:
+        return int((await self._post("objects", {"changes": changes}))["written"])
+
+    async def _get(self, action: str, **query: str | int | None) -> Object:
+        path = group_path(self._group, quote(action))
+        return await call_with_retries(lambda: self._client.get(path, **query), self._patience)
+
+    async def _post(self, action: str, body: Object) -> Object:
+        path = group_path(self._group, action)
+        return await call_with_retries(lambda: self._client.post(path, body), self._patience)

@@ -1,0 +1,23 @@
+"""Digests of objects, by which both sides are compared at every version. Pure."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import NamedTuple
+
+import orjson
+
+from instar.base.json_values import Object
+from instar.tools.adopter.moved_group import revision_of
+
+
+class ObjectDigest(NamedTuple):
+    revision: int
+    digest: bytes
+
+
+def digest_of(obj: Object) -> ObjectDigest:
+    """Digest of everything but resourceVersion, which each server counts by itself."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+    data = orjson.dumps({**obj, "metadata": metadata}, option=orjson.OPT_SORT_KEYS)
+    return ObjectDigest(revision_of(obj), blake2b(data, digest_size=16).digest())

@@ -1,0 +1,1 @@
+"""``instar adopt`` with instar in both roles."""
