@@ -30,8 +30,6 @@ HTTP_TEXTS = {
     "not_json": "couldn't get version/kind; json parse error: json: cannot unmarshal string into "
     'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
     'Kind string "json:\\"kind,omitempty\\"" }',
-    "wrong_review_kind": 'no kind "Other" is registered for version "apiextensions.k8s.io/v1" in '
-    'scheme "k8s.io/apiserver/pkg/util/webhook/client.go:71"',
     "half_json": "couldn't get version/kind; json parse error: unexpected end of JSON input",
     "json_array": "couldn't get version/kind; json parse error: json: cannot unmarshal array into "
     'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
@@ -101,6 +99,18 @@ def test_a_review_without_a_response_is_malformed(hook: Webhook, fault: str) -> 
 
     assert failed.message == f"conversion webhook for {SOURCE} failed: {REVIEW_TEXTS[fault]}"
     assert failed.failure_type is FailureType.MALFORMED
+
+
+def test_an_answer_of_another_kind_cannot_be_read(hook: Webhook) -> None:
+    hook.fault = "wrong_review_kind"
+
+    failed = failure(hook)
+
+    assert failed.message == (
+        f'conversion webhook for {SOURCE} failed: no kind "Other" is registered for version '
+        '"apiextensions.k8s.io/v1" in scheme "k8s.io/apiserver/pkg/util/webhook/client.go:71"'
+    )
+    assert failed.failure_type is FailureType.CALL
 
 
 def test_an_answer_to_another_question_is_refused(hook: Webhook) -> None:
@@ -201,6 +211,7 @@ def test_v1beta1_does_not_look_at_kind_and_uid(hook: Webhook, fault: str) -> Non
 
 def test_every_answer_fault_is_in_one_of_the_tables() -> None:
     elsewhere = {
+        "wrong_review_kind",
         "wrong_uid",
         "response_is_text",
         "reversed",
