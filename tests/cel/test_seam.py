@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from time import thread_time
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from instar.kube.api.encoding.json_text import encode_sorted
 from instar.kube.cel.cel_to_json import to_json
 from instar.kube.cel.engine import BadExpression, analyse, prepare
 from instar.kube.cel.functions import Library, method
@@ -283,6 +287,16 @@ def test_values_as_json(source: str, expected: Any) -> None:
 def test_values_without_a_json_form_are_an_error(source: str) -> None:
     with pytest.raises(CelError, match="unsupported type conversion"):
         to_json(run(source, {}))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**64 - 1))
+@example(1e30)
+@example(-(2.0**63))
+@example(2.0**63)
+def test_every_number_of_cel_has_a_json_text(number: float) -> None:
+    found = to_json({"n": number})
+
+    assert float(orjson.loads(encode_sorted(found))["n"]) == float(number)
 
 
 def test_deep_values_need_no_deep_stack() -> None:

@@ -23,6 +23,8 @@ from instar.kube.cel.values import (
     type_name,
 )
 
+_INT64 = 2.0**63
+"""A larger float stays one: JSON encoders write no larger integers."""
 _EXACT = 1 << 53
 _PLAIN = (type(None), bool, str)
 _RAW = (ObjectValue, MapValue, ListValue)
@@ -65,7 +67,7 @@ def _scalar(value: Any, long_as_text: bool) -> Any:
         case int():
             return str(int(value)) if long_as_text and abs(value) >= _EXACT else int(value)
         case float() if isfinite(value):
-            return int(value) if value.is_integer() else value
+            return int(value) if value.is_integer() and abs(value) < _INT64 else value
         case bytes():
             return base64.b64encode(value).decode()
         case Duration():
