@@ -145,10 +145,12 @@ def deployed(
     etcd: tuple[str, ...] = (),
     serve: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
+    cluster: EtcdCluster | None = None,
 ) -> Iterator[Deployment]:
     """All up and ready; all gone at the end."""
     prepare_pki(folder)
-    with EtcdCluster(folder, members=members, extra=etcd) as cluster:
+    made = EtcdCluster(folder, members, etcd) if cluster is None else cluster
+    with made as cluster:
         storage = "etcd://" + ",".join(cluster.addresses)
         started = [Replica(folder, f"r{n}", storage, serve, environment) for n in range(replicas)]
         try:

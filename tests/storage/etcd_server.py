@@ -37,10 +37,22 @@ def free_ports(count: int) -> list[int]:
 
 
 class EtcdMember:
-    def __init__(self, folder: Path, name: str, port: int, peer: int, extra: Sequence[str]) -> None:
-        self.folder, self.name, self.address = folder, name, f"127.0.0.1:{port}"
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        port: int,
+        peer: int,
+        extra: Sequence[str],
+        *,
+        host: str = "127.0.0.1",
+        within: Sequence[str] = (),
+    ) -> None:
+        """``within``: the command that runs the process, for example in a network of its own."""
+        self.folder, self.name, self.address = folder, name, f"{host}:{port}"
         scheme = "https" if "--cert-file" in extra else "http"
-        client, self.peer_url = f"{scheme}://{self.address}", f"http://127.0.0.1:{peer}"
+        client, self.peer_url = f"{scheme}://{self.address}", f"http://{host}:{peer}"
+        self._within = within
         self._arguments = [
             *("--name", name, "--data-dir", str(folder / name)),
             *("--listen-client-urls", client, "--advertise-client-urls", client),
@@ -55,7 +67,10 @@ class EtcdMember:
         arguments = [*self._arguments, "--initial-cluster", cluster, *extra]
         with open(self.folder / f"{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
-                [etcd_binary(), *arguments], stdout=log, stderr=log, start_new_session=True
+                [*self._within, etcd_binary(), *arguments],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
 
     def signal(self, number: signal.Signals) -> None:
@@ -71,12 +86,15 @@ class EtcdMember:
 
 class EtcdCluster:
     def __init__(self, folder: Path, members: int, extra: Sequence[str] = ()) -> None:
+        self.members = self._made(folder, members, extra)
+        self._initial = ",".join(f"{member.name}={member.peer_url}" for member in self.members)
+
+    def _made(self, folder: Path, members: int, extra: Sequence[str]) -> list[EtcdMember]:
         ports = free_ports(members * 2)
-        self.members = [
+        return [
             EtcdMember(folder, f"m{n}", ports[2 * n], ports[2 * n + 1], extra)
             for n in range(members)
         ]
-        self._initial = ",".join(f"{member.name}={member.peer_url}" for member in self.members)
 
     def __enter__(self) -> EtcdCluster:
         for member in self.members:
