@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
-from instar.server.registry.admission.plugins import service_addresses
+from instar.server.registry.admission.plugins import service_networks
 from instar.server.registry.controllers.controller_names import (
     CLAIM_PROTECTION,
     CLASS_PROTECTION,
@@ -56,7 +56,7 @@ def recorders_server(furniture: bool = True, **more: Any) -> Iterator[LiveServer
             "furniture": furniture,
             "controllers": CONTROLLERS_HERE - _PROTECTION,
         }
-        from_the_end = mock.patch.object(service_addresses, "shuffled", reversed)
+        from_the_end = mock.patch.object(service_networks, "shuffled", reversed)
         with from_the_end, live_server(**settings, **more, token_file=tokens) as server:
             controllers = server.running.machinery.controllers
             assert controllers.namespaces is not None

@@ -139,6 +139,10 @@ SET_AGAIN = {
     "instar/server/http/http2/stream.py": (1, "once, for one request: its deadline"),
     "instar/server/http/http1.py": (2, "one connection"),
     "instar/server/aggregation/proxied_feed.py": (1, "one proxied watch"),
+    "instar/server/registry/controllers/bootstrap/address_claims.py": (
+        1,
+        "one claim, which goes on",
+    ),
     "instar/server/http/tls_transport.py": (2, "one connection"),
     "instar/server/endpoints/openapi.py": (1, "forgets a document"),
     "instar/wire/conversion/batching.py": (1, "one call; who converts has a deadline"),

@@ -32,7 +32,12 @@ from instar.server.identity.issuer import Issuer
 from instar.server.identity.legacy_tokens import LegacyTokenMetrics
 from instar.server.lifecycle.admission_setup import Admissions
 from instar.server.lifecycle.aggregation_setup import OwnAddress, make_aggregator
-from instar.server.lifecycle.controller_setup import Controllers, make_controllers, store_sharing
+from instar.server.lifecycle.controller_setup import (
+    Controllers,
+    address_claims,
+    make_controllers,
+    store_sharing,
+)
 from instar.server.lifecycle.conversion_setup import conversion_services
 from instar.server.lifecycle.homes import home_of
 from instar.server.lifecycle.loaded_settings import LoadedSettings
@@ -42,6 +47,7 @@ from instar.server.lifecycle.storage_start import first_read, last_read, mainten
 from instar.server.lifecycle.watchdog import Watchdog
 from instar.server.registry.admission.plugins.rbac_escalation import EscalationCheck
 from instar.server.registry.admission.plugins.service_addresses import ServiceAddresses
+from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.controller_names import QUOTAS
 from instar.server.registry.controllers.leadership import Leadership, StoreSharing
 from instar.server.registry.controllers.namespaces import create_namespace
@@ -134,7 +140,10 @@ class ServerComponents:
     @cached_property
     def context(self) -> Context:
         escalation = EscalationCheck(self.authorizer, StoredPolicy(self.backend))
-        addresses = ServiceAddresses(self.backend, self.loaded.service_network)
+        claims = address_claims(
+            self.settings, self.backend, lambda: BootstrapWriter(self.context, self.catalog)
+        )
+        addresses = ServiceAddresses(self.backend, self.loaded.service_network, claims)
         return Context(
             backend=self.backend,
             authorizer=self.authorizer,

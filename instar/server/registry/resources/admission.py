@@ -12,6 +12,7 @@ from enum import Flag, StrEnum, auto
 from math import inf
 from typing import Any, Protocol, runtime_checkable
 
+from instar.base.errors import ServiceUnavailable
 from instar.base.fast_dataclass import dataclass
 from instar.base.json_values import Object
 from instar.kube.access.attributes import Attributes
@@ -74,6 +75,15 @@ class Operation:
     """Set by a plugin after which the others should be reinvoked."""
     notes: dict[Any, Any] = field(default_factory=dict)
     """State of plugins during this operation, each under its own key."""
+    undo: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    """Gives back what allocators stored for this operation, should the object not be stored."""
+
+    async def give_back(self, failure: Exception) -> None:
+        """Undo allocations, unless the object may have been stored in spite of the failure."""
+        if self.undo and not isinstance(failure, ServiceUnavailable):
+            for each in self.undo:
+                await each()
+            self.undo.clear()
 
 
 class PluginPhases(Flag):
@@ -110,9 +120,10 @@ class Allocator(Protocol):
     """Assigns values that only the server has to new objects, such as cluster IPs and node
     ports."""
 
-    def allocate(self, operation: Operation) -> None:
+    def allocate(self, operation: Operation) -> Awaitable[None] | None:
         """Change ``operation.obj`` in place, which is prepared and not yet validated. Raises an
-        ``ApiError`` where no value is left."""
+        ``ApiError`` where no value is left. What it stores it can undo by ``operation.undo``.
+        Returns None where nothing is awaited."""
         ...
 
 
@@ -155,9 +166,11 @@ class AdmissionChain:
             if waiting is not None:
                 await waiting
 
-    def allocate(self, operation: Operation) -> None:
+    async def allocate(self, operation: Operation) -> None:
         for allocator in self._allocators:
-            allocator.allocate(operation)
+            waiting = allocator.allocate(operation)
+            if waiting is not None:
+                await waiting
 
     async def validate(self, operation: Operation) -> None:
         try:

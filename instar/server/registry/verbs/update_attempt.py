@@ -76,7 +76,14 @@ class UpdateAttempt:
         if pending is not None:
             await self._ownership.finish_update(pending)
         operation = await self._admit()
-        await self._check(operation)
+        try:
+            await self._check(operation)
+            return await self._finish(operation)
+        except Exception as failure:
+            await operation.give_back(failure)
+            raise
+
+    async def _finish(self, operation: Operation) -> WriteResult:
         released = self._is_released()
         if operation.changed:
             await offload.run(operation.size, prune, self._target, self._new)
@@ -132,7 +139,7 @@ class UpdateAttempt:
         """Validate the object, then run validating admission."""
         admission, target = self._context.admission, self._target
         if target.serving.builtin:
-            admission.allocate(operation)
+            await admission.allocate(operation)
         await offload.run(target.version.check_cost(operation.size), self._validate)
         if not self._rules.admitted:
             await admission.validate(operation)

@@ -53,10 +53,27 @@ async def create(
     await context.admission.admit(operation)
     size = operation.size
     generated = await offload.run(size, _prepare_new, context, operation, owned, context.new_uid())
-    if target.serving.builtin:
-        context.admission.allocate(operation)
-    await offload.run(target.version.check_cost(size), _check_new, target, obj, options)
-    metadata = obj["metadata"]
+    try:
+        if target.serving.builtin:
+            await context.admission.allocate(operation)
+        await offload.run(target.version.check_cost(size), _check_new, target, obj, options)
+        return await _store_named(context, target, operation, options, generated=generated)
+    except Exception as failure:
+        await operation.give_back(failure)
+        raise
+
+
+async def _store_named(
+    context: Context,
+    target: Target,
+    operation: Operation,
+    options: WriteOptions,
+    *,
+    generated: bool,
+) -> WriteResult:
+    """Store the object; with a generated name try others while the name is taken."""
+    assert operation.obj is not None
+    metadata = operation.obj["metadata"]
     for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
         if attempt:
             metadata["name"] = context.generated_name(metadata["generateName"])

@@ -3,17 +3,18 @@
 ``server/lifecycle/composition.py`` adds it to the admission chain, which calls it when a Service is
 created or updated. Allocations are read from the stored Services by an index that follows them; a
 value given to a write in flight is reserved until the Service is stored or a time limit has passed.
-Two replicas may allocate the same address at the same moment, because the store does not prevent
-it.
+An address is claimed in the store as well, so that other servers do not give it to a Service at the
+same moment. Node ports are not: two replicas may assign the same one.
 """
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Callable, Hashable, Iterable
-from ipaddress import IPv4Address, IPv4Network, ip_address
-from typing import Any
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from enum import Enum, auto
+from functools import partial
+from ipaddress import IPv4Network, ip_address
+from typing import Any, Protocol
 
 from instar.base.errors import Internal, invalid
 from instar.base.field_errors import FieldError
@@ -24,6 +25,11 @@ from instar.kube.builtin_rules.services import (
     has_health_port,
     has_node_ports,
     is_headless,
+)
+from instar.server.registry.admission.plugins.service_networks import (
+    random_addresses,
+    service_networks,
+    upper_first,
 )
 from instar.server.registry.resources.admission import Operation, Verb
 from instar.server.registry.stored.backend import Backend
@@ -39,39 +45,62 @@ _BEYOND_NODE_PORTS = 32768
 _STATIC_PORTS = 86
 
 
+class AddressClaim(Enum):
+    """The outcome of claiming an address for a Service."""
+
+    MADE = auto()
+    SHARED = auto()
+    """The same Service holds it already, by another request."""
+    REFUSED = auto()
+
+
+class StoreClaims(Protocol):
+    """Claims addresses among all servers of a store."""
+
+    async def take(self, address: str, owner: str, *, patient: bool) -> AddressClaim:
+        """``patient``: wait for an address that is just becoming free."""
+        ...
+
+    async def give_back(self, address: str, owner: str) -> None: ...
+
+
 class ServiceAddresses:
     def __init__(
         self,
         backend: Backend,
         network: IPv4Network = NETWORK,
+        claims: StoreClaims | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._network = network
+        """``network`` counts while there is no ServiceCIDR. Without ``claims`` only this process
+        gives addresses."""
+        self._network, self._claims = network, claims
         self._services = backend.collection(collection_prefix("", "services"))
+        self._ranges = backend.collection(collection_prefix("networking.k8s.io", "servicecidrs"))
         self._backend, self._clock = backend, clock
         self._taken: dict[Hashable, set[str]] | None = None
         self._in_flight: dict[Hashable, tuple[float, str]] = {}
 
-    def allocate(self, operation: Operation) -> None:
+    def allocate(self, operation: Operation) -> Awaitable[None] | None:
         serving, obj = operation.target.serving, operation.obj
         if (serving.group, serving.plural) != ("", "services") or obj is None:
-            return
+            return None
         if operation.verb not in (Verb.CREATE, Verb.UPDATE) or operation.subresource:
-            return
+            return None
         version, strategy = operation.target.version, serving.strategy
         if strategy.check_create(obj, version, lambda text: None):
-            return  # validation will reject it
+            return None  # validation will reject it
         before = operation.old["spec"] if operation.old is not None else {}
-        self._give(operation, obj, before)
+        return self._give(operation, obj, before)
 
-    def _give(self, operation: Operation, obj: Object, before: Object) -> None:
+    async def _give(self, operation: Operation, obj: Object, before: Object) -> None:
         spec = obj["spec"]
         metadata = obj["metadata"]
         owner = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
         found = _family_errors(spec)
         if not found and has_cluster_ip(spec):
             _set_families(spec)
-            found = self._give_address(spec, before, owner, operation.dry_run)
+            found = await self._give_address(operation, spec, before, owner)
         if not found and has_node_ports(spec):
             found = self._give_ports(spec, owner, operation.dry_run)
         if not found and has_health_port(spec) and not spec.get("healthCheckNodePort"):
@@ -79,29 +108,49 @@ class ServiceAddresses:
         if found:
             raise invalid("", "Service", metadata.get("name", ""), found)
 
-    def _give_address(
-        self, spec: Object, before: Object, owner: str, dry_run: bool
+    async def _give_address(
+        self, operation: Operation, spec: Object, before: Object, owner: str
     ) -> list[FieldError]:
         if is_headless(spec):
             return []
         given = spec.get("clusterIP")
+        networks = service_networks(self._ranges, self._network)
         if not given:
-            address = self._free(_random_addresses(self._network), owner, dry_run)
-            if address is None:
-                raise Internal("failed to allocate a serviceIP: range is full")
-            spec["clusterIP"], spec["clusterIPs"] = str(address), [str(address)]
-            return []
+            for address in random_addresses(networks):
+                if not self._is_taken(address, owner) and await self._take(
+                    address, owner, operation, patient=False
+                ):
+                    spec["clusterIP"], spec["clusterIPs"] = address, [address]
+                    return []
+            raise Internal("failed to allocate a serviceIP: range is full")
         if given in (before.get("clusterIPs") or ()):
             return []
-        if ip_address(given) not in self._network:
+        if not any(ip_address(given) in network for network in networks):
             why = "the provided network does not match the current range"
-        elif self._is_taken(given, owner):
+        elif self._is_taken(given, owner) or not await self._take(
+            given, owner, operation, patient=True
+        ):
             why = "provided IP is already allocated"
         else:
-            self._reserve(given, owner, dry_run)
             return []
         text = f"failed to allocate IP {given}: {why}"
         return [wrong("spec.clusterIPs", spec["clusterIPs"], text)]
+
+    async def _take(self, address: str, owner: str, operation: Operation, *, patient: bool) -> bool:
+        """Reserve a free address in this process, then claim it among all servers."""
+        if operation.dry_run:
+            return True
+        self._reserve(address, owner, dry_run=False)
+        if self._claims is None:
+            return True
+        claim = await self._claims.take(address, owner, patient=patient)
+        if claim is AddressClaim.MADE:
+            operation.undo.append(partial(self._give_back, self._claims, address, owner))
+        return claim is not AddressClaim.REFUSED
+
+    async def _give_back(self, claims: StoreClaims, address: str, owner: str) -> None:
+        await claims.give_back(address, owner)
+        self._in_flight.pop(address, None)
 
     def _give_ports(self, spec: Object, owner: str, dry_run: bool) -> list[FieldError]:
         for position, port in enumerate(spec.get("ports") or ()):
@@ -121,8 +170,8 @@ class ServiceAddresses:
         return []
 
     def _free_port(self, protocol: str, owner: str, dry_run: bool) -> int:
-        places = ((protocol, port) for port in _upper_first(NODE_PORTS, _STATIC_PORTS))
-        found = self._free(places, owner, dry_run, alone=True)
+        places = ((protocol, port) for port in upper_first(NODE_PORTS, _STATIC_PORTS))
+        found = self._free(places, owner, dry_run)
         if found is None:
             raise Internal("failed to allocate a nodePort: range is full")
         port: int = found[1]
@@ -130,13 +179,10 @@ class ServiceAddresses:
 
     # Allocations --------------------------------------------------------------------------------
 
-    def _free(
-        self, places: Iterable[Hashable], owner: str, dry_run: bool, *, alone: bool = False
-    ) -> Any:
-        """Return the first free candidate; with ``alone`` one used by the same owner is not
-        free."""
+    def _free(self, places: Iterable[Hashable], owner: str, dry_run: bool) -> Any:
+        """Return the first candidate that is not in use, not even by the same owner."""
         for place in places:
-            if not self._is_taken(place, "" if alone else owner):
+            if not self._is_taken(place, ""):
                 self._reserve(place, owner, dry_run)
                 return place
         return None
@@ -224,28 +270,6 @@ def _family_errors(spec: Object) -> list[FieldError]:
         text = "this cluster is not configured for dual-stack services"
         found.append(wrong("spec.ipFamilyPolicy", "RequireDualStack", text))
     return found
-
-
-def _upper_first(places: range, static: int) -> Iterable[int]:
-    """Yield the upper part first; the lower part is kept for explicit requests while possible."""
-    yield from shuffled(places[static:])
-    yield from shuffled(places[:static])
-
-
-def shuffled(places: range) -> Iterable[int]:
-    """Yield a few random candidates; then, for a crowded range, all in a row from a random
-    start."""
-    yield from (random.choice(places) for _ in range(_TRIES if places else 0))
-    start = random.randrange(len(places) or 1)
-    yield from (places[(start + step) % len(places)] for step in range(len(places)))
-
-
-def _random_addresses(network: IPv4Network) -> Iterable[str]:
-    """Yield addresses except the network's, broadcast and first one, which is the API server's."""
-    first = int(network.network_address)
-    static = min(max(16, network.num_addresses // 16), 256)
-    for offset in _upper_first(range(2, network.num_addresses - 1), static - 1):
-        yield str(IPv4Address(first + offset))
 
 
 def _imagined_port(spec: Object) -> int:

@@ -1,12 +1,14 @@
 """IPAddress objects for the cluster IPs of Services.
 
-Part of the bootstrap controller (``controller.py``): creates and deletes IPAddresses shortly after
-Services change.
+Part of the bootstrap controller (``controller.py``). A write of a Service claims its address by
+creating the IPAddress (``address_claims.py``). This module deletes it after the Service is gone,
+deletes claims of Services that were never stored, and creates IPAddresses that are missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 
 from instar.base.json_values import Object
 from instar.server.registry.controllers.bootstrap.objects import (
@@ -21,6 +23,8 @@ from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.wire.storage.watchcache.collection import Change
 
 _BACKOFF = Backoff(0.5, 30.0)
+CLAIM_SECONDS = 60.0
+"""For how long an address may be claimed by a Service that is not stored yet."""
 
 
 class ServiceIpAddresses:
@@ -32,12 +36,17 @@ class ServiceIpAddresses:
         self._addresses = catalog.builtin("networking.k8s.io", "ipaddresses").objects
         self._holders: dict[str, str] = {}
         """Address → the Service (``namespace/name``) that uses it."""
+        self._freed: dict[str, int] = {}
+        """Address → the revision at which a Service gave it up; until its IPAddress is gone."""
+        self._seen: dict[str, tuple[int, float]] = {}
+        """Address without a Service → revision of its IPAddress, and when it was seen first."""
         self._queue: Queue[str] = Queue(
             "the address", self._reconcile, _BACKOFF, supervision=maker.supervision
         )
 
     def start(self) -> None:
         self._services.observers.append(self._changed)
+        self._addresses.observers.append(self._claimed)
 
     async def stop(self) -> None:
         await self._queue.stop()
@@ -55,23 +64,44 @@ class ServiceIpAddresses:
         for address in set(before) - set(after):
             if self._holders.get(address) == change.suffix:
                 del self._holders[address]
+            self._freed[address] = change.revision
             self._queue.add(address)
         for address in set(after) - set(before):
             self._holders[address] = change.suffix
             self._queue.add(address)
 
-    async def _reconcile(self, address: str) -> None:
+    def _claimed(self, change: Change[CacheEntry]) -> None:
+        if change.new is None:
+            self._freed.pop(change.suffix, None)
+            self._seen.pop(change.suffix, None)
+        elif change.old is None and change.suffix not in self._holders:
+            self._queue.add_later(change.suffix, CLAIM_SECONDS)
+
+    async def _reconcile(self, address: str) -> float | None:
         if not self._leads():
-            return
+            return None
         holder = self._holders.get(address)
         namespace, _, name = (holder or "/").partition("/")
         piece = address_object(address, namespace, name)
         resource, _, entry = self._maker.found(piece)
         if entry is not None and _is_ours(entry) and not _is_for(entry, piece, holder):
+            if holder is None and self._may_be_claimed(address, entry):
+                return CLAIM_SECONDS
             await self._maker.remove(resource, entry)
             entry = None
         if entry is None and holder is not None:
             await self._maker.make(piece)
+        return None
+
+    def _may_be_claimed(self, address: str, entry: CacheEntry) -> bool:
+        """Whether a Service that is being written may hold the IPAddress."""
+        if entry.revision < self._freed.get(address, 0):
+            return False
+        revision, since = self._seen.get(address, (0, 0.0))
+        if revision == entry.revision:
+            return monotonic() - since < CLAIM_SECONDS
+        self._seen[address] = (entry.revision, monotonic())
+        return True
 
 
 def _addresses(entry: CacheEntry | None) -> list[str]:

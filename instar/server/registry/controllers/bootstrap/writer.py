@@ -1,6 +1,7 @@
 """Creates, updates and deletes bootstrap objects through the verbs, as the server itself.
 
-Used by ``controller.py``, ``api_services.py``, ``ip_addresses.py`` and ``server_lease.py``.
+Used by ``controller.py``, ``api_services.py``, ``ip_addresses.py``,
+``address_claims.py`` and ``server_lease.py``.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ class BootstrapWriter:
         suffix = f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
         return resource, suffix, resource.objects.entries.get(suffix)
 
-    async def make(self, piece: Object) -> None:
-        """Create the object, then write its status, which a create would ignore."""
+    async def make(self, piece: Object) -> bool:
+        """Create the object, then write its status, which a create would ignore. Return False where
+        another replica was first, or the namespace is terminating."""
         resource, suffix, _ = self.found(piece)
         obj = copy_json(piece)
         serving, namespace = resource.serving, piece["metadata"].get("namespace", "")
@@ -48,13 +50,14 @@ class BootstrapWriter:
         try:
             await create(self._context, target, obj, _OPTIONS)
         except (errors.AlreadyExists, errors.Forbidden, errors.NotFound):
-            return  # another replica was first, or the namespace is terminating
+            return False
         entry = resource.objects.entries.get(suffix)
         if status is not None and entry is not None:
             now = self._context.timestamp()
             for condition in status["conditions"]:
                 condition["lastTransitionTime"] = now
             await self.rewrite(resource, entry, {**entry.decode(), "status": status})
+        return True
 
     async def rewrite(self, resource: Resource, entry: CacheEntry, obj: Object) -> None:
         await put_server_object(self._context.backend, resource, entry.suffix, obj, entry.revision)
