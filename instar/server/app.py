@@ -252,7 +252,7 @@ class App:
         grant(authorizer, asked, authorizer.decide(asked) or await authorizer.ask(asked), note)
         if route.remote is not None and self._aggregator is not None:
             return await self._aggregator.serve(request, route.remote, audit_id_of(request))
-        if request.incoming is not None:
+        if request.incoming is not None and b"upgrade" not in request.headers:
             request.body = await request.incoming.gather()
         told = None if self._adoption is None else await self._adoption.respond(request)
         if told is not None:

@@ -17,6 +17,7 @@ from instar.base.fast_dataclass import dataclass
 from instar.base.text_files import read_text
 from instar.kube.access.attributes import ANONYMOUS, AUTHENTICATED, User
 from instar.server.access.front_proxy import FrontProxy, Proxy, UnacceptedCertificate
+from instar.server.access.websocket_tokens import websocket_token
 from instar.server.http.messages import Request
 from instar.server.identity.tokens import TokenNotes, TokenRejected, Tokens
 
@@ -64,6 +65,8 @@ class Authenticator:
             return None
         header = request.headers.get(b"authorization")
         if header is None:
+            if b"sec-websocket-protocol" in request.headers:
+                return None
             return self.anonymous.user_of(request)
         user = self._by_header.get(header)
         if user is not None:
@@ -82,10 +85,12 @@ class Authenticator:
             peer = peer.itself
         if peer is not None and not isinstance(peer, UnacceptedCertificate):
             return peer
-        token = bearer_token(request)
+        token = bearer_token(request) or websocket_token(request)
         if token:
             try:
-                return self.tokens.known(token) or await self._user_of(request, token)
+                static = self._by_header.get(f"Bearer {token}".encode())
+                known = static or self.tokens.known(token)
+                return known or await self._user_of(request, token)
             except TokenRejected as refused:
                 _add_notes(request, refused.notes)
                 request.refused_because = str(refused)

@@ -1,8 +1,9 @@
 """Request body that is passed on while it is received, with back pressure on the client.
 
 ``http1_request.py`` makes one for a request to a path that is proxied, and hands the request over
-before its body has arrived; ``server/aggregation`` reads it. ``StreamedPaths`` says which paths
-these are: none, as long as no API is proxied.
+before its body has arrived; ``server/aggregation`` reads it. What follows a request that changes
+the protocol (a watch over WebSocket) is such a body, too. ``StreamedPaths`` says which paths these
+are.
 """
 
 from __future__ import annotations
@@ -22,11 +23,19 @@ _FULL = limits.WRITE_BUFFER
 class StreamedPaths:
     """Decides by its target whether the body of a request is streamed."""
 
-    __slots__ = ("wanted",)
+    __slots__ = ("upgradable", "wanted")
 
     def __init__(self) -> None:
         self.wanted: Callable[[bytes], bool] | None = None
         """Given the target of a request; None while no body is streamed."""
+        self.upgradable: Callable[[bytes], bool] | None = None
+        """Whether a request for the target may change the protocol: what follows its head is then
+        streamed. None where no protocol is known but HTTP."""
+
+    def streams(self, target: bytes, *, upgrade: bool) -> bool:
+        if self.wanted is not None and self.wanted(target):
+            return True
+        return upgrade and self.upgradable is not None and self.upgradable(target)
 
 
 class BodySource(Protocol):

@@ -210,7 +210,7 @@ class RequestReader:
             # The parser would parse the body as the next request.
             self._refuse(400, b"400 Bad Request: an upgrade has no body\n")
             return
-        if self._streamed.wanted is not None and self._streamed.wanted(target(self._url)):
+        if self._streamed.streams(target(self._url), upgrade=self._parser.should_upgrade()):
             self._begin_stream(headers)
         if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
             self._owner.send_100_continue()

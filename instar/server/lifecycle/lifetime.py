@@ -36,6 +36,7 @@ from instar.server.lifecycle.parts import Part, background_task, start_parts
 from instar.server.lifecycle.storage_start import opened_store, values_of
 from instar.server.registry.controllers.bootstrap.controller import BootstrapFacts
 from instar.server.rest.error_responses import problem
+from instar.server.rest.upgrades import may_upgrade
 from instar.server.settings import ClusterSettings, Settings
 from instar.wire.webhooks.resolver import HostPort
 
@@ -137,6 +138,7 @@ def _port(machinery: ServerComponents, credentials: ServerCredentials) -> HttpPo
     connections = Connections(
         handler, _refuse_large_response, EVERY_ANSWER, peers, settings.streams_at_once
     )
+    connections.streamed.upgradable = may_upgrade
     if machinery.aggregator is not None:
         machinery.aggregator.stream_bodies(connections.streamed)
     listener = TlsListener(credentials.tls.context, connections)

@@ -14,6 +14,7 @@ from instar.kube.api.encoding.object_text import Repeated
 from instar.kube.api.patch_types import PatchType
 from instar.kube.patches.documents import read_patch
 from instar.server.http.messages import JSON_TYPE, Header, Request, Response
+from instar.server.http.websocket import is_websocket
 from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.verbs.apply import apply_configuration
@@ -50,6 +51,7 @@ from instar.server.rest.responses import (
     plain_response,
 )
 from instar.server.rest.watch_stream import WatchFeed, watch_renderer
+from instar.server.rest.websocket_watch import websocket_watch
 
 if TYPE_CHECKING:
     from instar.server.audit.request_record import RequestRecord
@@ -98,6 +100,8 @@ async def do_watch(context: Context, request: Request, target: Target) -> Respon
     kind, render = watch_renderer(form, target.version, include)
     stream = await open_watch(context.backend, target, options, kind, render)
     feed = WatchFeed(context.backend, stream, bookmarks=options.bookmarks, timeout_seconds=timeout)
+    if is_websocket(request):
+        return websocket_watch(request, feed, binary=form.media == PROTOBUF)
     return Response(200, (), [_stream_type(form)], stream=feed)
 
 
