@@ -186,8 +186,8 @@ class Settings:
     """Whether these stand still while a real kube-controller-manager holds its lease."""
     collect_garbage: bool = True
     """Whether the garbage collector may run; False is the same as a set without its name."""
-    versions_off: frozenset[GroupVersionName] = frozenset()
-    """Built-in group versions that are not served."""
+    versions: frozenset[GroupVersionName] | None = None
+    """Built-in group versions that are served; None: those of every server, the stable ones."""
     service_cluster_ip_range: str = "10.0.0.0/24"
     furniture: bool = True
     """Whether the bootstrap objects of every cluster are created."""

@@ -1,23 +1,46 @@
-"""``--runtime-config``: built-in versions that are switched off are not served."""
+"""``--runtime-config``: which built-in versions are served, beta ones among them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
-from instar.cli.serving.runtime_config import switched_off
+from instar.cli.serving.runtime_config import served_versions
 from instar.cli.shared.failure import CliFailure
-from tests.support.server import live_server
+from instar.server.registry.kinds.builtin_resources import default_versions, known_versions
+from tests.support.server import LiveServer, live_server
+
+_BETA = {each for each in known_versions() if "beta" in each.version}
+_ALPHA = {each for each in known_versions() if "alpha" in each.version}
 
 
 def test_versions_are_named_with_commas_and_in_several_flags() -> None:
-    found = switched_off(["batch/v1=false,autoscaling/v1=0", "apps/v1=true", "batch/v9=false"])
+    served = served_versions(
+        [
+            "batch/v1=false,autoscaling/v1=0",
+            "apps/v1=true,resource.k8s.io/v1beta2",
+            "batch/v9=false",
+        ]
+    )
 
-    assert found == {("batch", "v1"), ("autoscaling", "v1")}
+    assert default_versions() - served == {("batch", "v1"), ("autoscaling", "v1")}
+    assert served - default_versions() == {("resource.k8s.io", "v1beta2")}
 
 
-@pytest.mark.parametrize("value", ["api/all=true", "api/beta=false", "api/ga=true", "v1=true", ""])
+@pytest.mark.parametrize("value", ["api/beta=false", "api/ga=true", "v1=true", ""])
 def test_settings_that_restate_the_default_are_accepted(value: str) -> None:
-    assert switched_off([value]) == frozenset()
+    assert served_versions([value]) == default_versions()
+
+
+def test_levels_name_all_their_versions_and_a_version_counts_more() -> None:
+    assert served_versions(["api/beta=true"]) == default_versions() | _BETA
+    assert served_versions(["api/all=true"]) == known_versions()
+    assert served_versions(["api/all=true,api/alpha=false"]) == known_versions() - _ALPHA
+    assert served_versions(["storage.k8s.io/v1beta1=false,api/beta=true"]) == (
+        default_versions() | (_BETA - {("storage.k8s.io", "v1beta1")})
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,20 +57,127 @@ def test_settings_that_restate_the_default_are_accepted(value: str) -> None:
 )
 def test_settings_that_cannot_be_honoured_are_refused(value: str, told: str) -> None:
     with pytest.raises(CliFailure, match=told):
-        switched_off([value])
+        served_versions([value])
 
 
 def test_a_version_that_is_off_is_neither_served_nor_discovered() -> None:
-    off = switched_off(["batch/v1=false,autoscaling/v1=false"])
-    with live_server(storage="memory:", furniture=True, versions_off=off) as server:
+    versions = served_versions(["batch/v1=false,autoscaling/v1=false"])
+    with live_server(storage="memory:", furniture=True, versions=versions) as server:
         jobs = server.request("GET", "/apis/batch/v1/jobs")
         old = server.request("GET", "/apis/autoscaling/v1/horizontalpodautoscalers")
         new = server.request("GET", "/apis/autoscaling/v2/horizontalpodautoscalers")
         groups = server.request("GET", "/apis").json["groups"]
         openapi = server.request("GET", "/openapi/v3").json["paths"]
 
-    versions = {group["name"]: [one["version"] for one in group["versions"]] for group in groups}
+    shown = {group["name"]: [one["version"] for one in group["versions"]] for group in groups}
     assert (jobs.status, old.status, new.status) == (404, 404, 200)
-    assert "batch" not in versions
-    assert versions["autoscaling"] == ["v2"]
+    assert "batch" not in shown
+    assert shown["autoscaling"] == ["v2"]
     assert "apis/batch/v1" not in openapi
+
+
+@pytest.fixture(scope="module")
+def everything() -> Iterator[LiveServer]:
+    versions = served_versions(["api/all=true"])
+    with live_server(storage="memory:", furniture=True, versions=versions) as server:
+        yield server
+
+
+def test_versions_are_discovered_in_upstreams_order(everything: LiveServer) -> None:
+    groups = everything.request("GET", "/apis").json["groups"]
+    openapi = everything.request("GET", "/openapi/v3").json["paths"]
+
+    shown = {group["name"]: [one["version"] for one in group["versions"]] for group in groups}
+    assert shown["resource.k8s.io"] == ["v1", "v1beta2", "v1beta1", "v1alpha3"]
+    assert shown["admissionregistration.k8s.io"] == ["v1", "v1beta1", "v1alpha1"]
+    assert shown["coordination.k8s.io"] == ["v1", "v1beta1", "v1alpha2"]
+    assert shown["internal.apiserver.k8s.io"] == ["v1alpha1"]
+    assert {f"apis/{each.group}/{each.version}" for each in _BETA | _ALPHA} <= set(openapi)
+
+
+_CLAIMS = "namespaces/default/resourceclaims"
+_REQUEST = {"name": "r", "deviceClassName": "c"}
+_PARENT = {"resource": "x", "name": "y"}
+
+
+def _get(server: LiveServer, version: str, what: str) -> dict[str, Any]:
+    answer = server.request("GET", f"/apis/resource.k8s.io/{version}/{what}")
+    assert answer.status == 200, answer.text
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def test_a_claim_of_the_first_beta_is_seen_at_every_version(everything: LiveServer) -> None:
+    body = {"metadata": {"name": "a"}, "spec": {"devices": {"requests": [_REQUEST]}}}
+    path = f"/apis/resource.k8s.io/v1beta1/{_CLAIMS}"
+    assert everything.request("POST", path, body).status == 201
+
+    old = _get(everything, "v1beta1", f"{_CLAIMS}/a")["spec"]["devices"]["requests"]
+    later = [
+        _get(everything, version, f"{_CLAIMS}/a")["spec"]["devices"]["requests"]
+        for version in ("v1beta2", "v1")
+    ]
+
+    exactly = {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}
+    assert old == [{"name": "r", **exactly}]
+    assert later == [[{"name": "r", "exactly": exactly}]] * 2
+
+
+def test_a_slice_of_a_later_version_is_seen_at_the_first_beta(everything: LiveServer) -> None:
+    device = {"name": "d", "attributes": {"a": {"int": 1}}}
+    spec = {
+        "driver": "x.example.com",
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        "nodeName": "n",
+        "devices": [device],
+    }
+    body = {"metadata": {"name": "s"}, "spec": spec}
+    made = everything.request("POST", "/apis/resource.k8s.io/v1/resourceslices", body)
+    assert made.status == 201, made.text
+
+    shown = _get(everything, "v1beta1", "resourceslices/s")["spec"]["devices"]
+
+    assert shown == [{"name": "d", "basic": {"attributes": {"a": {"int": 1}}}}]
+
+
+def test_a_claim_of_the_first_beta_is_judged_like_a_later_one(everything: LiveServer) -> None:
+    body = {"metadata": {"name": "b"}, "spec": {"devices": {"requests": [{"name": "r"}]}}}
+    path = f"/apis/resource.k8s.io/v1beta1/{_CLAIMS}"
+
+    assert everything.request("POST", path, body).status == 422
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("networking.k8s.io/v1beta1/servicecidrs", {"spec": {"cidrs": ["10.9.0.0/24"]}}),
+        (
+            "networking.k8s.io/v1beta1/ipaddresses",
+            {"metadata": {"name": "10.9.0.1"}, "spec": {"parentRef": _PARENT}},
+        ),
+        ("storage.k8s.io/v1beta1/volumeattributesclasses", {"driverName": "x.example.com"}),
+        (
+            "coordination.k8s.io/v1beta1/namespaces/default/leasecandidates",
+            {
+                "spec": {
+                    "leaseName": "l", "strategy": "OldestEmulationVersion", "binaryVersion": "1.36",
+                }
+            },
+        ),
+        ("internal.apiserver.k8s.io/v1alpha1/storageversions", {"spec": {}}),
+        (
+            "resource.k8s.io/v1alpha3/devicetaintrules",
+            {"spec": {"taint": {"key": "k.example.com/a", "effect": "NoSchedule"}}},
+        ),
+    ],
+)  # fmt: skip
+def test_objects_of_beta_and_alpha_versions_are_stored(
+    everything: LiveServer, path: str, body: dict[str, Any]
+) -> None:
+    body = {**body, "metadata": {"name": "own", **body.get("metadata", {})}}
+
+    made = everything.request("POST", f"/apis/{path}", body)
+    shown = everything.request("GET", f"/apis/{path}/{body['metadata']['name']}")
+
+    assert (made.status, shown.status) == (201, 200), made.text
+    assert shown.json["apiVersion"] == "/".join(path.split("/")[:2])

@@ -35,7 +35,7 @@ from instar.cli.serving.converter_flags import load_converters, why_unused
 from instar.cli.serving.feature_gate_flags import WATCH_LIST, gates_of, plugins_off
 from instar.cli.serving.log_format import set_up_logging
 from instar.cli.serving.process_memory import freeze_startup_objects, keep_freed_pages
-from instar.cli.serving.runtime_config import switched_off
+from instar.cli.serving.runtime_config import served_versions
 from instar.cli.serving.security_flags import guard_settings
 from instar.cli.serving.serve_flags import add_arguments as add_arguments
 from instar.cli.serving.workers import receive_settings, with_workers
@@ -131,7 +131,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         strict_namespaces=args.namespaces == "strict",
         controllers=controllers(args),
         yields_to_manager=args.controllers is None,
-        versions_off=switched_off(args.runtime_config),
+        versions=served_versions(args.runtime_config),
         collect_garbage=args.gc == "on",
         service_cluster_ip_range=_network(args.service_cluster_ip_range),
         furniture=args.furniture == "on",

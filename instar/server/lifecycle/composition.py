@@ -168,7 +168,7 @@ class ServerComponents:
             strategy,
             "v1beta1" if equals else "v1",
             lambda printer: StoredPrinter(printer, self.census),
-            self.settings.versions_off,
+            self.settings.versions,
         )
         return Catalog(
             self.backend,

@@ -51,6 +51,10 @@ _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _SECOND_EVENTS = ("events.k8s.io", "events")
 _CONVERTERS = {
     ("autoscaling", "horizontalpodautoscalers"): "autoscaling_versions:AutoscalerConverter",
+    **{
+        ("resource.k8s.io", plural): "device_versions:DeviceConverter"
+        for plural in ("resourceclaims", "resourceclaimtemplates", "resourceslices")
+    },
 }
 """Converters of kinds with differing versions: ``module:Class``."""
 
@@ -110,35 +114,37 @@ class GroupVersionName(NamedTuple):
     version: str
 
 
-def builtin_versions() -> frozenset[GroupVersionName]:
-    """Group versions of the built-in kinds."""
-    return frozenset(
-        GroupVersionName(facts.group, facts.version)
-        for facts in resources()
-        if _STABLE.fullmatch(facts.version)
-    )
+def known_versions() -> frozenset[GroupVersionName]:
+    """Group versions of the built-in kinds that are served or can be."""
+    return frozenset(GroupVersionName(facts.group, facts.version) for facts in resources())
+
+
+def default_versions() -> frozenset[GroupVersionName]:
+    """Group versions that are served unless a flag says otherwise: as upstream, the stable ones."""
+    return frozenset(each for each in known_versions() if _STABLE.fullmatch(each.version))
 
 
 def builtin_servings(
     crd_strategy: Strategy,
     crds_stored_as: str = "v1",
     show_crds: ExtendPrinter | None = None,
-    without: frozenset[GroupVersionName] = frozenset(),
+    served: frozenset[GroupVersionName] | None = None,
 ) -> list[Serving]:
     """``crds_stored_as``: beside a kube-apiserver CRDs lie in the form it keeps them in.
-    ``show_crds`` adds columns to their table. ``without``: versions that are switched off."""
-    return [*_from_facts(crd_strategy, crds_stored_as, show_crds, without), _migrations()]
+    ``show_crds`` adds columns to their table. ``served``: other versions than the default ones."""
+    versions = default_versions() if served is None else served
+    return [*_from_facts(crd_strategy, crds_stored_as, show_crds, versions), _migrations()]
 
 
 def _from_facts(
     crd_strategy: Strategy,
     crds_stored_as: str,
     show_crds: ExtendPrinter | None,
-    without: frozenset[GroupVersionName],
+    served: frozenset[GroupVersionName],
 ) -> Iterator[Serving]:
     found: dict[tuple[str, str], list[ResourceFacts]] = {}
     for facts in resources():
-        if _STABLE.fullmatch(facts.version) and (facts.group, facts.version) not in without:
+        if (facts.group, facts.version) in served:
             found.setdefault((facts.group, facts.plural), []).append(facts)
     for place, versions in found.items():
         if place == _CRDS:

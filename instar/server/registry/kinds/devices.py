@@ -18,6 +18,7 @@ from instar.kube.builtin_rules.devices import (
     slice_errors,
 )
 from instar.server.registry.kinds.builtin import BuiltinStrategy
+from instar.server.registry.kinds.device_versions import NEW, converted
 
 if TYPE_CHECKING:
     from instar.base.field_errors import FieldError
@@ -29,7 +30,7 @@ class ResourceClaimStrategy(BuiltinStrategy):
         default_claim(obj["spec"])
 
     def check_new(self, obj: Object, version: VersionServing) -> list[FieldError]:
-        return claim_errors(obj["spec"], "spec")
+        return claim_errors(converted(obj, NEW)["spec"], "spec")
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         return frozen_spec_errors(new, old, "ResourceClaimSpec")
@@ -40,7 +41,7 @@ class ResourceClaimTemplateStrategy(BuiltinStrategy):
         default_claim(obj["spec"].setdefault("spec", {}))
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
-        return claim_errors(obj["spec"].get("spec") or {}, "spec.spec")
+        return claim_errors(converted(obj, NEW)["spec"].get("spec") or {}, "spec.spec")
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         return frozen_template_errors(new, old)
@@ -48,7 +49,8 @@ class ResourceClaimTemplateStrategy(BuiltinStrategy):
 
 def default_claim(spec: Object) -> None:
     for request in (spec.get("devices") or {}).get("requests") or ():
-        for wish in (request.get("exactly"), *(request.get("firstAvailable") or ())):
+        old_form = request if request.get("deviceClassName") else None
+        for wish in (old_form, request.get("exactly"), *(request.get("firstAvailable") or ())):
             if wish is None:
                 continue
             wish.setdefault("allocationMode", "ExactCount")
@@ -62,14 +64,14 @@ class ResourceSliceStrategy(BuiltinStrategy):
     def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
         now = obj["metadata"].get("creationTimestamp")
         for device in obj["spec"].get("devices") or ():
-            for taint in device.get("taints") or ():
+            for taint in (device.get("basic") or device).get("taints") or ():
                 taint.setdefault("timeAdded", now)
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
-        return slice_errors(obj["spec"])
+        return slice_errors(converted(obj, NEW)["spec"])
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
-        return slice_change_errors(new["spec"], old["spec"])
+        return slice_change_errors(converted(new, NEW)["spec"], converted(old, NEW)["spec"])
 
 
 class DeviceClassStrategy(BuiltinStrategy):
