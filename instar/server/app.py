@@ -52,6 +52,7 @@ from instar.server.rest.error_responses import (
     too_many_requests,
     unexpected,
 )
+from instar.server.rest.kubelet_requests import KubeletConnections
 from instar.server.rest.negotiate import ACCEPTED
 from instar.server.rest.read_only import refusal
 from instar.server.rest.request_attributes import ResourcePath
@@ -96,6 +97,7 @@ class App:
         metrics: Metrics,
         conversion_metrics: ConversionMetrics,
         insight: Insight,
+        kubelets: KubeletConnections,
         request_timeout: float = 60.0,
         auditor: Auditor | None = None,
         flow: FlowControl | None = None,
@@ -116,6 +118,7 @@ class App:
         self._metrics = metrics
         self._conversion_metrics = conversion_metrics
         self._insight = insight
+        self._kubelets = kubelets
         self._request_timeout = request_timeout
         self._documents = Documents(catalog, aggregator)
         self._adoption = AdoptionEndpoint(context.backend, catalog) if aggregated else None
@@ -344,12 +347,14 @@ class App:
             raise verb_not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, ""))
         if own is not None:
-            return await own(
-                SubresourceCall(self._context, self._catalog, self._issuer, request, target)
-            )
+            return await own(self._call(request, target))
         if serving.verbs == ("create",):
             return await self._serve_review(request, target)
         return await handler(self._context, request, target)
+
+    def _call(self, request: Request, target: Target) -> SubresourceCall:
+        own = (self._context, self._catalog, self._issuer, self._kubelets)
+        return SubresourceCall(*own, request, target)
 
     async def _serve_subresource(
         self, request: Request, path: ResourcePath, target: Target
@@ -365,9 +370,7 @@ class App:
             raise verb_not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, found.name)) if serving.builtin else None
         if own is not None:
-            return await own(
-                SubresourceCall(self._context, self._catalog, self._issuer, request, target)
-            )
+            return await own(self._call(request, target))
         if definition.scale is not None and found.name == "scale":
             return await do_scale(self._context, request, target, verb, definition.scale)
         if verb == "get":

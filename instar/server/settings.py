@@ -30,6 +30,9 @@ from instar.wire.storage.open import StorageOptions
 from instar.wire.storage.store import Store
 from instar.wire.storage.workers.arena_reclaim import Reclaimer
 
+KUBELET_ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+"""As upstream prefers the addresses of a Node."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EncryptionSettings:
@@ -93,6 +96,18 @@ class TlsSettings:
     """IANA names; none: OpenSSL's default."""
     http2: bool = True
     """Whether clients may choose HTTP/2 in the handshake."""
+
+
+@dataclass(frozen=True)
+class KubeletSettings:
+    """How kubelets are reached, of Nodes that name one."""
+
+    client_cert: Path | None = None
+    client_key: Path | None = None
+    authority: Path | None = None
+    """CA of the kubelets' certificates; None: they are not verified."""
+    address_types: tuple[str, ...] = KUBELET_ADDRESS_TYPES
+    """Types of a Node's addresses, the preferred first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +192,7 @@ class Settings:
     front_proxy: FrontProxySettings | None = None
     aggregation: AggregationSettings | None = AggregationSettings()
     """How APIs of other servers are proxied; None: they are not."""
+    kubelets: KubeletSettings = KubeletSettings()
     users: tuple[NewUser, ...] = ()
     """Users that get a kubeconfig, besides the administrator."""
     strict_namespaces: bool = True

@@ -27,7 +27,7 @@ from instar import __version__
 from instar.base.escaping import shell_word
 from instar.base.parent_watch import wait_for_orphaning
 from instar.cli.serving import admission_flags, background, snapshot_store
-from instar.cli.serving.aggregation_flags import aggregation_settings
+from instar.cli.serving.aggregation_flags import aggregation_settings, kubelet_settings
 from instar.cli.serving.authentication_flags import identity_settings
 from instar.cli.serving.cluster_flags import cluster_settings
 from instar.cli.serving.controller_flags import controllers
@@ -154,6 +154,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         convert_ahead=args.convert_ahead == "on",
         extra_names=tuple(args.tls_name),
         aggregation=aggregation_settings(args),
+        kubelets=kubelet_settings(args),
         cluster=cluster_settings(args),
         **identity_settings(args),
         **guard_settings(args),

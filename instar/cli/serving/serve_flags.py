@@ -12,7 +12,7 @@ from pathlib import Path
 
 from instar.base import limits
 from instar.cli.serving import admission_flags, background, snapshot_store
-from instar.cli.serving.aggregation_flags import add_aggregation_arguments
+from instar.cli.serving.aggregation_flags import add_aggregation_arguments, add_kubelet_arguments
 from instar.cli.serving.authentication_flags import add_identity_arguments
 from instar.cli.serving.cluster_flags import add_cluster_arguments
 from instar.cli.serving.controller_flags import add_controller_arguments
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_console(parser.add_argument_group("console"))
     add_identity_arguments(parser)
     add_aggregation_arguments(parser)
+    add_kubelet_arguments(parser)
     add_guard_arguments(parser)
     logs = parser.add_argument_group("logs")
     logs.add_argument("--log", choices=FORMS, default="text", help="form of log lines")

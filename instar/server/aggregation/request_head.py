@@ -111,6 +111,15 @@ def proxied_head(request: Request, user: User, host: str, audit_id: str, framing
     return b"\r\n".join([*lines, b"", b""])
 
 
+def kubelet_head(request: Request, uri: str, host: str, framing: Framing) -> bytes:
+    """The head of a request for a kubelet: without the client's identity, as the kubelet knows this
+    server by its certificate."""
+    line = f"{request.method} {uri} HTTP/1.1".encode("latin-1")
+    lines = [line, b"Host: " + host.encode()]
+    lines += [b"%b: %b" % header for header in _passed_on(request)]
+    return b"\r\n".join([*lines, *_framing_lines(framing), b"", b""])
+
+
 def _framing_lines(framing: Framing) -> list[bytes]:
     if framing.upgrade:
         return [b"Connection: Upgrade", b"Upgrade: " + framing.upgrade]

@@ -11,6 +11,7 @@ from instar.server.aggregation.aggregator import Aggregator
 from instar.server.aggregation.availability import AvailabilityController
 from instar.server.aggregation.backends import Backends
 from instar.server.aggregation.discovery_sync import DiscoverySync
+from instar.server.aggregation.kubelets import Kubelets
 from instar.server.aggregation.openapi_sync import OpenApiSync
 from instar.server.aggregation.proxy import ApiProxy
 from instar.server.aggregation.service_endpoints import ServiceRouting
@@ -18,7 +19,7 @@ from instar.server.aggregation.stored_services import StoredServices
 from instar.server.http.messages import Header
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
-from instar.server.settings import Settings
+from instar.server.settings import KubeletSettings, Settings
 from instar.wire.webhooks.https import ClientCertificate
 from instar.wire.webhooks.resolver import HostPort, parse_mapping
 
@@ -42,6 +43,14 @@ def makes_proxy_certificate(settings: Settings) -> bool:
     if (wanted.client_cert is None) != (wanted.client_key is None):
         raise ValueError("a proxy client certificate needs its key, and the key its certificate")
     return wanted.client_cert is None and settings.front_proxy is None
+
+
+def make_kubelets(settings: KubeletSettings) -> Kubelets:
+    """Connections to the kubelets of Nodes that name one."""
+    own = None
+    if settings.client_cert is not None and settings.client_key is not None:
+        own = ClientCertificate(str(settings.client_cert), str(settings.client_key))
+    return Kubelets(settings.address_types, own, settings.authority)
 
 
 def make_aggregator(

@@ -31,7 +31,7 @@ from instar.server.flow_control.work_estimate import WorkEstimate
 from instar.server.identity.issuer import Issuer
 from instar.server.identity.legacy_tokens import LegacyTokenMetrics
 from instar.server.lifecycle.admission_setup import Admissions
-from instar.server.lifecycle.aggregation_setup import OwnAddress, make_aggregator
+from instar.server.lifecycle.aggregation_setup import OwnAddress, make_aggregator, make_kubelets
 from instar.server.lifecycle.controller_setup import (
     Controllers,
     address_claims,
@@ -237,6 +237,7 @@ class ServerComponents:
                 self.conversion.transports,
                 self.controllers.migrations.document,
             ),
+            kubelets=make_kubelets(self.settings.kubelets),
             request_timeout=self.settings.request_timeout,
             auditor=self.loaded.auditor,
             flow=self.flow,

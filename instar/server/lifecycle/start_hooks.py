@@ -28,6 +28,7 @@ _FLOWS = "flowcontrol.apiserver.k8s.io"
 READING = (
     "start-apiserver-admission-initializer",
     "generic-apiserver-start-informers",
+    "storage-readiness",
     "start-apiextensions-informers",
     "crd-informer-synced",
     "start-kube-aggregator-informers",

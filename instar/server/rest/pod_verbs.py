@@ -1,7 +1,8 @@
 """Subresources of pods: binding and eviction, and those that need a kubelet.
 
-``subresources.py`` routes requests to it. As there is no kubelet here, logs, exec, attach and
-portforward end with the error that kube-apiserver returns for an unreachable one.
+``subresources.py`` routes requests to it. Logs, exec, attach and portforward go to the kubelet that
+the pod's Node names; without one they end with the error that kube-apiserver returns for a kubelet
+that cannot be reached.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from instar.server.registry.verbs.subresources.admission import admit_connection
 from instar.server.registry.verbs.subresources.binding import bind_pod
 from instar.server.registry.verbs.subresources.eviction import evict_pod
 from instar.server.rest.bodies import typed_body
+from instar.server.rest.kubelet_requests import kubelet_address, log_uri, stream_uri
 from instar.server.rest.negotiate import response_form
 from instar.server.rest.options import delete_options_of, write_options
 from instar.server.rest.responses import typed_response
+from instar.server.rest.subresource_call import SubresourceCall
 
-Reach = Callable[[Context, Request, Target, Resource], Awaitable[Response]]
+Reach = Callable[[SubresourceCall, Resource], Awaitable[Response]]
 _DONE = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
@@ -72,36 +75,45 @@ async def _posted(request: Request, target: Target, api_version: str, kind: str)
     return body
 
 
-async def do_log(context: Context, request: Request, target: Target, nodes: Resource) -> Response:
-    pod = await _pod(context, target)
+async def do_log(call: SubresourceCall, nodes: Resource) -> Response:
+    request, target = call.request, call.target
+    pod = await _pod(call.context, target)
     _check_container(pod, request.one("container"))
     if not pod["spec"].get("nodeName"):
         return Response(204)
-    _check_node(pod, nodes)
+    there = kubelet_address(_node_of(pod, nodes), call.kubelets.address_types)
+    if there is not None:
+        uri = log_uri(pod, _container(pod, request), request)
+        return await call.kubelets.pass_on(request, *there, uri)
     raise errors.NotFound(
         f"the server could not find the requested resource ( pods/log {target.name})",
         details={"name": target.name, "kind": "pods/log"},
     )
 
 
-async def do_stream(
-    context: Context, request: Request, target: Target, nodes: Resource
-) -> Response:
+async def do_stream(call: SubresourceCall, nodes: Resource) -> Response:
     """exec, attach and portforward."""
-    await _admit(context, request, target)
-    pod = await _pod(context, target)
+    request, target = call.request, call.target
+    await _admit(call.context, request, target)
+    pod = await _pod(call.context, target)
     node = pod["spec"].get("nodeName")
     if not node:
         raise errors.BadRequest(f"pod {target.name} does not have a host assigned")
-    _check_node(pod, nodes)
+    there = kubelet_address(_node_of(pod, nodes), call.kubelets.address_types)
     if b"upgrade" not in request.headers:
         raise errors.BadRequest("Upgrade request required")
+    if there is not None:
+        subresource = request.asked.subresource
+        if subresource != "portforward":
+            _check_container(pod, request.one("container"))
+        uri = stream_uri(subresource, pod, _container(pod, request), request)
+        return await call.kubelets.pass_on(request, *there, uri)
     raise errors.Internal(f"error dialing backend: no kubelet answers for node {node}")
 
 
-async def do_proxy(context: Context, request: Request, target: Target, nodes: Resource) -> Response:
-    await _admit(context, request, target)
-    pod = await _pod(context, target)
+async def do_proxy(call: SubresourceCall, nodes: Resource) -> Response:
+    await _admit(call.context, call.request, call.target)
+    pod = await _pod(call.context, call.target)
     address = (pod.get("status") or {}).get("podIP") or ""
     try:
         allowed = not (ip_address(address).is_loopback or ip_address(address).is_link_local)
@@ -156,10 +168,19 @@ async def _pod(context: Context, target: Target) -> Object:
     return pod
 
 
-def _check_node(pod: Object, nodes: Resource) -> None:
+def _node_of(pod: Object, nodes: Resource) -> Object:
     name = pod["spec"]["nodeName"]
-    if name not in nodes.objects.entries:
+    entry = nodes.objects.entries.get(name)
+    if entry is None:
         raise errors.not_found("", "nodes", name)
+    node: Object = entry.decode()
+    return node
+
+
+def _container(pod: Object, request: Request) -> str:
+    """The container that is asked for, or the only one."""
+    asked = request.one("container")
+    return asked or str(pod["spec"]["containers"][0]["name"])
 
 
 def _check_container(pod: Object, asked: str) -> None:

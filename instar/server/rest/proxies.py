@@ -1,10 +1,13 @@
 """Proxy subresources of services and nodes.
 
-``subresources.py`` routes requests to it. There is no network behind this server: each request ends
-with the error kube-apiserver returns where it cannot connect.
+``subresources.py`` routes requests to it. A Node that names a kubelet is reached. There is no
+network of pods behind this server: other requests end with the error that kube-apiserver returns
+where it cannot connect.
 """
 
 from __future__ import annotations
+
+from ipaddress import ip_address
 
 import orjson
 
@@ -14,6 +17,7 @@ from instar.server.http.messages import Response
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.verbs.read import get
+from instar.server.rest.kubelet_requests import kubelet_address, proxied_uri
 from instar.server.rest.subresource_call import SubresourceCall
 
 _SCHEMES = ("", "http", "https")
@@ -31,11 +35,26 @@ async def do_service_proxy(call: SubresourceCall) -> Response:
 async def do_node_proxy(call: SubresourceCall) -> Response:
     name, _ = _split(call.target.name, "node")
     node = await _read(call.context, call.target.named(name))
+    there = kubelet_address(node, call.kubelets.address_types)
+    if there is not None:
+        return await _to_kubelet(call, *there)
     addresses = (node.get("status") or {}).get("addresses") or []
     if not addresses:
         raise errors.Unclassified("no preferred addresses found; known addresses: []")
     address = addresses[0].get("address", "")
     raise errors.ServiceUnavailable(f"error trying to reach service: dial tcp {address}: no route")
+
+
+async def _to_kubelet(call: SubresourceCall, host: str, port: int) -> Response:
+    """Pass a request on, unless it would reach this machine or its link."""
+    try:
+        address = ip_address(host)
+        allowed = not (address.is_loopback or address.is_link_local)
+    except ValueError:
+        allowed = host != "localhost"
+    if not allowed:
+        raise errors.BadRequest("address not allowed")
+    return await call.kubelets.pass_on(call.request, host, port, proxied_uri(call.request))
 
 
 def _split(text: str, what: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from instar.server.identity.issuer import Issuer
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
+from instar.server.rest.kubelet_requests import KubeletConnections
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +21,6 @@ class SubresourceCall:
     context: Context
     catalog: Catalog
     issuer: Issuer
+    kubelets: KubeletConnections
     request: Request
     target: Target

@@ -35,7 +35,7 @@ async def _evict(call: SubresourceCall) -> Response:
 
 async def _reach(answer: pod_verbs.Reach, call: SubresourceCall) -> Response:
     nodes = call.catalog.builtin("", "nodes")
-    return await answer(call.context, call.request, call.target, nodes)
+    return await answer(call, nodes)
 
 
 HANDLERS: Mapping[tuple[str, str, str], Handler] = {

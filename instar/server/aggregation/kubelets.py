@@ -1,0 +1,126 @@
+"""Connections to kubelets: passes a request on and streams the response, or becomes a tunnel.
+
+``rest/pod_verbs.py`` and ``rest/proxies.py`` call it for pods on Nodes that name a kubelet. A
+connection is used once. ``rest/kubelet_requests.py`` says which address and URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from instar.base import errors
+from instar.server.aggregation.backend_connection import (
+    BackendConnection,
+    BackendFailed,
+    ResponseHead,
+)
+from instar.server.aggregation.proxied_feed import ProxiedFeed, Upload
+from instar.server.aggregation.proxy import framing_of
+from instar.server.aggregation.request_head import kubelet_head, response_headers
+from instar.server.http.messages import Request, Response
+from instar.wire.webhooks import dial_errors
+from instar.wire.webhooks.dialer import Dialer, NotConnected, address_text
+from instar.wire.webhooks.failure import CallFailed
+from instar.wire.webhooks.https import ClientCertificate, tls_context
+from instar.wire.webhooks.resolver import ServiceResolver
+
+_SWITCHING_PROTOCOLS = 101
+
+
+class Kubelets:
+    """Sends requests to kubelets with the server's client certificate."""
+
+    def __init__(
+        self,
+        address_types: Sequence[str],
+        certificate: ClientCertificate | None,
+        authority: Path | None,
+    ) -> None:
+        """``authority``: CA of the kubelets' certificates. As upstream, they are not verified
+        without one: kubelets sign their own."""
+        self.address_types = address_types
+        self._certificate, self._authority = certificate, authority
+        self._dialer = Dialer(None, ServiceResolver())
+
+    async def pass_on(self, request: Request, host: str, port: int, uri: str) -> Response:
+        framing = framing_of(request)
+        head = kubelet_head(request, uri, address_text(host, port), framing)
+        request.patience = 0.0
+        try:
+            connection = await self._connect(host, port)
+            answer = await _exchange(connection, request, head, chunked=framing.chunked)
+        except BackendFailed as error:
+            raise errors.Internal(f"error dialing backend: {error}") from error
+        except CallFailed as error:
+            raise errors.Internal(f"error dialing backend: {error.text}") from error
+        return _response(request, connection, answer)
+
+    async def _connect(self, host: str, port: int) -> BackendConnection:
+        """Raises ``BackendFailed``."""
+        try:
+            made, address = await self._dialer.dial(host, port)
+        except NotConnected as error:
+            raise BackendFailed(error.explained.text) from error
+        try:
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: BackendConnection(host, address),
+                sock=made,
+                ssl=self._tls,
+                server_hostname=host,
+            )
+        except OSError as error:
+            raise BackendFailed(dial_errors.lost_connection(host, address, error).text) from error
+        except BaseException:
+            made.close()
+            raise
+        return connection
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """Raises ``CallFailed``."""
+        context = tls_context("", self._certificate)
+        if self._authority is None:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        else:
+            context.load_verify_locations(cafile=str(self._authority))
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+
+async def _exchange(
+    connection: BackendConnection, request: Request, head: bytes, *, chunked: bool
+) -> ResponseHead:
+    """Send the request and wait for the head of the response. Raises ``BackendFailed``."""
+    stream = request.incoming
+    try:
+        waiting = connection.begin(head, bodiless=request.method == "HEAD")
+        if stream is not None:
+            connection.on_writable = stream.resume
+            stream.attach(Upload(connection, chunked=chunked))
+        elif request.body:
+            connection.send(request.content())
+        return await waiting
+    except BaseException:
+        connection.abort()
+        raise
+
+
+def _response(request: Request, connection: BackendConnection, answer: ResponseHead) -> Response:
+    headers = response_headers(answer.headers)
+    switched = answer.status == _SWITCHING_PROTOCOLS
+    if switched:
+        headers += [(b"connection", b"Upgrade"), (b"upgrade", answer.first(b"upgrade"))]
+    names = {name for name, _ in headers}
+    feed = ProxiedFeed(
+        connection,
+        request.incoming,
+        seconds=0.0,
+        give_back=connection.abort,
+        closed=lambda: None,
+    )
+    sized = answer.bodiless or switched or b"content-length" in names
+    return Response(answer.status, (), headers, stream=feed, bare=True, raw=sized)
