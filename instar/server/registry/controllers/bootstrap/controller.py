@@ -172,7 +172,7 @@ class BootstrapController:
         yield from flow_objects()
         yield from api_objects(self._group_versions())
 
-    def _group_versions(self) -> Iterator[tuple[str, str, bool]]:
+    def _group_versions(self) -> Iterator[tuple[str, str]]:
         versions: dict[str, list[str]] = {}
         for resource in self._catalog.resources():
             serving = resource.serving
@@ -184,7 +184,7 @@ class BootstrapController:
             ]
         for group, names in versions.items():
             for name in names:
-                yield group, name, len(names) > 1 and name == names[0]
+                yield group, name
 
     async def _ensure_objects(self, pieces: Iterable[Object]) -> None:
         """Write them at the same time, so that they share commits; then fail if one could not."""

@@ -30,10 +30,24 @@ _PRIORITIES = {
     "rbac.authorization.k8s.io": 17000, "storage.k8s.io": 16800, "apiextensions.k8s.io": 16700,
     "admissionregistration.k8s.io": 16700, "scheduling.k8s.io": 16600,
     "coordination.k8s.io": 16500, "node.k8s.io": 16300, "discovery.k8s.io": 16200,
-    "flowcontrol.apiserver.k8s.io": 16100, "resource.k8s.io": 16000,
+    "flowcontrol.apiserver.k8s.io": 16100, "resource.k8s.io": 16200,
+    "internal.apiserver.k8s.io": 16000,
 }  # fmt: skip
 _CUSTOM_PRIORITY, _CUSTOM_VERSION_PRIORITY = 1000, 100
-_OTHER_PRIORITY, _VERSION_PRIORITY, _PREFERRED_PRIORITY = 15000, 15, 30
+_OTHER_PRIORITY, _STABLE_PRIORITY, _OTHER_VERSION_PRIORITY = 15000, 15, 9
+_VERSION_PRIORITIES = {
+    ("", "v1"): 1,
+    ("admissionregistration.k8s.io", "v1beta1"): 12,
+    ("autoscaling", "v2"): 30,
+    ("coordination.k8s.io", "v1alpha2"): 12,
+    ("coordination.k8s.io", "v1beta1"): 13,
+    ("flowcontrol.apiserver.k8s.io", "v1"): 21,
+    ("resource.k8s.io", "v1"): 21,
+    ("resource.k8s.io", "v1alpha3"): 1,
+    ("resource.k8s.io", "v1beta2"): 15,
+    ("storagemigration.k8s.io", "v1beta1"): 30,
+}
+"""Priority of a version within its group, where it is not that of its level."""
 
 
 def account_object(namespace: str) -> Object:
@@ -137,11 +151,13 @@ def class_objects() -> Iterator[Object]:
         }
 
 
-def api_objects(group_versions: Iterable[tuple[str, str, bool]]) -> Iterator[Object]:
-    """Yield APIServices of the built-in (group, version, is preferred of several)."""
-    for group, version, preferred in group_versions:
+def api_objects(group_versions: Iterable[tuple[str, str]]) -> Iterator[Object]:
+    """Yield APIServices of the built-in (group, version)."""
+    for group, version in group_versions:
         priority = _PRIORITIES.get(group, _OTHER_PRIORITY)
-        among = _PREFERRED_PRIORITY if preferred else _VERSION_PRIORITY
+        unstable = "alpha" in version or "beta" in version
+        level = _OTHER_VERSION_PRIORITY if unstable else _STABLE_PRIORITY
+        among = _VERSION_PRIORITIES.get((group, version), level)
         yield _api_piece(group, version, "onstart", priority, among)
 
 
