@@ -30,14 +30,10 @@ from instar.server.flow_control.followed_objects import FollowedFlowObjects
 from instar.server.flow_control.work_estimate import WorkEstimate
 from instar.server.identity.issuer import Issuer
 from instar.server.identity.legacy_tokens import LegacyTokenMetrics
+from instar.server.lifecycle.address_setup import service_addresses
 from instar.server.lifecycle.admission_setup import Admissions
 from instar.server.lifecycle.aggregation_setup import OwnAddress, make_aggregator, make_kubelets
-from instar.server.lifecycle.controller_setup import (
-    Controllers,
-    address_claims,
-    make_controllers,
-    store_sharing,
-)
+from instar.server.lifecycle.controller_setup import Controllers, make_controllers, store_sharing
 from instar.server.lifecycle.conversion_setup import conversion_services
 from instar.server.lifecycle.homes import home_of
 from instar.server.lifecycle.loaded_settings import LoadedSettings
@@ -46,8 +42,6 @@ from instar.server.lifecycle.start_hooks import follow_stored, start_hooks, stor
 from instar.server.lifecycle.storage_start import first_read, last_read, maintenance_parts
 from instar.server.lifecycle.watchdog import Watchdog
 from instar.server.registry.admission.plugins.rbac_escalation import EscalationCheck
-from instar.server.registry.admission.plugins.service_addresses import ServiceAddresses
-from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.controller_names import QUOTAS
 from instar.server.registry.controllers.leadership import Leadership, StoreSharing
 from instar.server.registry.controllers.namespaces import create_namespace
@@ -140,10 +134,9 @@ class ServerComponents:
     @cached_property
     def context(self) -> Context:
         escalation = EscalationCheck(self.authorizer, StoredPolicy(self.backend))
-        claims = address_claims(
-            self.settings, self.backend, lambda: BootstrapWriter(self.context, self.catalog)
+        addresses = service_addresses(
+            self.loaded, self.backend, lambda: (self.context, self.catalog)
         )
-        addresses = ServiceAddresses(self.backend, self.loaded.service_network, claims)
         return Context(
             backend=self.backend,
             authorizer=self.authorizer,

@@ -6,16 +6,12 @@ is in ``registry/controllers`` and ``registry/insight``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from instar.base.fast_dataclass import dataclass
 from instar.server.access.authorization import RBAC
 from instar.server.lifecycle.loaded_settings import LoadedSettings
 from instar.server.lifecycle.parts import Part, Startable
 from instar.server.registry.controllers import controller_names as names
-from instar.server.registry.controllers.bootstrap.address_claims import AddressClaims
 from instar.server.registry.controllers.bootstrap.controller import BootstrapController
-from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
 from instar.server.registry.controllers.conversion_prefetch import ConversionPrefetch
 from instar.server.registry.controllers.crds import CrdController
 from instar.server.registry.controllers.event_ttl import EventExpiry
@@ -39,9 +35,6 @@ from instar.server.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.server.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
-from instar.server.registry.stored.backend import Backend
-from instar.server.settings import Settings
-from instar.wire.storage.keys import collection_prefix
 from instar.wire.storage.store import Local, Near, Store
 
 
@@ -179,15 +172,6 @@ def _bootstrap(
         accounts=names.ACCOUNTS in on,
         authorities=names.ROOT_CA in on,
     )
-
-
-def address_claims(
-    settings: Settings, backend: Backend, writer: Callable[[], BootstrapWriter]
-) -> AddressClaims | None:
-    """Claims of cluster IPs in the store; None where no controller would end them."""
-    if not settings.furniture:
-        return None
-    return AddressClaims(writer, backend.collection(collection_prefix("", "services")))
 
 
 def store_sharing(store: Store) -> StoreSharing:

@@ -1,0 +1,28 @@
+"""Makes the allocator of Services' addresses and ports; ``composition.py`` calls it once.
+
+What it does is in ``registry/admission/plugins/service_addresses.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from instar.server.lifecycle.loaded_settings import LoadedSettings
+from instar.server.registry.admission.plugins.service_addresses import ServiceAddresses
+from instar.server.registry.controllers.bootstrap.address_claims import AddressClaims
+from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.context import Context
+from instar.server.registry.stored.backend import Backend
+from instar.wire.storage.keys import collection_prefix
+
+
+def service_addresses(
+    loaded: LoadedSettings, backend: Backend, registry: Callable[[], tuple[Context, Catalog]]
+) -> ServiceAddresses:
+    """Cluster IPs are claimed in the store, unless no controller would end the claims."""
+    claims = None
+    if loaded.settings.furniture:
+        services = backend.collection(collection_prefix("", "services"))
+        claims = AddressClaims(lambda: BootstrapWriter(*registry()), services)
+    return ServiceAddresses(backend, loaded.service_network, claims)
