@@ -112,3 +112,34 @@ def test_a_namespace_says_what_holds_it() -> None:
         )
 
         assert _soon(lambda: not _is_there(server, "/api/v1/namespaces/held"))
+
+
+def test_beside_a_manager_the_usage_of_quotas_is_raised_and_not_lowered() -> None:
+    """The manager recounts after deletions; what is created is written by the API server."""
+    maps = "/api/v1/namespaces/default/configmaps"
+    path = "/api/v1/namespaces/default/resourcequotas/q"
+    hard = {"count/configmaps": "5"}
+
+    def used() -> str | None:
+        status: dict[str, dict[str, str]] = server.request("GET", path).json.get("status", {})
+        return status.get("used", {}).get("count/configmaps")
+
+    with live_server(storage="memory:") as server:
+        _hold(server)
+        quota = {"metadata": {"name": "q"}, "spec": {"hard": hard}}
+        server.request("POST", path.removesuffix("/q"), quota)
+        server.request("POST", maps, {"metadata": {"name": "early"}})
+        assert used() is None  # the manager has not looked at it yet
+
+        status = {"status": {"hard": hard, "used": {"count/configmaps": "0"}}}
+        server.request("PATCH", f"{path}/status", status, content_type=_MERGE)
+        assert _soon(lambda: used() == "1")
+
+        server.request("DELETE", f"{maps}/early")
+        server.request("POST", maps, {"metadata": {"name": "a"}})
+        server.request("POST", maps, {"metadata": {"name": "b"}})
+        assert _soon(lambda: used() == "2")
+
+        server.request("DELETE", f"{maps}/a")
+        server.request("PATCH", path, {"metadata": {"labels": {"l": "x"}}}, content_type=_MERGE)
+        assert used() == "2"

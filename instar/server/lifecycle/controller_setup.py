@@ -138,7 +138,11 @@ def make_controllers(
         migrations=MigrationController(context, catalog, census, migrations),
         migrates=names.MIGRATIONS in on,
         garbage=GarbageCollector(context, catalog, duty) if collects else None,
-        quotas=QuotaController(context, catalog, duty) if names.QUOTAS in on else None,
+        quotas=(
+            QuotaController(context, catalog, leadership, manager, recounts=names.QUOTAS in on)
+            if on
+            else None
+        ),
         policies=(PolicyController(context, catalog, duty) if names.POLICY_STATUS in on else None),
         flow_schemas=FlowSchemaController(context, catalog, leadership),
         storage_protection=StorageProtection(context, catalog, duty, on),

@@ -1,12 +1,15 @@
 """Quota controller: keeps ``status.hard`` and ``status.used`` of ResourceQuotas current.
 
 Created by ``server/lifecycle/controller_setup.py``; only the leader acts. A namespace with a quota
-is recounted when something in it changes.
+is recounted when something in it changes. Where a real kube-controller-manager recounts, which it
+does after deletions and every few minutes, this controller only raises ``status.used``: that is the
+part of kube-apiserver, which writes what a create or an update takes.
 """
 
 from __future__ import annotations
 
 from instar.base.json_values import Object
+from instar.kube.builtin_rules.pods.compute_resources import quantity_value
 from instar.server.registry.admission.plugins.limit_ranger import amount_text
 from instar.server.registry.admission.plugins.quota.quota_usage import counts
 from instar.server.registry.admission.plugins.quota.usage_totals import (
@@ -14,7 +17,8 @@ from instar.server.registry.admission.plugins.quota.usage_totals import (
     UsageTotals,
     selection,
 )
-from instar.server.registry.controllers.manager_lease import Duty
+from instar.server.registry.controllers.leadership import Leadership
+from instar.server.registry.controllers.manager_lease import ManagerLease
 from instar.server.registry.controllers.queue import Backoff, Queue
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
@@ -29,8 +33,18 @@ _BACKOFF = Backoff(0.2, 30.0)
 class QuotaController:
     """Recounts usage per namespace."""
 
-    def __init__(self, context: Context, catalog: Catalog, duty: Duty) -> None:
-        self._context, self._catalog, self._duty = context, catalog, duty
+    def __init__(
+        self,
+        context: Context,
+        catalog: Catalog,
+        leadership: Leadership,
+        manager: ManagerLease,
+        *,
+        recounts: bool = True,
+    ) -> None:
+        """``recounts``: whether ``--controllers`` names it; else it is as beside a manager."""
+        self._context, self._catalog = context, catalog
+        self._leadership, self._manager, self._recounts = leadership, manager, recounts
         self._quotas = catalog.builtin("", "resourcequotas")
         self._totals = UsageTotals(context.backend)
         self._held: dict[str, int] = {}
@@ -49,7 +63,8 @@ class QuotaController:
             self._follow(resource)
         self._catalog.on_opened(self._follow)
         self._context.backend.cache.on_reset(self._look_at_all)
-        self._duty.on_elected(self._elected)
+        self._leadership.on_elected(self._elected)
+        self._manager.on_released(self._elected)
         self._look_at_all()
 
     async def stop(self) -> None:
@@ -84,7 +99,7 @@ class QuotaController:
             self._changed.add(change.suffix.partition("/")[0])
 
     async def _count(self, namespace: str) -> None:
-        if not self._duty.leads:
+        if not self._leadership.leads:
             return
         for suffix in list(self._quotas.objects.suffixes(f"{namespace}/")):
             entry = self._quotas.objects.entries.get(suffix)
@@ -103,6 +118,8 @@ class QuotaController:
         before = (quota.get("status") or {}).get("used") or {}
         used = {name: before[name] for name in hard if name in before} | counted
         status = {"hard": hard, "used": dict(sorted(used.items()))} if hard else {}
+        if self._manager.is_held or not self._recounts:
+            status = _raised(quota.get("status") or {}, hard, amounts)
         if (quota.get("status") or {}) != status:
             quota["status"] = status
             backend = self._context.backend
@@ -120,3 +137,17 @@ class QuotaController:
                 wanted = selection(place, namespace, names, quota)
                 found |= await self._totals.of(resource.objects, wanted)
         return found
+
+
+def _raised(status: Object, hard: Object, amounts: Usage) -> Object:
+    """The status with what more is used than it says; as it is, until the controller that recounts
+    has taken in the limits."""
+    if status.get("hard") != hard:
+        return status
+    before = status.get("used") or {}
+    raised = {
+        name: amount_text(name, amount)
+        for name, amount in amounts.items()
+        if name in before and amount > quantity_value(before[name])
+    }
+    return {**status, "used": {**before, **raised}} if raised else status
