@@ -204,13 +204,16 @@ class RequestReader:
         self._in_head = False
         headers = self._headers
         assert self._parser is not None
-        if self._parser.should_upgrade() and (
+        upgrade = self._parser.should_upgrade()
+        if upgrade and (
             b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
         ):
             # The parser would parse the body as the next request.
             self._refuse(400, b"400 Bad Request: an upgrade has no body\n")
             return
-        if self._streamed.streams(target(self._url), upgrade=self._parser.should_upgrade()):
+        if (upgrade or self._streamed.wanted is not None) and self._streamed.streams(
+            target(self._url), upgrade=upgrade
+        ):
             self._begin_stream(headers)
         if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
             self._owner.send_100_continue()
