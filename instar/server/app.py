@@ -118,14 +118,13 @@ class App:
         self._metrics = metrics
         self._conversion_metrics = conversion_metrics
         self._insight = insight
-        self._kubelets = kubelets
+        self._subresource_call = partial(SubresourceCall, context, catalog, issuer, kubelets)
         self._request_timeout = request_timeout
         self._documents = Documents(catalog, aggregator)
         self._adoption = AdoptionEndpoint(context.backend, catalog) if aggregated else None
         self._object_pages = ObjectEndpoints(catalog)
         self._reviews = Reviews(authenticator.tokens, context.authorizer)
         self._impersonation = Impersonation(context.authorizer)
-        self._issuer = issuer
         self.issuer_documents = IssuerDocuments(issuer)
         self._routes = Routes(catalog, aggregator)
         self._dumps = None if flow is None else DebugDumps(flow)
@@ -347,14 +346,10 @@ class App:
             raise verb_not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, ""))
         if own is not None:
-            return await own(self._call(request, target))
+            return await own(self._subresource_call(request, target))
         if serving.verbs == ("create",):
             return await self._serve_review(request, target)
         return await handler(self._context, request, target)
-
-    def _call(self, request: Request, target: Target) -> SubresourceCall:
-        own = (self._context, self._catalog, self._issuer, self._kubelets)
-        return SubresourceCall(*own, request, target)
 
     async def _serve_subresource(
         self, request: Request, path: ResourcePath, target: Target
@@ -370,7 +365,7 @@ class App:
             raise verb_not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, found.name)) if serving.builtin else None
         if own is not None:
-            return await own(self._call(request, target))
+            return await own(self._subresource_call(request, target))
         if definition.scale is not None and found.name == "scale":
             return await do_scale(self._context, request, target, verb, definition.scale)
         if verb == "get":
