@@ -150,7 +150,7 @@ export interface Webhook {
   calls: number | null;
   failures: number | null;
   rejected: number | null;
-  latency: { bounds: number[]; counts: number[]; p50: number | null; p95: number | null; p99: number | null } | null;
+  latency: { bounds: number[]; counts: number[]; sum: number; p50: number | null; p95: number | null; p99: number | null } | null;
   minutes: { at: string; calls: number; failures: number }[];
   recentFailures: { at: string; kind: string; text: string; from?: string; to?: string }[];
   certificates: { what: string; subject: string; notAfter: string; daysLeft: number; problem: string }[];

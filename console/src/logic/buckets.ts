@@ -8,6 +8,11 @@ export interface Bucket {
   label: string;
 }
 
+/** Whether so many calls say anything about a quantile: one of them at least lies above it. */
+export function supports(calls: number, quantile: number): boolean {
+  return Math.round(calls * (1 - quantile) * 1e6) >= 1e6;
+}
+
 export function trimmedBuckets(bounds: number[], counts: number[]): Bucket[] {
   const buckets = counts.map((count, index) => {
     const bound = bounds[index];

@@ -1,10 +1,12 @@
-/** Values beside each other, what differs in colour and with a sign, for whoever sees no colour. */
+/** Values beside each other; differences have a colour and a sign. Two columns become one on a narrow screen. */
 import type { ComponentChildren } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
 import type { Row } from "../logic/align";
 import { type Mark, SIGNS, differences, mark, onlyChanges } from "../logic/marks";
 import { plural } from "../logic/moments";
+import { type UnifiedLine, unified } from "../logic/unified";
 import { useKey } from "./keys";
+import { useNarrow } from "./narrow";
 import { VirtualLines } from "./virtual";
 
 const WORDS: Record<Mark, string> = { same: "", added: "added: ", removed: "removed: ", absent: "", problem: "refused: " };
@@ -31,6 +33,8 @@ export function SideBySide(props: {
   const differing = useMemo(() => differences(rows), [rows]);
   const shown = useMemo<(Row | null)[]>(() => (brief ? onlyChanges(rows) : rows), [rows, brief]);
   const several = columns.length > 1;
+  const narrow = useNarrow() && columns.length === 2 && reference === 0;
+  const joined = useMemo(() => (narrow ? unified(shown) : []), [narrow, shown]);
   return (
     <div class="side">
       <div class="toolbar">
@@ -47,18 +51,44 @@ export function SideBySide(props: {
       ) : (
         <VirtualLines
           label={props.label}
-          count={shown.length}
-          class={`columns-${Math.min(columns.length, 6)}`}
+          count={narrow ? joined.length : shown.length}
+          class={narrow ? "columns-1" : `columns-${Math.min(columns.length, 6)}`}
           head={
             <div class="line-head">
-              {columns.map((column) => (
-                <div key={column.id}>{column.head}</div>
+              {columns.map((column, index) => (
+                <div key={column.id}>
+                  {narrow && <span class="sign">{SIGNS[index === 0 ? "removed" : "added"]}</span>}
+                  {column.head}
+                </div>
               ))}
             </div>
           }
-          render={(index) => <Line key={index} row={shown[index] ?? null} columns={columns} reference={reference} note={props.note} />}
+          render={(index) =>
+            narrow ? (
+              <JoinedLine key={index} line={joined[index] ?? null} note={props.note} />
+            ) : (
+              <Line key={index} row={shown[index] ?? null} columns={columns} reference={reference} note={props.note} />
+            )
+          }
         />
       )}
+    </div>
+  );
+}
+
+function JoinedLine(props: { line: UnifiedLine | null; note: ((row: Row) => ComponentChildren) | undefined }) {
+  const { line, note } = props;
+  if (line === null) return <div class="line gap">⋯</div>;
+  return (
+    <div class="line" title={line.path}>
+      <code class={line.mark}>
+        <span class="sign" aria-hidden="true">
+          {SIGNS[line.mark]}
+        </span>
+        {WORDS[line.mark] && <span class="unseen">{WORDS[line.mark]}</span>}
+        {line.text}
+        {line.row && note?.(line.row)}
+      </code>
     </div>
   );
 }

@@ -1,4 +1,5 @@
 /** The bar above every page. */
+import { useEffect, useRef } from "preact/hooks";
 import { session, signOut } from "../api/session";
 import { pagePath } from "../logic/paths";
 import { helpShown } from "./keys";
@@ -18,12 +19,14 @@ const INSIDE: Record<string, string> = { crds: "", objects: "", object: "" };
 export function TopBar() {
   const name = route.value.parts?.[0] ?? "";
   const current = INSIDE[name] ?? name;
+  const shown = useRef<HTMLElement>(null);
+  useEffect(() => shown.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
   return (
     <header class="topbar">
       <a class="brand" href="/console/">
         <img src="/console/assets/icon.svg" alt="" width="24" height="24" /> instar
       </a>
-      <nav aria-label="pages">
+      <nav aria-label="pages" ref={shown}>
         {PLACES.map(([place, text]) => (
           <a key={place} href={place === "" ? "/console/" : pagePath(place)} aria-current={place === current ? "page" : undefined}>
             {text}

@@ -27,10 +27,10 @@ PAGES = {
     "object": (f"/console/object/{ROUTES}/default/front", "front", "host: example.com"),
     "owners": (f"/console/object/{ORDERS}/default/old-003?owners=1", "old-003", "size: 3"),
     "review": ("/console/review", "Review a change", "Before"),
-    "convert": ("/console/convert", "Convert", "Does the conversion keep the laws?"),
+    "convert": ("/console/convert", "Convert", "Check the conversion"),
     "rehearsal": ("/console/rehearsal", "Rehearse an upgrade", "instar rehearse --from kube:"),
     "migrations": ("/console/migrations", "Migrations", "Order"),
-    "migration": (f"/console/migrations/{ORDERS}", f"Migration of {ORDERS}", "What can be done"),
+    "migration": (f"/console/migrations/{ORDERS}", f"Migration of {ORDERS}", "Actions"),
     "webhooks": ("/console/webhooks", "Webhooks", ROUTES),
     "nowhere": ("/console/no/such/page", "No such page", "All CRDs"),
 }
@@ -131,7 +131,7 @@ def test_reports_fit_and_are_accessible(visitor: Visitor, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     axe = AXE.read_text() if AXE.exists() else ""
     visitor.visit("/console/review", "Review a change")
-    for label, name in (("The CRD as it is", "before"), ("The CRD as it shall be", "after")):
+    for label, name in (("The CRD as it is", "before"), ("The CRD as it will be", "after")):
         page.get_by_label(label, exact=True).fill((REVIEW / f"{name}.yaml").read_text())
     page.get_by_role("button", name="Review", exact=True).click()
     expect(page.get_by_text("2 errors")).to_be_visible(timeout=60_000)
@@ -172,3 +172,17 @@ def test_yaml_is_typed_in_a_monospace_font(visitor: Visitor) -> None:
     font: str = visitor.page.locator("textarea").evaluate("e => getComputedStyle(e).fontFamily")
 
     assert "monospace" in font
+
+
+def test_a_narrow_screen_shows_every_page_link_and_differences_in_one_column(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": 400, "height": 800})
+
+    visitor.visit(f"/console/object/{ROUTES}/default/front", "front")
+
+    nav = page.locator(".topbar nav")
+    assert nav.evaluate("nav => nav.scrollWidth <= nav.clientWidth")
+    expect(page.locator(".line code.removed", has_text="address: ")).to_be_visible()
+    assert page.locator(".line", has_text="host: example.com").locator("code").count() == 1

@@ -94,7 +94,7 @@ def test_a_review_finds_what_breaks_and_can_be_passed_on(
         "size"
     ]["maximum"] = 5
     visitor.visit(f"/console/review?crd={Fleet.orders}", "Review a change")
-    page.get_by_label("The CRD as it shall be", exact=True).fill(json.dumps(changed))
+    page.get_by_label("The CRD as it will be", exact=True).fill(json.dumps(changed))
     page.get_by_role("button", name="Review", exact=True).click()
 
     expect(page.get_by_text("must be at most 5").first).to_be_visible(timeout=30_000)

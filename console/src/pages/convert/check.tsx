@@ -32,8 +32,8 @@ export function Check() {
   };
   return (
     <section class="card" aria-label="laws">
-      <h2>Does the conversion keep the laws?</h2>
-      <p class="hint">Objects are made from the schemas, converted there and back by the real converter, and compared. The first one that breaks a law is made as small as can be.</p>
+      <h2>Check the conversion</h2>
+      <p class="hint">Objects generated from the schemas are converted to each version and back by the CRD's own converter, and compared. The smallest object that breaks a law is shown.</p>
       <div class="toolbar">
         <CrdSelect value={crd} onChoose={(name) => choose({ crd: name })} />
         <label class="pick">

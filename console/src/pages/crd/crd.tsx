@@ -22,8 +22,8 @@ import { YamlTab } from "./yaml";
 const TABS = [
   { id: "versions", text: "Versions" },
   { id: "schema", text: "Schema" },
-  { id: "fields", text: "Field usage" },
-  { id: "events", text: "Conditions and events" },
+  { id: "fields", text: "Fields" },
+  { id: "events", text: "Events" },
   { id: "yaml", text: "YAML" },
 ] as const;
 type Tab = (typeof TABS)[number]["id"];

@@ -1,10 +1,12 @@
 /** Which version is converted to which, by whom, how fast, and how often that fails. */
 import type { ConversionPair, Lifecycle } from "../../api/console";
 import { ago, brief, count, milliseconds } from "../../logic/moments";
+import { supports } from "../../logic/buckets";
 import { byAge } from "../../logic/versions";
 
 const STEP = 170;
 const MIDDLE = 80;
+const STATES = ["idle", "used", "failing"] as const;
 
 export function VersionMap(props: { life: Lifecycle }) {
   const { conversions, versions } = props.life;
@@ -30,12 +32,17 @@ function Arcs(props: { names: string[]; pairs: ConversionPair[] }) {
   const { names, pairs } = props;
   const width = STEP * names.length;
   const x = (name: string) => STEP * (names.indexOf(name) + 0.5);
+  const above = pairs.some((pair) => x(pair.to) > x(pair.from));
+  const below = pairs.some((pair) => x(pair.to) < x(pair.from));
+  const [top, bottom] = [above ? 0 : MIDDLE - 20, below ? 2 * MIDDLE : MIDDLE + 20];
   return (
-    <svg class="map" viewBox={`0 0 ${width} ${2 * MIDDLE}`} style={{ width: `${width / 15}rem` }} role="img" aria-label={`conversions between ${names.join(", ")}`}>
+    <svg class="map" viewBox={`0 ${top} ${width} ${bottom - top}`} style={{ width: `${width / 15}rem` }} role="img" aria-label={`conversions between ${names.join(", ")}`}>
       <defs>
-        <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
-          <path d="M0 0L8 4L0 8z" />
-        </marker>
+        {STATES.map((state) => (
+          <marker key={state} id={`tip-${state}`} class={state} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
+            <path d="M0 0L8 4L0 8z" />
+          </marker>
+        ))}
       </defs>
       {pairs.map((pair) => (
         <Arc key={`${pair.from} ${pair.to}`} pair={pair} from={x(pair.from)} to={x(pair.to)} />
@@ -62,7 +69,7 @@ function Arc(props: { pair: ConversionPair; from: number; to: number }) {
   return (
     <g class={`arc ${state}`}>
       <title>{describe(pair)}</title>
-      <path d={`M${from} ${y}C${from} ${top} ${to} ${top} ${to} ${y}`} stroke-width={1.5 + Math.min(3, Math.log10(used + 1))} marker-end="url(#tip)" />
+      <path d={`M${from} ${y}C${from} ${top} ${to} ${top} ${to} ${y}`} stroke-width={1.5 + Math.min(3, Math.log10(used + 1))} marker-end={`url(#tip-${state})`} />
       {used > 0 && (
         <text x={(from + to) / 2} y={MIDDLE + side * (reach * 0.75 + 22)} text-anchor="middle">
           {brief(used)}
@@ -83,6 +90,7 @@ function describe(pair: ConversionPair): string {
 
 function Pairs(props: { pairs: ConversionPair[] }) {
   const failing = props.pairs.some((pair) => pair.failures);
+  const tail = props.pairs.some((pair) => supports(pair.count ?? 0, 0.99));
   return (
     <div class="scrolls" tabIndex={0} role="region" aria-label="conversions in numbers">
       <table>
@@ -96,9 +104,11 @@ function Pairs(props: { pairs: ConversionPair[] }) {
             <th scope="col" class="right">
               Mean
             </th>
-            <th scope="col" class="right">
-              p99
-            </th>
+            {tail && (
+              <th scope="col" class="right">
+                p99
+              </th>
+            )}
             {failing && (
               <>
                 <th scope="col" class="right">
@@ -116,7 +126,7 @@ function Pairs(props: { pairs: ConversionPair[] }) {
               <td>{pair.to}</td>
               <td class="right">{pair.count === null ? "–" : count(pair.count)}</td>
               <td class="right">{pair.meanSeconds === null ? "–" : milliseconds(pair.meanSeconds)}</td>
-              <td class="right">{pair.p99Seconds === null ? "–" : milliseconds(pair.p99Seconds)}</td>
+              {tail && <td class="right">{pair.p99Seconds === null ? "–" : milliseconds(pair.p99Seconds)}</td>}
               {failing && (
                 <>
                   <td class={`right ${pair.failures ? "bad" : ""}`}>{pair.failures === null ? "–" : count(pair.failures)}</td>

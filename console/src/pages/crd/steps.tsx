@@ -1,4 +1,4 @@
-/** What can be done with a version next; what cannot, and why not. */
+/** Next steps of a version: a button for each; a step that is blocked is disabled, with the reasons below it. */
 import { useState } from "preact/hooks";
 import { json } from "../../api/client";
 import { type LifecycleVersion, type NextStep, stepPath } from "../../api/console";
@@ -36,14 +36,15 @@ function Step(props: { crd: string; version: string; step: NextStep; may: boolea
   return (
     <li class={free ? "free" : "blocked"}>
       <div>
-        {free && may ? (
-          <button type="button" onClick={() => setAsked(true)}>
-            {text} … <span class="unseen">{props.version}</span>
+        {may ? (
+          <button type="button" disabled={!free} onClick={() => setAsked(true)}>
+            {text} {free && "… "}
+            <span class="unseen">{props.version}</span>
           </button>
         ) : (
           <strong>{text}</strong>
         )}
-        <Copy text={() => step.command} label="Copy command" />
+        {free && <Copy text={() => step.command} label="Copy command" />}
       </div>
       {free ? <p class="hint">{step.why}</p> : <Blockers reasons={step.blockedBy} />}
       <ConfirmStep {...props} open={asked} text={text} close={() => setAsked(false)} />

@@ -23,7 +23,7 @@ export function VersionsTab(props: { crd: Crd; life: Read<Lifecycle> }) {
           <VersionMap life={found} />
           <div class="cards">
             {[...found.versions]
-              .sort((left, right) => byAge(right.name, left.name))
+              .sort((left, right) => byAge(left.name, right.name))
               .map((version) => (
                 <VersionCard key={version.name} crd={crd} life={found} version={version} reload={life.reload} />
               ))}
@@ -84,11 +84,13 @@ function Uses(props: { uses: Use[]; since: string }) {
     <ul class="uses">
       {props.uses.slice(0, 12).map((use, index) => (
         <li key={index}>
-          <strong title={use.userAgent}>{shortAgent(use.userAgent) || use.user}</strong> {use.userAgent && <span class="hint">({use.user})</span>} {verb(use.verb)},{" "}
-          <time datetime={use.last} title={use.last}>
-            {ago(use.last, Date.now())}
-          </time>{" "}
-          <span class="hint">{plural(use.count, "time")}</span>
+          <strong title={use.userAgent}>{shortAgent(use.userAgent) || use.user}</strong> {use.userAgent && <span class="hint">({use.user})</span>} {verb(use.verb)}
+          <div class="hint">
+            {plural(use.count, "time")}, last{" "}
+            <time datetime={use.last} title={use.last}>
+              {ago(use.last, Date.now())}
+            </time>
+          </div>
         </li>
       ))}
       {props.uses.length > 12 && <li class="hint">and {props.uses.length - 12} more, in the JSON twin</li>}

@@ -2,7 +2,7 @@
 import { useCallback, useMemo, useRef } from "preact/hooks";
 import { json } from "../../api/client";
 import { type Overview, overviewPath } from "../../api/console";
-import { measured, type Order, ORDERS, shownGroups } from "../../logic/overview";
+import { measured, type Order, ORDERS, requestsOf, shownGroups } from "../../logic/overview";
 import { plural } from "../../logic/moments";
 import { CRDS } from "../../logic/paths";
 import { Choice, Empty, Loading, ProblemNote } from "../../ui/bits";
@@ -27,6 +27,7 @@ export function Home() {
   const list = useRef<HTMLDivElement>(null);
   useRoving(list, "a.crd-name");
   const typed = useCallback((event: { currentTarget: HTMLInputElement }) => choose({ q: event.currentTarget.value }, true), []);
+  const counted = overview?.crds.some((crd) => requestsOf(crd) !== null);
   const found = groups.reduce((number, group) => number + group.crds.length, 0);
   return (
     <Page
@@ -46,6 +47,9 @@ export function Home() {
           value={search}
           onInput={typed}
         />
+        <span class="hint sort-by" aria-hidden="true">
+          Sort by
+        </span>
         <Choice<Order> label="sort by" options={measured(ORDERS, overview?.crds ?? [])} value={order} onChoose={(value) => choose({ sort: value === "name" ? undefined : value })} />
         {overview && <span class="hint">{found === overview.crds.length ? plural(found, "CRD") : `${found} of ${plural(overview.crds.length, "CRD")}`}</span>}
       </div>
@@ -64,6 +68,12 @@ export function Home() {
             <h2>
               {group} <span class="hint">{crds.length}</span>
             </h2>
+            <div class="crd crd-head hint" aria-hidden="true">
+              <span>CRD</span>
+              <span>Versions</span>
+              <span>Stored objects</span>
+              <span>{counted && "Requests, last day"}</span>
+            </div>
             <ul class="crds">
               {crds.map((crd) => (
                 <CrdLine key={crd.name} crd={crd} most={most} />

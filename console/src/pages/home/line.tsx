@@ -37,7 +37,7 @@ export function CrdLine(props: { crd: OverviewCrd; most: number }) {
       </div>
       <dl class="numbers">
         {requests !== null && (
-          <div>
+          <div class="requests">
             <dt>requests, last day</dt>
             <dd>{brief(requests)}</dd>
           </div>

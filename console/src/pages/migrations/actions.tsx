@@ -1,4 +1,4 @@
-/** What can be done now; what cannot is not offered, and why is said. */
+/** The actions of a migration; one that is not possible now is disabled, with the reason below it. */
 import { useState } from "preact/hooks";
 import type { MigrationAction } from "../../api/tools";
 
@@ -24,7 +24,7 @@ export function Actions(props: { actions: MigrationAction[]; crd: string; onAct:
   };
   return (
     <section class="card" aria-label="actions">
-      <h2>What can be done</h2>
+      <h2>Actions</h2>
       <ul class="steps">
         {props.actions.filter(applies).map(({ action, allowed, why }) => {
           const [text, what] = TEXTS[action];
@@ -36,7 +36,9 @@ export function Actions(props: { actions: MigrationAction[]; crd: string; onAct:
                     {busy === action ? `${text} …` : text}
                   </button>
                 ) : (
-                  <strong>{text}</strong>
+                  <button type="button" disabled>
+                    {text}
+                  </button>
                 )}
                 <span class="hint">{what}</span>
               </div>

@@ -24,7 +24,7 @@ function AllMigrations() {
     <Page title="Migrations" twins={[{ text: "overview", href: overviewPath() }, { text: "StorageVersionMigrations", href: "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations" }]}>
       {read.problem && <ProblemNote problem={read.problem} retry={read.reload} />}
       {!read.value && read.loading && <Loading what="the CRDs" />}
-      {read.value && due.length === 0 && <Empty>Every object lies at its storage version, as far as this server tells.</Empty>}
+      {read.value && due.length === 0 && <Empty>Nothing to migrate: no CRD has stored versions besides its storage version.</Empty>}
       <List crds={due} />
       {crds.length > due.length && (
         <details>

@@ -1,4 +1,4 @@
-/** What happened to an object, as far as the store remembers: who, when, at which version, what. */
+/** Past writes of an object, newest first: manager, time, version and changes. Without a history there is no card. */
 import { useMemo } from "preact/hooks";
 import { json } from "../../api/client";
 import { Problem } from "../../api/problem";
@@ -6,7 +6,7 @@ import { align } from "../../logic/align";
 import type { JsonMap } from "../../logic/json";
 import { ago } from "../../logic/moments";
 import { withQuery } from "../../logic/paths";
-import { Badge, Empty, Loading, ProblemNote } from "../../ui/bits";
+import { Badge, Loading, ProblemNote } from "../../ui/bits";
 import { useRead } from "../../ui/resource";
 import { choose, route } from "../../ui/router";
 import { SideBySide } from "../../ui/sidebyside";
@@ -44,13 +44,13 @@ export function History(props: { path: string; revision: string }) {
   const { path } = props;
   const read = useRead<Past | undefined>(`${path} ${props.revision}`, (signal) => readPast(path, signal));
   const writes = useMemo(() => [...(read.value?.revisions ?? [])].reverse(), [read.value]);
+  if (!read.loading && !read.problem && !read.value) return null;
   const chosen = Number(route.value.query.get("revision"));
   return (
     <section class="card" aria-label="history">
       <h2>History</h2>
       {read.problem && <ProblemNote problem={read.problem} retry={read.reload} />}
       {read.loading && writes.length === 0 && <Loading what="its past" />}
-      {!read.loading && !read.problem && !read.value && <Empty>This server keeps no history.</Empty>}
       <ol class="conditions">
         {writes.map((write, index) => (
           <WriteLine key={write.revision} path={path} write={write} before={writes[index + 1]} open={write.revision === chosen} />
@@ -61,9 +61,15 @@ export function History(props: { path: string; revision: string }) {
   );
 }
 
+/** `kubectl (apply, v1)` */
+function written(by: NonNullable<Write["managers"]>[number]): string {
+  const how = [by.operation?.toLowerCase(), by.apiVersion?.split("/").at(-1), by.subresource].filter(Boolean).join(", ");
+  return how === "" ? (by.manager ?? "") : `${by.manager ?? ""} (${how})`;
+}
+
 function WriteLine(props: { path: string; write: Write; before: Write | undefined; open: boolean }) {
   const { write, before, open } = props;
-  const managers = (write.managers ?? []).map((one) => [one.manager, one.operation?.toLowerCase(), one.apiVersion?.split("/").at(-1), one.subresource].filter(Boolean).join(" "));
+  const managers = (write.managers ?? []).map((one) => written(one));
   return (
     <li>
       <details open={open} onToggle={(event) => event.currentTarget.open !== open && choose({ revision: event.currentTarget.open ? String(write.revision) : undefined }, true)}>

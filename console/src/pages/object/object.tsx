@@ -89,7 +89,7 @@ function Versions(props: { found: EveryVersion }) {
   return (
     <>
       <p class="subtitle">
-        {found.storedVersion === null ? "This server does not tell at which version it is stored." : `Stored at ${found.storedVersion}`}
+        {found.storedVersion === null ? "The stored version is not available on this cluster." : `Stored at ${found.storedVersion}`}
         {found.storedBytes !== null && `, ${plural(found.storedBytes, "byte")}`}
       </p>
       {versions

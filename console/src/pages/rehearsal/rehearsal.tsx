@@ -21,7 +21,10 @@ export function RehearsalPage() {
       </section>
       <section class="card" aria-label="open a report">
         <h2>Open its report</h2>
-        <TextDrop main label="report.json" rows={read.report ? 3 : 8} value={text} onText={setText} />
+        <details open={!read.report}>
+          <summary>{read.report ? "Open another report" : "The file that the command wrote"}</summary>
+          <TextDrop main label="report.json" placeholder="Paste the report, or choose the file." rows={8} value={text} onText={setText} />
+        </details>
         {read.problem !== "" && (
           <div class="problem" role="alert">
             {read.problem}

@@ -67,6 +67,14 @@ function OneCrd(props: { crd: RehearsedCrd }) {
   );
 }
 
+const WAYS_BACK: Record<string, string> = {
+  free: "This step can be undone.",
+  "with a migration": "This step can be undone with a migration.",
+  "with losses": "This step can be undone, but data is lost.",
+  none: "This step cannot be undone.",
+  unknown: "Whether this step can be undone was not tested.",
+};
+
 function Step(props: { step: RehearsedStep }) {
   const { step } = props;
   const clients = Object.entries(step.clients);
@@ -99,7 +107,8 @@ function Step(props: { step: RehearsedStep }) {
       ))}
       {step.wayBack.way !== "" && (
         <p class="hint">
-          Way back: {step.wayBack.way} {step.wayBack.why}
+          {WAYS_BACK[step.wayBack.way] ?? step.wayBack.way}
+          {step.wayBack.why !== "" && ` (${step.wayBack.why})`}
         </p>
       )}
     </li>

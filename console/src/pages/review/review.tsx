@@ -20,6 +20,7 @@ interface Asked {
   new: string;
 }
 
+const EXAMPLE = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n…";
 const KINDS = [
   { value: "cluster", text: "A CRD of this server" },
   { value: "file", text: "A file" },
@@ -57,17 +58,21 @@ export function Review() {
     <Page title="Review a change" twins={[{ text: "the rules", href: RULES }]}>
       <div class="pair">
         <section class="card" aria-label="before">
-          <h2>Before</h2>
-          <Choice label="where the old CRD is" options={KINDS} value={asked.from} onChoose={(from) => setAsked({ ...asked, from })} />
+          <div class="card-head">
+            <h2>Before</h2>
+            <Choice label="where the old CRD is" options={KINDS} value={asked.from} onChoose={(from) => setAsked({ ...asked, from })} />
+          </div>
           {asked.from === "cluster" ? (
             <CrdSelect value={asked.crd} onChoose={(crd) => setAsked({ ...asked, crd })} />
           ) : (
-            <TextDrop label="The CRD as it is" value={asked.old} onText={(text) => setAsked({ ...asked, old: text })} />
+            <TextDrop label="The CRD as it is" placeholder={EXAMPLE} value={asked.old} onText={(text) => setAsked({ ...asked, old: text })} />
           )}
         </section>
         <section class="card" aria-label="after">
-          <h2>After</h2>
-          <TextDrop main label="The CRD as it shall be" value={asked.new} onText={(text) => setAsked({ ...asked, new: text })} />
+          <div class="card-head">
+            <h2>After</h2>
+          </div>
+          <TextDrop main label="The CRD as it will be" placeholder={EXAMPLE} value={asked.new} onText={(text) => setAsked({ ...asked, new: text })} />
         </section>
       </div>
       <div class="toolbar">

@@ -1,6 +1,7 @@
 /** The webhooks the server depends on: do they answer, how fast, and until when are they trusted. */
 import { json } from "../../api/client";
 import { WEBHOOKS, type Webhook, type Webhooks } from "../../api/tools";
+import { supports } from "../../logic/buckets";
 import { distinct } from "../../logic/failures";
 import { ago, count, milliseconds, plural } from "../../logic/moments";
 import { pagePath } from "../../logic/paths";
@@ -13,6 +14,7 @@ import { Histogram, Minutes } from "./charts";
 
 const TONES = { ok: "good", failing: "bad", degraded: "warn", expired: "bad", idle: "plain", unknown: "plain" } as const;
 const SOON = 30;
+const FAR = 3_650;
 const TYPES = [
   { value: "all", text: "All" },
   { value: "conversion", text: "Conversion" },
@@ -66,9 +68,10 @@ function WebhookCard(props: { webhook: Webhook }) {
           <Number_ name="calls" value={count(webhook.calls)} />
           {latency && (
             <>
-              <Number_ name="p50" value={quantile(latency.p50)} />
-              <Number_ name="p95" value={quantile(latency.p95)} />
-              <Number_ name="p99" value={quantile(latency.p99)} />
+              <Number_ name="mean" value={quantile(latency.sum / Math.max(1, webhook.calls))} />
+              {supports(webhook.calls, 0.5) && <Number_ name="p50" value={quantile(latency.p50)} />}
+              {supports(webhook.calls, 0.95) && <Number_ name="p95" value={quantile(latency.p95)} />}
+              {supports(webhook.calls, 0.99) && <Number_ name="p99" value={quantile(latency.p99)} />}
             </>
           )}
           {(webhook.failures ?? 0) > 0 && <Number_ name="failed" value={count(webhook.failures ?? 0)} bad />}
@@ -78,14 +81,18 @@ function WebhookCard(props: { webhook: Webhook }) {
       {latency && <Histogram bounds={latency.bounds} counts={latency.counts} />}
       {webhook.minutes.length > 0 && <Minutes minutes={webhook.minutes} />}
       <Failures webhook={webhook} />
-      {webhook.certificates.length > 0 && <div class="certificates">
-      {webhook.certificates.map((one) => (
-        <p key={one.what + one.subject}>
-          <Badge tone={one.problem !== "" || one.daysLeft < 0 ? "bad" : one.daysLeft < SOON ? "warn" : "good"}>{one.daysLeft < 0 ? "expired" : `${plural(one.daysLeft, "day")} left`}</Badge> {one.what} <span class="mono">{one.subject}</span>{" "}
-          <span class="hint">until {one.notAfter.slice(0, 10)}</span> {one.problem}
-        </p>
-      ))}
-      </div>}
+      {webhook.certificates.length > 0 && (
+        <ul class="certificates" aria-label="certificates">
+          {webhook.certificates.map((one) => (
+            <li key={one.what + one.subject}>
+              <Badge tone={one.problem !== "" || one.daysLeft < 0 ? "bad" : one.daysLeft < SOON ? "warn" : "good"}>{validity(one.daysLeft)}</Badge> <strong>{one.what}</strong>{" "}
+              <span class="hint">until {one.notAfter.slice(0, 10)}</span>
+              <div class="mono hint">{one.subject}</div>
+              {one.problem !== "" && <p class="bad">{one.problem}</p>}
+            </li>
+          ))}
+        </ul>
+      )}
     </section>
   );
 }
@@ -97,6 +104,11 @@ function Number_(props: { name: string; value: string; bad?: boolean }) {
       <dd>{props.value}</dd>
     </div>
   );
+}
+
+function validity(daysLeft: number): string {
+  if (daysLeft < 0) return "expired";
+  return daysLeft > FAR ? "valid" : `${plural(daysLeft, "day")} left`;
 }
 
 function quantile(seconds: number | null): string {

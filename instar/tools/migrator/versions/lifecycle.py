@@ -18,7 +18,7 @@ from instar.kube.api.crd import Crd
 from instar.kube.api.names import compare_versions
 from instar.kube.api.string_rules import dns1035_label
 from instar.tools.migrator.census.references import Dependents, VersionReference
-from instar.tools.migrator.census.usage import VersionUsage
+from instar.tools.migrator.census.usage import VersionUsage, VersionUse
 from instar.tools.migrator.census.version_census import StoredVersionCensus
 
 _SHOWN_USERS = 3
@@ -265,7 +265,7 @@ def _in_use(situation: Situation, version: str) -> list[str]:
     users = usage.users(version, begin)
     if users:
         names = "; ".join(
-            f"{use.agent or 'no user agent'} ({use.user}) {use.verb} {ago(situation.now, use.last)}"
+            f"{_named_client(use)} {use.verb} {ago(situation.now, use.last)}"
             for use in users[:_SHOWN_USERS]
         )
         more = f" and {len(users) - _SHOWN_USERS} more" if len(users) > _SHOWN_USERS else ""
@@ -285,3 +285,8 @@ def ago(now: datetime, then: datetime) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size} {unit} ago"
     return f"{seconds} s ago"
+
+
+def _named_client(use: VersionUse) -> str:
+    """Return `kubectl/v1.36 (alice)`, or the user alone where the client sent no user agent."""
+    return f"{use.agent} ({use.user})" if use.agent else use.user

@@ -1,0 +1,1 @@
+import{G as r}from"./chunk-EDN5AAV5.js";function b(e,t){return Math.round(e*(1-t)*1e6)>=1e6}function d(e,t){let u=t.map((n,i)=>{let o=e[i],m=o===void 0?`above ${r(e.at(-1)??0)}`:`up to ${r(o)}`;return{bound:o,count:n,label:m}}),c=u.findIndex(n=>n.count>0),s=u.findLastIndex(n=>n.count>0);return c<0?[]:u.slice(Math.max(0,c-1),s+2)}export{b as a,d as b};
