@@ -153,7 +153,7 @@ class App:
         except asyncio.CancelledError:
             if not request.expired:
                 if self._auditor is not None:
-                    self._auditor.left(request)
+                    self._auditor.client_disconnected(request)
                 raise
             failure = too_late(request)
             response = problem(failure, request)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
+import pytest
+
+from instar.base.json_values import Object
+from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
+from instar.server.registry.resources.resource import Resource
+from instar.server.registry.stored.entry import CacheEntry
 from tests.support.crds import crd, version
 from tests.support.server import LiveServer, live_server
 
@@ -14,7 +21,7 @@ _MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def _soon(holds: Callable[[], bool]) -> bool:
-    """Furniture and status follow in the background: there is no event a client could await."""
+    """Objects and status follow in the background: there is no event a client could await."""
     until = time.monotonic() + 10.0
     while not holds() and time.monotonic() < until:
         time.sleep(0.02)
@@ -198,3 +205,29 @@ def test_the_lower_end_of_a_range_is_left_to_explicit_requests() -> None:
 
     assert all(int(one.json["spec"]["clusterIP"].rpartition(".")[2]) >= 16 for one in made)
     assert all(one.json["spec"]["ports"][0]["nodePort"] >= 30086 for one in made)
+
+
+def test_a_status_that_another_controller_wrote_first_is_kept_without_a_retry(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write = BootstrapWriter.rewrite
+    overtaken: list[str] = []
+
+    async def after_another(
+        self: BootstrapWriter, resource: Resource, entry: CacheEntry, obj: Object
+    ) -> None:
+        if obj["kind"] == "APIService" and entry.suffix not in overtaken:
+            overtaken.append(entry.suffix)
+            await write(self, resource, entry, obj)
+        await write(self, resource, entry, obj)
+
+    monkeypatch.setattr(BootstrapWriter, "rewrite", after_another)
+    path = "/apis/apiregistration.k8s.io/v1/apiservices/v1.apps"
+    with caplog.at_level(logging.INFO), live_server(storage="memory:", furniture=True) as server:
+        assert _soon(lambda: _is_there(server, path))
+        assert _soon(lambda: "v1.storage.k8s.io" in overtaken)
+
+        conditions = server.request("GET", path).json["status"]["conditions"]
+
+    assert [each["type"] for each in conditions] == ["Available"]
+    assert [each.message for each in caplog.records if "bootstrap objects" in each.message] == []

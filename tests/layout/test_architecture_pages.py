@@ -50,5 +50,5 @@ def test_every_package_has_a_row() -> None:
 
 
 def _has_row(package: str, rows: str) -> bool:
-    """A row may name packages of one group by their last names: ``tools/migrator``, ``reviewer``."""
+    """A row may name further packages of a group by their last names."""
     return f"`{package}" in rows or f"`{package.split('/')[1]}`" in rows

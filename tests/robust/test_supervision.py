@@ -60,7 +60,7 @@ QUEUES = {
     "flow-schema",
     "OpenAPI of",
     "the availability of",
-    "furniture of",
+    "bootstrap objects",
     "object",
     "policy",
     "quotas of namespace",

@@ -54,7 +54,7 @@ def test_a_cluster_becomes_a_file_and_a_world(
     with open_captured_cluster(str(target)) as world:
         assert list(world.objects(NAME)) == expected == copied
         assert {use.version for use in world.usage()} == {"v1", "v1beta1"}
-        kinds = {obj["kind"] for obj in world.others()}
+        kinds = {obj["kind"] for obj in world.other_objects()}
     assert {"Namespace", "ClusterRole", "ClusterRoleBinding"} <= kinds
     assert target.stat().st_mode & 0o777 == 0o600
 

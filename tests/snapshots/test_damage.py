@@ -38,7 +38,7 @@ def test_no_damage_goes_unnoticed(tmp_path: Path, whole: bytes, seed: int, packe
         return  # noticed, and said in one line
     with world:
         found = len(list(world.objects("widgets.example.com")))
-        everything = [*world.crds(), *world.others(), *world.unknown(), *world.audit()]
+        everything = [*world.crds(), *world.other_objects(), *world.unknown(), *world.audit()]
         assert world.usage() == []
         assert everything or world.problems
         assert found == COUNT or world.problems

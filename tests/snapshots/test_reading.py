@@ -23,7 +23,11 @@ def test_a_written_snapshot_is_read_back(tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "s.tar.gz", WIDGETS)
 
     with open_captured_cluster(str(path)) as world:
-        crds, objects, others = list(world.crds()), list(world.objects(NAME)), list(world.others())
+        crds, objects, others = (
+            list(world.crds()),
+            list(world.objects(NAME)),
+            list(world.other_objects()),
+        )
 
     assert [crd["metadata"]["name"] for crd in crds] == [NAME]
     assert objects == WIDGETS

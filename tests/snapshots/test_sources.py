@@ -117,7 +117,7 @@ def test_it_is_the_same_world(tmp_path: Path, made: Callable[[Path], Path]) -> N
 
     with open_captured_cluster(str(path)) as world:
         names = [crd["metadata"]["name"] for crd in world.crds()]
-        objects, others = list(world.objects(NAME)), list(world.others())
+        objects, others = list(world.objects(NAME)), list(world.other_objects())
 
     assert names == [NAME]
     assert sorted(objects, key=lambda obj: str(obj["metadata"]["name"])) == WIDGETS

@@ -86,7 +86,7 @@ async def test_crds_objects_and_namespaces_are_there(tmp_path: Path) -> None:
     assert manifest.complete
     with open_captured_cluster(str(path)) as world:
         assert list(world.objects(NAME)) == cluster.objects[WIDGETS]
-        assert [each["kind"] for each in world.others()] == ["Namespace"]
+        assert [each["kind"] for each in world.other_objects()] == ["Namespace"]
     row = manifest.row(f"objects/{NAME}.ndjson")
     assert row is not None
     assert (row.count, row.revision, row.consistent, row.versions) == (20, "100", True, {"v1": 20})
@@ -135,7 +135,7 @@ async def test_forbidden_resources_are_reported_and_the_rest_is_captured(tmp_pat
     with open_captured_cluster(str(tmp_path / "s.tar.gz")) as world:
         assert len(list(world.objects(NAME))) == 10
         assert world.counts().unjudged == 10
-        assert len(list(world.others())) == 1
+        assert len(list(world.other_objects())) == 1
 
 
 async def test_an_interrupted_snapshot_resumes_after_its_last_page(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ async def test_only_configurations_that_mean_the_crds_are_taken(tmp_path: Path) 
     await taken(cluster, tmp_path / "s.tar.gz")
 
     with open_captured_cluster(str(tmp_path / "s.tar.gz")) as world:
-        found = [(each["kind"], each["metadata"]["name"]) for each in world.others()]
+        found = [(each["kind"], each["metadata"]["name"]) for each in world.other_objects()]
     assert found == [
         ("ValidatingWebhookConfiguration", "ours"),
         ("ValidatingWebhookConfiguration", "all"),

@@ -147,7 +147,7 @@ def _of_kind(world: CapturedCluster, named: NamedObject) -> Iterator[Object]:
     if named.type.name in world.crd_names():
         yield from world.objects(named.type.name)
         return
-    for obj in chain(world.others(), world.unknown()):
+    for obj in chain(world.other_objects(), world.unknown()):
         group = str(obj.get("apiVersion", "")).rpartition("/")[0]
         if (group, obj.get("kind")) == (named.type.group, named.type.kind):
             yield obj

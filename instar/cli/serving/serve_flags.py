@@ -171,6 +171,7 @@ def _add_cluster(group: argparse._ArgumentGroup) -> None:
         "controllers; default: on, off with --from)",
     )
     add(
+        "--bootstrap-objects",
         "--furniture",
         choices=["on", "off"],
         help="create what every cluster has: accounts, services, classes (off: an empty store; "

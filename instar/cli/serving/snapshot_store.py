@@ -43,7 +43,7 @@ def set_copy_defaults(args: argparse.Namespace) -> None:
     copy = args.source is not None
     args.storage = args.storage or ("memory:" if copy else "sqlite:instar.db")
     args.gc = args.gc or ("off" if copy else "on")
-    args.furniture = args.furniture or ("off" if copy else "on")
+    args.bootstrap_objects = args.bootstrap_objects or ("off" if copy else "on")
 
 
 def store_filler(args: argparse.Namespace) -> Callable[[Store], Awaitable[None]] | None:

@@ -18,7 +18,7 @@ class ApplyConflict(errors.Conflict):
     error response may have."""
 
     def __init__(self, conflicts: Mapping[ManagerKey, FieldSet]) -> None:
-        found, count = _told(conflicts)
+        found, count = _shown_paths(conflicts)
         super().__init__(
             _message(found, count),
             details={
@@ -35,7 +35,9 @@ class ApplyConflict(errors.Conflict):
         )
 
 
-def _told(conflicts: Mapping[ManagerKey, FieldSet]) -> tuple[dict[ManagerKey, list[str]], int]:
+def _shown_paths(
+    conflicts: Mapping[ManagerKey, FieldSet],
+) -> tuple[dict[ManagerKey, list[str]], int]:
     """Return the paths that the response names, and how many there are."""
     found: dict[ManagerKey, list[str]] = {}
     count = size = 0

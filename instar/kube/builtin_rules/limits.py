@@ -102,20 +102,24 @@ def _order_errors(values: Mapping[str, str | None], path: str, resource: str) ->
     """Check min ≤ defaultRequest ≤ default ≤ max, and a ratio of at least one."""
     found: list[FieldError] = []
 
-    def more(left: str, right: str, label: str, words: tuple[str, str], shown: str) -> None:
+    def check_order(left: str, right: str, label: str, words: tuple[str, str], shown: str) -> None:
         one, other = values[left], values[right]
         if one is None or other is None or quantity_value(one) <= quantity_value(other):
             return
         text = f"{words[0]} value {one} is greater than {words[1]} value {other}"
         found.append(invalid(key(child(path, label), resource), values[shown], text))
 
-    more("min", "max", "min", ("min", "max"), "min")
-    more("min", "defaultRequest", "defaultRequest", ("min", "default request"), "defaultRequest")
-    more("defaultRequest", "max", "defaultRequest", ("default request", "max"), "defaultRequest")
+    check_order("min", "max", "min", ("min", "max"), "min")
+    check_order(
+        "min", "defaultRequest", "defaultRequest", ("min", "default request"), "defaultRequest"
+    )
+    check_order(
+        "defaultRequest", "max", "defaultRequest", ("default request", "max"), "defaultRequest"
+    )
     words = ("default request", "default")
-    more("defaultRequest", "default", "defaultRequest", words, "defaultRequest")
-    more("min", "default", "default", ("min", "default"), "min")
-    more("default", "max", "default", ("default", "max"), "max")
+    check_order("defaultRequest", "default", "defaultRequest", words, "defaultRequest")
+    check_order("min", "default", "default", ("min", "default"), "min")
+    check_order("default", "max", "default", ("default", "max"), "max")
     ratio = values["maxLimitRequestRatio"]
     if ratio is not None and quantity_value(ratio) < 1:
         where = key(child(path, "maxLimitRequestRatio"), resource)

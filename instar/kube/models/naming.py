@@ -24,7 +24,7 @@ VAGUE = frozenset({"Spec", "Status", "Metadata", "Template", "Item"})
 
 
 @dataclass(slots=True)
-class _Found:
+class _NamedShape:
     shape: ClassShape
     doc: str
     path: tuple[str, ...]
@@ -48,7 +48,7 @@ class ModelNaming:
     def __init__(
         self, roots: Sequence[tuple[str, ModelShape]], reserved: Collection[str] = ()
     ) -> None:
-        self._found: dict[Key, _Found] = {}
+        self._found: dict[Key, _NamedShape] = {}
         self._keys: dict[int, Key] = {}
         self._roots: dict[Key, str] = {}
         for name, shape in roots:
@@ -56,7 +56,7 @@ class ModelNaming:
             self._walk_members(shape.members, (), root=name if shape.members.frame else "")
             key = self._key(shape)
             self._roots[key] = name
-            self._found[key] = _Found(shape.members, shape.doc, (name,))
+            self._found[key] = _NamedShape(shape.members, shape.doc, (name,))
         self._names = self._chosen(VAGUE.union(reserved))
 
     def classes(self) -> list[NamedClass]:
@@ -87,7 +87,7 @@ class ModelNaming:
         key = self._key(shape)
         if key not in self._found:
             self._walk_members(shape.members, here)
-        found = self._found.setdefault(key, _Found(shape.members, shape.doc, here))
+        found = self._found.setdefault(key, _NamedShape(shape.members, shape.doc, here))
         found.ends.append(words)
 
     def _key(self, shape: ModelShape) -> Key:
@@ -141,7 +141,7 @@ def _number_clashes(
     return names
 
 
-def _short(found: _Found) -> str:
+def _short(found: _NamedShape) -> str:
     """Return the last words that all uses share: ``aSecretRef`` and ``bSecretRef`` give
     SecretRef."""
     if not found.ends:

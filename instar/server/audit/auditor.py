@@ -158,7 +158,7 @@ class Auditor:
             trail, AuditStage.PANIC if broken else AuditStage.COMPLETE, request, status, response
         )
 
-    def left(self, request: Request) -> None:
+    def client_disconnected(self, request: Request) -> None:
         """Record that the client disconnected before the response."""
         if request.trail is not None and request.trail is not UNRECORDED:
             self._record(request.trail, AuditStage.COMPLETE, request, _CLOSED_EARLY)

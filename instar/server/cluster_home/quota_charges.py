@@ -86,7 +86,7 @@ class QuotaCharges:
     async def _charge(self, charge: _Charge) -> None:
         serving, namespace = charge.resource.serving, charge.namespace
         name = count_name(serving.group, serving.plural)
-        for quota in list(self._quotas.within(namespace)):
+        for quota in list(self._quotas.in_namespace(namespace)):
             used = _used(quota, name)
             if used is None:
                 continue

@@ -35,7 +35,7 @@ from instar.server.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.server.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
-from instar.wire.storage.store import Local, Near, Store
+from instar.wire.storage.store import Local, RevisionTracker, Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +180,6 @@ def _bootstrap(
 
 def store_sharing(store: Store) -> StoreSharing:
     """Which other processes write to the store."""
-    if isinstance(store, Near):
+    if isinstance(store, RevisionTracker):
         return StoreSharing.LENDER
     return StoreSharing.ALONE if isinstance(store, Local) else StoreSharing.EQUALS

@@ -72,7 +72,7 @@ async def share_worker_metrics(metrics: Metrics, folder: Path) -> AsyncIterator[
         yield
     finally:
         metrics.of_all = None
-        line.tell(metrics.own())
+        line.send_families(metrics.own())
         line.frames.finish()
 
 
@@ -150,7 +150,7 @@ class _MetricsConnection:
         finally:
             del self._asked[question]
 
-    def tell(self, families: list[Family], question: int = 0) -> None:
+    def send_families(self, families: list[Family], question: int = 0) -> None:
         body = orjson.dumps([family.plain() for family in families])
         self.frames.send(frame([question, "told"], (body,)))
 
@@ -166,7 +166,7 @@ class _MetricsConnection:
         self._settle(question, True)
 
     async def _answer(self, question: int) -> None:
-        self.tell(await self._numbers(), question)
+        self.send_families(await self._numbers(), question)
 
     def _settle(self, question: int, answered: bool) -> None:
         future = self._asked.get(question)

@@ -49,7 +49,7 @@ async def do_bind_named(
     """A binding posted to the collection: the body names the pod."""
     form = response_form(request)
     binding = await _posted(request, bindings, "v1", "Binding")
-    target = _beside(pods, bindings.namespace, _name_of(binding))
+    target = _target_of(pods, bindings.namespace, _name_of(binding))
     await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
     return typed_response(201, _DONE, form)
 
@@ -63,7 +63,7 @@ async def do_evict(
         raise errors.BadRequest("name in URL does not match name in Eviction object")
     options = write_options(request, "CreateOptions")
     how = delete_options_of(eviction.get("deleteOptions") or {}, request.asked)
-    beside = _beside(budgets, target.namespace, "")
+    beside = _target_of(budgets, target.namespace, "")
     await evict_pod(context, target, eviction, beside, how, options)
     return typed_response(201, _DONE, form)
 
@@ -157,7 +157,7 @@ async def _admit(context: Context, request: Request, target: Target) -> None:
     await admit_connection(context, target, wanted, options, subresource)
 
 
-def _beside(resource: Resource, namespace: str, name: str) -> Target:
+def _target_of(resource: Resource, namespace: str, name: str) -> Target:
     """An object of another resource in the same namespace, in its stored version."""
     serving = resource.serving
     return Target(resource, serving, resource.codec, serving.storage, namespace, name)

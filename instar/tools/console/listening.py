@@ -60,7 +60,9 @@ async def serving(
     )
     names = {"localhost", "127.0.0.1", "[::1]", shown}
     allowed = frozenset(f"{name}:{port}" for name in names)
-    answering.handler = local_hosts_only(ConsoleRouter(_refuse_strangers, lambda: console), allowed)
+    answering.handler = local_hosts_only(
+        ConsoleRouter(_refuse_without_session, lambda: console), allowed
+    )
     links.renew()
     try:
         yield f"http://{shown}:{port}"
@@ -96,6 +98,6 @@ def local_hosts_only(door: Handler, allowed: frozenset[str]) -> Handler:
     return handle
 
 
-async def _refuse_strangers(request: Request, peer: User | None) -> Response:
+async def _refuse_without_session(request: Request, peer: User | None) -> Response:
     """Wrap the handler to reject API requests that are not from the console's page."""
     return add_security_headers(problem(NotSignedIn("NotSignedIn"), request))

@@ -91,7 +91,7 @@ class OidcSignIn:
     async def finish(self, request: Request) -> tuple[Session, str, str]:
         """Return the session, the expected nonce, and the page to go to. Raises
         ``SignInFailed``."""
-        kept = self._kept(request)
+        kept = self._login_state(request)
         if not hmac.compare_digest(kept["state"].encode(), request.one("state").encode()):
             raise SignInFailed("the answer belongs to another sign-in; try again")
         if request.one("error"):
@@ -106,7 +106,7 @@ class OidcSignIn:
     def forget(self) -> list[str]:
         return self._cookie("", 0)
 
-    def _kept(self, request: Request) -> dict[str, Any]:
+    def _login_state(self, request: Request) -> dict[str, Any]:
         sealed = join_cookie(read_cookies(request.all_of(b"cookie")), _COOKIE)
         try:
             return self._sealer.open(sealed, self._clock())

@@ -69,7 +69,7 @@ class Console:
         except NotSignedIn:
             if is_of_our_page(request):
                 raise
-            return await self._host.stranger(request, peer)
+            return await self._host.without_session(request, peer)
         return await self._host.pass_on(visitor, request)
 
     async def _with_rendered_errors(self, request: Request, answering: Any) -> Response:

@@ -23,12 +23,14 @@ def console_front(oidc: OidcSettings | None = None, *, read_only: bool = False) 
     """Return the wrapper of a server's handler; the console is loaded on its first request."""
 
     def stand(api: Handler, secret: Secret) -> Handler:
-        return ConsoleRouter(api, lambda: _within(api, secret, oidc, read_only))
+        return ConsoleRouter(api, lambda: _embedded_console(api, secret, oidc, read_only))
 
     return stand
 
 
-def _within(api: Handler, secret: Secret, oidc: OidcSettings | None, read_only: bool) -> Console:
+def _embedded_console(
+    api: Handler, secret: Secret, oidc: OidcSettings | None, read_only: bool
+) -> Console:
     # Imported here: few servers are opened in a browser, and all should start fast.
     from instar.tools.console.assets import Assets
     from instar.tools.console.authentication import Visitors

@@ -177,7 +177,7 @@ async def _rewrite_and_verify(
         report.restored = passed.restored
     if not options.dry_run:
         proof = Proof(lister, journal, rewriting, compare=options.verify)
-        report.verification = await proof.look(progress)
+        report.verification = await proof.verify_objects(progress)
         report.revision = journal.effective
 
 

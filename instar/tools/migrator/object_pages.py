@@ -180,7 +180,7 @@ class Lister:
         self._bad_known = self._bad_known or found is not None
         return found
 
-    async def again(self, key: str) -> ListedObject:
+    async def read_one(self, key: str) -> ListedObject:
         """Read one object individually, at every served version. Raises the error of the read."""
         first, *others = self._live.read_versions
         call = partial(self._client.get, self._live.path(first, key))

@@ -159,7 +159,7 @@ class StorageVersionRewriter:
         missing.
         """
         try:
-            await self._lister.again(found.key)
+            await self._lister.read_one(found.key)
         except NotFound:
             return ObjectResult(found.key, Fate.GONE)
         except ApiError as failure:
@@ -174,7 +174,7 @@ class StorageVersionRewriter:
         first reading.
         """
         try:
-            now = await self._lister.again(found.key)
+            now = await self._lister.read_one(found.key)
         except NotFound:
             return ObjectResult(found.key, Fate.GONE), found
         except ApiError as failure:

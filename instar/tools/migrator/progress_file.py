@@ -243,13 +243,13 @@ class ProgressFile:
             )
 
     def line(self, key: str) -> ProgressLine | None:
-        with self._told():
+        with self._reported_errors():
             query = f"SELECT {_COLUMNS} FROM rewrites WHERE key = ?"
             row = self._database.execute(query, (key,)).fetchone()
             return None if row is None else _line(row)
 
     def counts(self) -> dict[Fate, int]:
-        with self._told():
+        with self._reported_errors():
             rows = self._database.execute("SELECT fate, count(*) FROM rewrites GROUP BY fate")
             return {Fate(fate): count for fate, count in rows}
 
@@ -304,18 +304,18 @@ class ProgressFile:
         )
 
     def _fact(self, name: str) -> str:
-        with self._told():
+        with self._reported_errors():
             query = "SELECT value FROM facts WHERE name = ?"
             row = self._database.execute(query, (name,)).fetchone()
             return "" if row is None else str(row[0])
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._told(), self._database:
+        with self._reported_errors(), self._database:
             yield
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reported_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:

@@ -361,7 +361,7 @@ class RewritePass:
         unread: list[ObjectResult] = []
         for key in keys:
             try:
-                found.append(await self._lister.again(key))
+                found.append(await self._lister.read_one(key))
             except NotFound:
                 unread.append(ObjectResult(key, Fate.GONE))
             except ApiError as error:

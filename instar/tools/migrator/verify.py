@@ -72,7 +72,7 @@ class Proof:
         self._unreached: dict[str, str] = {}
         """ResourceVersions, by key, of listed objects that requests by name did not reach."""
 
-    async def look(self, progress: Progress) -> Verification:
+    async def verify_objects(self, progress: Progress) -> Verification:
         """List every object again. Objects that cannot be listed leave the result incomplete."""
         progress.begin("verifying", sum(self._progress_file.counts().values()))
         number = self._progress_file.next_look()
@@ -122,7 +122,7 @@ class Proof:
         if line.after != found.revision or line.digests.keys() <= found.digests.keys():
             return found
         try:
-            now = await self._lister.again(found.key)
+            now = await self._lister.read_one(found.key)
         except ApiError:
             now = found
         if now.revision == found.revision and not line.digests.keys() <= now.digests.keys():
@@ -168,7 +168,7 @@ class Proof:
             self._result.late += 1
             line = self._progress_file.line(found.key)
             try:
-                now = await self._lister.again(found.key)
+                now = await self._lister.read_one(found.key)
             except ApiError:
                 return
             if now.uid != found.uid:
@@ -194,7 +194,7 @@ class Proof:
         """Drop the failures of objects that were deleted since."""
         for key in self._progress_file.unseen(number):
             try:
-                await self._lister.again(key)
+                await self._lister.read_one(key)
             except NotFound:
                 self._progress_file.correct([ObjectResult(key, Fate.GONE)])
             except ApiError:

@@ -102,7 +102,7 @@ async def play(batch: RehearsalBatch) -> CrdRehearsal:
             why = f"the server refuses the CRD of before: {refused}"
             result.unloaded[why] += len(batch.objects)
             return result
-        not_there = await base.furnish(batch.others)
+        not_there = await base.create_others(batch.others)
         result.notes += [f"left out of the copy: {text}" for text in not_there]
         placed = _objects_to_load(batch, base)
         await _load(base, batch, placed, result)
@@ -308,7 +308,7 @@ async def _dry_run_release(play: _Play, release: str, crd: Object) -> bool:
 
 
 async def _judge(play: _Play, step: RehearsalStep, told: StepOutcome) -> None:
-    found = await play.judge.look(step.title)
+    found = await play.judge.check_step(step.title)
     told.judged = len(play.stage.keys)
     told.again = _valid_since(found, step)
     harms: list[DamageFact] = []

@@ -184,13 +184,13 @@ class Replayer:
         self, verdict: ClientVerdict, owner: FieldOwner, key: str, entry: Object
     ) -> None:
         """Apply the fields that a manager owns again, at its version."""
-        now = await self._again(self._stage, owner, key, entry)
+        now = await self._repeat_request(self._stage, owner, key, entry)
         if isinstance(now, str):
             verdict.note(ClientStanding.UNKNOWN, now)
             return
         request, sent, reply = now
         if reply.refused:
-            before = await self._again(self._reference.stage, owner, key, entry)
+            before = await self._repeat_request(self._reference.stage, owner, key, entry)
             if not isinstance(before, str) and before[2].refused:
                 return
             told = "" if isinstance(before, str) else answer(before[2])
@@ -204,7 +204,7 @@ class Replayer:
             text = f"{owner.operation} at {owner.version} of its own fields changes the object"
             verdict.note(ClientStanding.WARNED, text, Exchange(request, key, answer(reply)))
 
-    async def _again(
+    async def _repeat_request(
         self, stage: Sandbox, owner: FieldOwner, key: str, entry: Object
     ) -> tuple[str, Object | None, EmbeddedReply] | str:
         """Return the request, the object as read and the response, or why the test is not

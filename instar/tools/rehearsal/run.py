@@ -103,7 +103,7 @@ def _resource(crd: Object) -> Resource:
 
 def _around(world: CapturedCluster) -> Iterator[Object]:
     """Return the captured objects that affect writes to custom resources."""
-    for obj in world.others():
+    for obj in world.other_objects():
         if obj.get("kind") in _AROUND and len(str(obj)) < _LARGEST:
             yield obj
 
@@ -177,7 +177,7 @@ def _complete(
         )
     webhooks = [
         str((obj.get("metadata") or {}).get("name"))
-        for obj in world.others()
+        for obj in world.other_objects()
         if obj.get("kind") in _WEBHOOKS
     ]
     if webhooks:

@@ -109,7 +109,7 @@ class Sandbox:
             raise LookupError(answer(reply))
         await self.refresh()
 
-    async def furnish(self, others: Sequence[Object]) -> list[str]:
+    async def create_others(self, others: Sequence[Object]) -> list[str]:
         """Create captured objects of built-in kinds; return the refusals."""
         refused = []
         for obj in others:

@@ -50,7 +50,7 @@ class StepChecker:
                 known.warnings = reference.warnings.get(version, ())
                 self._known[version] = (_inputs(reference.stage, version, rewritten), known)
 
-    async def look(self, step: str) -> dict[str, VersionFindings]:
+    async def check_step(self, step: str) -> dict[str, VersionFindings]:
         found = {}
         for version in self._stage.crd.served():
             inputs = _inputs(self._stage, version, self.rewritten)

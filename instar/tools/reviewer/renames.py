@@ -38,14 +38,14 @@ def renames(found: list[NodeChange]) -> list[Rename]:
     came = [
         item for item in found if item.new is not None and item.old is None and item.is_property
     ]
-    pairs = list(_beside(gone, came))
+    pairs = list(_siblings(gone, came))
     paired = {pair.gone.steps for pair in pairs}
     used = {pair.came for pair in pairs}
     left = [item for item in gone if item.steps not in paired]
     return pairs + list(_elsewhere(left, [item for item in came if item.steps not in used]))
 
 
-def _beside(gone: list[NodeChange], came: list[NodeChange]) -> Iterator[Rename]:
+def _siblings(gone: list[NodeChange], came: list[NodeChange]) -> Iterator[Rename]:
     scored = [
         (score, old.steps, new.steps)
         for old in gone

@@ -30,7 +30,7 @@ Convert = Callable[[list[Object], str], list[Object]]
 _MOST_REASONS = 6
 
 
-class _Seen(NamedTuple):
+class _ObjectDamage(NamedTuple):
     """One damage to one object."""
 
     damage: Damage
@@ -78,17 +78,17 @@ class Trial:
 
     def _one(self, obj: Object) -> StoredObject | None:
         version = parse_group_version(obj["apiVersion"]).version
-        seen: list[_Seen] = []
+        seen: list[_ObjectDamage] = []
         if self._new.crd.version(version) is None:
             text = f"its version {version} is not in the new CRD"
-            seen.append(_Seen(Damage.UNREADABLE, text))
+            seen.append(_ObjectDamage(Damage.UNREADABLE, text))
             return _outcome(obj, version, seen)
         read = self._read(obj, version, seen)
         self._defaults(obj, read, version, seen)
         self._at_others(read, version, seen)
         return _outcome(obj, version, seen) if seen else None
 
-    def _read(self, obj: Object, version: str, seen: list[_Seen]) -> Object:
+    def _read(self, obj: Object, version: str, seen: list[_ObjectDamage]) -> Object:
         """Return the object as the new CRD reads it at its own version."""
         read: Object = copy_json(obj)
         lost = self._pipeline(self._new, version).from_storage(read)
@@ -96,23 +96,25 @@ class Trial:
         if self._old is not None and self._old.crd.version(version) is not None:
             known = set(self._pipeline(self._old, version).from_storage(copy_json(obj)))
         seen += [
-            _Seen(Damage.PRUNED, f"{path} is dropped", path) for path in lost if path not in known
+            _ObjectDamage(Damage.PRUNED, f"{path} is dropped", path)
+            for path in lost
+            if path not in known
         ]
         return read
 
-    def _defaults(self, obj: Object, read: Object, version: str, seen: list[_Seen]) -> None:
+    def _defaults(self, obj: Object, read: Object, version: str, seen: list[_ObjectDamage]) -> None:
         if self._old is None or self._old.crd.version(version) is None:
             return
         before = copy_json(obj)
         self._pipeline(self._old, version).from_storage(before)
         lost = tuple(item.path for item in seen if item.damage is Damage.PRUNED)
         seen += [
-            _Seen(Damage.CHANGED, f"{path} reads differently")
+            _ObjectDamage(Damage.CHANGED, f"{path} reads differently")
             for path in _differing("", before, read)
             if not path.startswith(lost)
         ]
 
-    def _at_others(self, read: Object, version: str, seen: list[_Seen]) -> None:
+    def _at_others(self, read: Object, version: str, seen: list[_ObjectDamage]) -> None:
         """Check the object as a write at the storage version; at served versions only losses
         count.
         """
@@ -127,7 +129,10 @@ class Trial:
             lost = pipeline.after_conversion(converted)
             pipeline.default(converted)
             if target != version:
-                seen += [_Seen(Damage.PRUNED, f"{path} is lost at {target}", path) for path in lost]
+                seen += [
+                    _ObjectDamage(Damage.PRUNED, f"{path} is lost at {target}", path)
+                    for path in lost
+                ]
             if target in (storage, version):
                 _judged(pipeline, converted, seen, self._known(converted, target))
 
@@ -141,7 +146,7 @@ class Trial:
         return pipeline.check_create(as_new(before))
 
     def _converted(
-        self, read: Object, version: str, target: str, seen: list[_Seen]
+        self, read: Object, version: str, target: str, seen: list[_ObjectDamage]
     ) -> Object | None:
         mine: Object = copy_json(read)
         if target == version:
@@ -149,17 +154,17 @@ class Trial:
         try:
             return self._convert([mine], f"{self._new.crd.group}/{target}")[0]
         except Unconvertible as error:
-            seen.append(_Seen(Damage.UNREADABLE, f"conversion to {target} failed: {error}"))
+            seen.append(_ObjectDamage(Damage.UNREADABLE, f"conversion to {target} failed: {error}"))
             return None
 
 
 def _judged(
-    pipeline: SchemaPipeline, obj: Object, seen: list[_Seen], known: list[FieldError]
+    pipeline: SchemaPipeline, obj: Object, seen: list[_ObjectDamage], known: list[FieldError]
 ) -> None:
     never = pipeline.check_update(obj, copy_json(obj))
     anew = [error for error in pipeline.check_create(as_new(obj)) if error not in never]
     for damage, errors in ((Damage.INVALID, never), (Damage.FROZEN, anew)):
-        seen += [_Seen(damage, str(error)) for error in errors if _counts(error, known)]
+        seen += [_ObjectDamage(damage, str(error)) for error in errors if _counts(error, known)]
 
 
 def _counts(error: FieldError, known: list[FieldError]) -> bool:
@@ -169,7 +174,7 @@ def _counts(error: FieldError, known: list[FieldError]) -> bool:
     return error not in known and error.code is not FieldErrorCode.RULES_SKIPPED
 
 
-def _outcome(obj: Object, version: str, seen: list[_Seen]) -> StoredObject:
+def _outcome(obj: Object, version: str, seen: list[_ObjectDamage]) -> StoredObject:
     ordered = sorted(seen, key=lambda item: item.damage.rank)
     worst = ordered[0].damage
     reasons = tuple(dict.fromkeys(item.text for item in ordered))

@@ -76,7 +76,7 @@ class AdmissionHandler:
         }
         wanted = {name: extras[name] for name in self.wants}
         try:
-            result = self.function(self._shown(obj), **wanted)
+            result = self.function(self._as_model(obj), **wanted)
         except Refused as refusal:
             return HandlerResult(None, refusal, tuple(warnings))
         except ConversionError as error:
@@ -85,7 +85,7 @@ class AdmissionHandler:
         made = self._object_after(obj, result) if self.mutating and not deleting else None
         return HandlerResult(made, None, tuple(warnings))
 
-    def _shown(self, obj: Object) -> Any:
+    def _as_model(self, obj: Object) -> Any:
         return obj if self.model is None else self.model.load(obj)
 
     def _object_after(self, obj: Object, result: Any) -> Object:
@@ -211,7 +211,7 @@ class Admission:
                 mutating,
                 document,
                 None if model is None else model_of(model),
-                _wanted(function),
+                _parameters_of(function),
             )
             self.handlers.append(made)
             return function
@@ -230,7 +230,7 @@ def path_of(webhook: str) -> str:
     return f"/admission/{webhook}"
 
 
-def _wanted(function: Handler) -> frozenset[str]:
+def _parameters_of(function: Handler) -> frozenset[str]:
     parameters: Iterable[str] = list(inspect.signature(function).parameters)[1:]
     unknown = [name for name in parameters if name not in _GIVEN]
     if unknown:

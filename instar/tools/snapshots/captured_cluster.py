@@ -139,12 +139,14 @@ class CapturedCluster:
             try:
                 definition = read_definition(given) if is_crd(given) else None
             except (CrdDecodeError, KeyError, TypeError, ValueError) as error:
-                self.say(f"CRD {name}: {' '.join(str(error).split())}; its objects are unknown")
+                self.note_problem(
+                    f"CRD {name}: {' '.join(str(error).split())}; its objects are unknown"
+                )
                 continue
             if definition is None or not name:
-                self.say(f"{CRDS}: a {given.get('kind')} is no CRD")
+                self.note_problem(f"{CRDS}: a {given.get('kind')} is no CRD")
             elif name in seen:
-                self.say(f"CRD {name} is there twice; the first counts")
+                self.note_problem(f"CRD {name} is there twice; the first counts")
             else:
                 seen.add(name)
                 yield {**definition.raw, "metadata": given["metadata"]}
@@ -153,7 +155,7 @@ class CapturedCluster:
         """Yield each object at the version at which it was captured (its ``apiVersion``)."""
         yield from self._read(objects_of(crd_name))
 
-    def others(self) -> Iterator[Object]:
+    def other_objects(self) -> Iterator[Object]:
         """Yield objects of built-in kinds: namespaces, webhook configurations, policies, RBAC, …"""
         yield from self._read_all(OTHERS)
 
@@ -188,7 +190,7 @@ class CapturedCluster:
             missing={part.name: part.missing for part in self._parts.values() if part.missing},
         )
 
-    def say(self, problem: str) -> None:
+    def note_problem(self, problem: str) -> None:
         """Record a problem; each text only once."""
         if problem not in self.problems:
             self.problems.append(problem)
@@ -204,23 +206,25 @@ class CapturedCluster:
             return
         yield from part.objects()
         if part.trouble:
-            self.say(f"{name}: {part.trouble}")
+            self.note_problem(f"{name}: {part.trouble}")
         if part.bad:
             part.missing = max(part.missing, part.bad)
-            self.say(f"{name}: {part.bad} of its lines are no objects, or longer than allowed")
+            self.note_problem(
+                f"{name}: {part.bad} of its lines are no objects, or longer than allowed"
+            )
 
     def _read_usage(self) -> list[RecordedUse]:
         part = self._parts.get(USAGE)
         if part is None:
             summed, left_out = _summed(self.audit())
             if left_out:
-                self.say(f"audit: of callers beyond {_MOST_USES:,} nothing is known")
+                self.note_problem(f"audit: of callers beyond {_MOST_USES:,} nothing is known")
             return summed
         try:
             with part.open() as stream:
                 document = small_document(stream, USAGE)
         except (TruncatedGzip, OSError, SnapshotError) as error:
-            self.say(f"{USAGE} is not readable: {error}")
+            self.note_problem(f"{USAGE} is not readable: {error}")
             return []
         uses = document.get("uses") if isinstance(document, dict) else None
         self._since = str(document.get("since") or "") if isinstance(document, dict) else ""

@@ -130,12 +130,12 @@ class _Loading:
         return loaded
 
     def _refused(self, refused: InvalidCrd) -> None:
-        self._world.say(f"CRD {refused.name} is refused: {refused.why}")
+        self._world.note_problem(f"CRD {refused.name} is refused: {refused.why}")
 
     async def _put_others(self) -> None:
         places = builtin_places()
         by_place: dict[StoreCollection, list[Object]] = {}
-        for obj in self._world.others():
+        for obj in self._world.other_objects():
             if not self._trust_access and opens_access(obj):
                 self._loaded.withheld[str(obj.get("kind"))] += 1
                 continue
@@ -208,4 +208,4 @@ class _Loading:
 
     def _leave_out(self, name: str, number: int, why: str) -> None:
         self._loaded.left_out[name] += number
-        self._world.say(f"{name}: {why}")
+        self._world.note_problem(f"{name}: {why}")

@@ -28,7 +28,7 @@ from instar.tools.snapshots.manifest import (
 from instar.tools.snapshots.parts import Digest, SnapshotPart, digest, small_document
 
 
-class _Found(NamedTuple):
+class _FoundMember(NamedTuple):
     open: Callable[[], BinaryIO]
     digest: Digest
 
@@ -36,7 +36,7 @@ class _Found(NamedTuple):
 def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> CapturedCluster | None:
     """Open an archive; None if it is not a snapshot."""
     archive = Archive(path)
-    found: dict[str, _Found] = {}
+    found: dict[str, _FoundMember] = {}
     document: object = None
     folder = cut = ""
     try:
@@ -45,7 +45,7 @@ def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> Capt
             if name == MANIFEST and not is_manifest(document):
                 document, folder = small_document(stream, f"{path}: {member.name}"), above
             elif name.endswith(SUFFIX) or name == USAGE:
-                found[member.name] = _Found(partial(archive.open, member), digest(stream))
+                found[member.name] = _FoundMember(partial(archive.open, member), digest(stream))
     except TruncatedGzip as error:
         cut = f"{path}: {error}: the file is not whole"
     if not is_manifest(document):
@@ -67,12 +67,12 @@ def open_folder(path: Path) -> CapturedCluster | None:
         document = small_document(stream, str(manifest))
     if not is_manifest(document):
         return None
-    found: dict[str, _Found] = {}
+    found: dict[str, _FoundMember] = {}
     for file in sorted(path.rglob("*")):
         if file.is_file() and not file.is_symlink() and file != manifest:
             with file.open("rb") as stream:
                 held = digest(stream)
-            found[file.relative_to(path).as_posix()] = _Found(partial(_opened, file), held)
+            found[file.relative_to(path).as_posix()] = _FoundMember(partial(_opened, file), held)
     return _captured_cluster(read_manifest(document, str(path)), found, [])
 
 
@@ -82,7 +82,7 @@ def _opened(path: Path) -> BinaryIO:
 
 def _captured_cluster(
     manifest: Manifest,
-    found: Mapping[str, _Found],
+    found: Mapping[str, _FoundMember],
     problems: list[str],
     closing: Callable[[], None] = lambda: None,
 ) -> CapturedCluster:
@@ -106,7 +106,7 @@ def _captured_cluster(
 
 
 def _parts(
-    manifest: Manifest, found: Mapping[str, _Found], problems: list[str]
+    manifest: Manifest, found: Mapping[str, _FoundMember], problems: list[str]
 ) -> Iterator[SnapshotPart]:
     for row in manifest.parts:
         there = found.get(row.name)

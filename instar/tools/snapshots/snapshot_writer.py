@@ -65,7 +65,7 @@ class GrowingPart:
         self.packed += len(packed)
         self._note(data, count)
 
-    def again(self, packed: int, versions: Mapping[str, int]) -> None:
+    def resume(self, packed: int, versions: Mapping[str, int]) -> None:
         """Resume an interrupted part: bytes after the last journal entry are dropped."""
         with self.path.open("r+b") as file:
             file.truncate(packed)
@@ -128,7 +128,7 @@ class SnapshotWriter:
     def part_again(self, name: str, packed: int, versions: Mapping[str, int]) -> GrowingPart:
         grown = GrowingPart(name, self._path(name))
         if packed:
-            grown.again(packed, versions)
+            grown.resume(packed, versions)
         return grown
 
     def document(self, name: str, value: object) -> Row:

@@ -147,7 +147,7 @@ def _spooled(
             )
         world = CapturedCluster(origin, parts, problems=problems, closing=spool.close)
         for resource, number in world.counts().unknown.items():
-            world.say(f"no CRD defines {resource}: {counted(number, 'object')} unknown")
+            world.note_problem(f"no CRD defines {resource}: {counted(number, 'object')} unknown")
         return world
     except BaseException:
         spool.close()

@@ -19,7 +19,7 @@ class RemovedApi(NamedTuple):
     note: str = ""
     """What else changes."""
 
-    def told(self, api_version: str, kind: str) -> str:
+    def advice(self, api_version: str, kind: str) -> str:
         gone = f"{api_version} {kind} was removed in Kubernetes {self.removed}"
         note = f": {self.note}" if self.note else ""
         if not self.replacement:

@@ -81,7 +81,7 @@ class ManifestValidator:
             return _judged(document, [_finding(document, ValidationLevel.ERROR, text)])
         gone = REMOVED.get((str(obj["apiVersion"]), str(obj["kind"])))
         if gone is not None:
-            text = gone.told(str(obj["apiVersion"]), str(obj["kind"]))
+            text = gone.advice(str(obj["apiVersion"]), str(obj["kind"]))
             return _judged(document, [_finding(document, ValidationLevel.ERROR, text, _VERSION)])
         if is_crd(obj):
             refused = self._installed.get((document.file, document.line))

@@ -74,17 +74,17 @@ class Attempt:
         timed_out: bool = False,
         unreachable: bool = False,
     ) -> ConversionFailed:
-        def told(attempt: Attempt) -> ConversionFailed:
+        def failure_of(attempt: Attempt) -> ConversionFailed:
             return ConversionFailed(
                 message,
                 failure_type=failure_type,
                 timed_out=timed_out,
                 unreachable=unreachable,
                 details=attempt._details(cause, advice),
-                retold=lambda objects: told(replace(self, objects=objects)),
+                retold=lambda objects: failure_of(replace(self, objects=objects)),
             )
 
-        return told(self)
+        return failure_of(self)
 
     def _details(self, cause: str, advice: str) -> dict[str, Any]:
         details: dict[str, Any] = {"group": self.crd.group, "kind": self.crd.names.plural}

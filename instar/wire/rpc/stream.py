@@ -88,7 +88,7 @@ class Http2Stream:
             self._partial += data
             self._take_partial()
         else:
-            self._tell(data[PREFIX_SIZE:])
+            self._deliver(data[PREFIX_SIZE:])
         if last and not self.done:
             self.finish(RpcError(GrpcCode.UNKNOWN, "the server's answer ends without a status"))
 
@@ -115,9 +115,9 @@ class Http2Stream:
                 return
             message = bytes(memoryview(partial)[PREFIX_SIZE:end])
             del partial[:end]
-            self._tell(message)
+            self._deliver(message)
 
-    def _tell(self, message: bytes) -> None:
+    def _deliver(self, message: bytes) -> None:
         try:
             self.on_message(message)
         except Exception as error:

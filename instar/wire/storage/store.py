@@ -202,7 +202,7 @@ class HistorySizedStore(Protocol):
 
 
 @runtime_checkable
-class Near(Protocol):
+class RevisionTracker(Protocol):
     """A store outside this process with a revision that is readable without waiting."""
 
     def current(self) -> int:

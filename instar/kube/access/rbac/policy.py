@@ -105,7 +105,7 @@ class RbacPolicy:
         """Return the bindings that apply to the user there, by name; cluster bindings first."""
         subjects = self._subjects_of(user)
         places = ("", namespace) if namespace else ("",)
-        return [grant for place in places for grant in self._within(place, subjects)]
+        return [grant for place in places for grant in self._grants_in(place, subjects)]
 
     def _subjects_of(self, user: User) -> Iterable[str]:
         """Return the subjects of a user. Groups that no binding names are left out, because a
@@ -116,7 +116,7 @@ class RbacPolicy:
         bound = (key for _, key in self._grants if key.startswith("g:") and key[2:] in groups)
         return dict.fromkeys((f"u:{user.name}", *bound))
 
-    def _within(self, namespace: str, subjects: Iterable[str]) -> list[Grant]:
+    def _grants_in(self, namespace: str, subjects: Iterable[str]) -> list[Grant]:
         found: dict[str, Grant] = {}
         for subject in subjects:
             for name, grant in self._grants.get((namespace, subject), {}).items():

@@ -17,7 +17,6 @@ from instar.kube.cel.checking.overloads import resolve
 from instar.kube.cel.functions import Library, Overload, Resolved
 from instar.kube.cel.syntax import issues
 from instar.kube.cel.syntax.ast import (
-    Again,
     CallNode,
     Const,
     Fold,
@@ -26,6 +25,7 @@ from instar.kube.cel.syntax.ast import (
     MapLiteral,
     Node,
     Select,
+    SharedTree,
     StructLiteral,
     qualified_name,
 )
@@ -372,7 +372,7 @@ class _Checker:
         self._names.close()
         self._done(node, self._types.apply(self._of[id(node.result)]))
 
-    def _again(self, node: Again) -> None:
+    def _shared_tree(self, node: SharedTree) -> None:
         """Handle the second copy of a checked tree, in the same scope; its issues count twice."""
         start, end = self._noted[id(node.node)]
         if len(self.issues) < MOST_ISSUES:
@@ -389,7 +389,7 @@ _ENTER: dict[type, Callable[[_Checker, Any], None]] = {
     MapLiteral: _Checker._map,
     StructLiteral: _Checker._struct,
     Fold: _Checker._fold,
-    Again: _Checker._again,
+    SharedTree: _Checker._shared_tree,
 }
 
 

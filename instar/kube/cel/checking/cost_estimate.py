@@ -23,7 +23,6 @@ from instar.kube.cel.functions import (
     SizeAt,
 )
 from instar.kube.cel.syntax.ast import (
-    Again,
     CallNode,
     Const,
     Fold,
@@ -33,6 +32,7 @@ from instar.kube.cel.syntax.ast import (
     MapLiteral,
     Node,
     Select,
+    SharedTree,
     StructLiteral,
 )
 from instar.kube.cel.types import CelKind, Type, unwrap_optional
@@ -95,13 +95,13 @@ class _Estimator:
         return None if variable is None else self._locals.get(variable)
 
     def _path(self, node: Node) -> Path:
-        if isinstance(node, Again):
+        if isinstance(node, SharedTree):
             return self._path(node.node)
         local = self._local(node)
         return self._paths.get(id(node), ()) if local is None else local.path
 
     def _size(self, node: Node) -> Range | None:
-        if isinstance(node, Again):
+        if isinstance(node, SharedTree):
             return self._size(node.node)
         known = self._sizes.get(id(node))
         if known is not None:
@@ -124,7 +124,7 @@ class _Estimator:
         return UNKNOWN if size is None else size
 
     def _entries_of(self, node: Node) -> Entries | None:
-        if isinstance(node, Again):
+        if isinstance(node, SharedTree):
             return self._entries_of(node.node)
         found = self._entries.get(id(node))
         if found is None and (local := self._local(node)) is not None:
@@ -160,7 +160,7 @@ class _Estimator:
         self._paths[id(node)] = (*self._path(node.operand), node.field)
         return cost.plus(ONE) if self._type(node.operand).kind in _STEPPED else cost
 
-    def _again(self, node: Again) -> Range:
+    def _shared_tree(self, node: SharedTree) -> Range:
         return self._cost(node.node)
 
     def _list(self, node: ListLiteral) -> Range:
@@ -325,5 +325,5 @@ _COSTS: dict[type, Callable[[_Estimator, Any], Range]] = {
     MapLiteral: _Estimator._map,
     StructLiteral: _Estimator._struct,
     Fold: _Estimator._fold,
-    Again: _Estimator._again,
+    SharedTree: _Estimator._shared_tree,
 }

@@ -31,7 +31,6 @@ from instar.kube.cel.runtime.compiled import (
 from instar.kube.cel.runtime.dispatch import certain
 from instar.kube.cel.runtime.frame import FIRST_VARIABLE, Step
 from instar.kube.cel.syntax.ast import (
-    Again,
     CallNode,
     Const,
     Fold,
@@ -41,6 +40,7 @@ from instar.kube.cel.syntax.ast import (
     MapLiteral,
     Node,
     Select,
+    SharedTree,
     StructLiteral,
     scaffold,
 )
@@ -70,7 +70,7 @@ class _Builder:
         self._unused: set[int] = set()
         """Nodes of macro expansions that the loops replace."""
         self._done: dict[int, CompiledNode] = {}
-        repeated = (node for node in checked.order if isinstance(node, Again))
+        repeated = (node for node in checked.order if isinstance(node, SharedTree))
         self._repeated = {id(node.node): self._new_slot() for node in repeated}
 
     def build(self) -> CompiledNode:
@@ -123,7 +123,7 @@ class _Builder:
     def _slot(self, variable: Variable) -> int:
         return self._slots[variable] if variable.fold else self._declared[variable.name]
 
-    def _again(self, node: Again) -> CompiledNode:
+    def _shared_tree(self, node: SharedTree) -> CompiledNode:
         first = self._part(node.node)
         if first.form is NodeForm.CONSTANT:
             return first
@@ -342,7 +342,7 @@ _BUILD: dict[type, Callable[[_Builder, Any], CompiledNode]] = {
     MapLiteral: _Builder._map,
     StructLiteral: _Builder._struct,
     Fold: _Builder._fold,
-    Again: _Builder._again,
+    SharedTree: _Builder._shared_tree,
 }
 _SPECIAL: dict[str, Callable[[_Builder, CallNode], CompiledNode]] = {
     "_&&_": _Builder._logical,

@@ -110,7 +110,7 @@ class Fold:
 
 
 @dataclass(slots=True, eq=False)
-class Again:
+class SharedTree:
     """Reference to a tree that a macro expansion uses twice (``optMap``). Copies would double the
     size with every nested call."""
 
@@ -119,7 +119,7 @@ class Again:
 
 
 Node: TypeAlias = (
-    Const | Ident | Select | CallNode | ListLiteral | MapLiteral | StructLiteral | Fold | Again
+    Const | Ident | Select | CallNode | ListLiteral | MapLiteral | StructLiteral | Fold | SharedTree
 )
 
 ACCUMULATOR = "@result"

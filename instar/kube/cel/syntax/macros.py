@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from instar.kube.cel.syntax.ast import (
     ACCUMULATOR,
-    Again,
     CallNode,
     Const,
     Fold,
@@ -20,6 +19,7 @@ from instar.kube.cel.syntax.ast import (
     MapLiteral,
     Node,
     Select,
+    SharedTree,
 )
 
 _PREDICATES = {
@@ -218,7 +218,7 @@ def _opt_flat_map(call: CallNode, target: Node) -> Node:
 def _with_value(call: CallNode, target: Node) -> Node:
     otherwise = f"{call.function}() variable name must be a simple identifier"
     name = _name(call.args[0], otherwise)
-    value = CallNode(call.pos, "value", Again(target.pos, target), [])
+    value = CallNode(call.pos, "value", SharedTree(target.pos, target), [])
     return _bind(call.pos, name, value, call.args[1])
 
 

@@ -100,7 +100,7 @@ class _Ratchet(NamedTuple):
     here: Correlated | None
     around: Correlated | None
 
-    def forgives(self) -> bool:
+    def ignores_failure(self) -> bool:
         place = self.here or self.around
         return place is not None and place.unchanged()
 
@@ -186,7 +186,7 @@ class _Run:
             budget.remaining -= cost
             if result is not True:
                 place = _Place(node, path, new, ratchet)
-                self._said_no(place, rule, result, value, before)
+                self._add_failures(place, rule, result, value, before)
 
     def _exceeded(
         self, node: RuleNode, path: str, rule: CompiledRule, exceeded: CostExceeded
@@ -215,7 +215,7 @@ class _Run:
                 return None
         return value, _optional(before) if optional else before
 
-    def _said_no(
+    def _add_failures(
         self, place: _Place, rule: CompiledRule, result: Any, value: Any, before: Any
     ) -> None:
         if isinstance(result, CelError):
@@ -226,7 +226,7 @@ class _Run:
         self._note(place, rule, failure(rule.rule, place.below(rule), place.raw, message))
 
     def _note(self, place: _Place, rule: CompiledRule, error: FieldError) -> None:
-        if not rule.condition.uses_old and place.ratchet.forgives():
+        if not rule.condition.uses_old and place.ratchet.ignores_failure():
             self.warnings.append(str(error))
         else:
             self.errors.append(error)

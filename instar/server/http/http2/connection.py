@@ -241,7 +241,7 @@ class ServerHttp2Connection(asyncio.Protocol):
         data = frames.strip_padding(payload, flags & frames.PADDED)
         if not data and not last:
             self._meter.spend()
-        stream = self._known(number)
+        stream = self._open_stream(number)
         if stream is None:
             self._meter.spend()
         elif stream.incoming is None:
@@ -286,7 +286,7 @@ class ServerHttp2Connection(asyncio.Protocol):
         elif kind == frames.RST_STREAM:
             four_bytes(payload)
             self._meter.spend()
-            if (stream := self._known(number)) is not None:
+            if (stream := self._open_stream(number)) is not None:
                 stream.end()
         elif kind == frames.SETTINGS:
             self._take_settings(flags, number, payload)
@@ -299,7 +299,7 @@ class ServerHttp2Connection(asyncio.Protocol):
         else:
             raise ProtocolError(frames.PROTOCOL_ERROR, "a push by a client")
 
-    def _known(self, number: int) -> ServerHttp2Stream | None:
+    def _open_stream(self, number: int) -> ServerHttp2Stream | None:
         """Return the stream; ``None`` for an ended one, because late frames of it may still
         arrive."""
         if (number > self._last and not self._leaving) or not number & 1:
@@ -311,7 +311,7 @@ class ServerHttp2Connection(asyncio.Protocol):
         if not number:
             self.sender.widen(more)
             return
-        stream = self._known(number)
+        stream = self._open_stream(number)
         if stream is not None and not more:
             stream.reset(frames.PROTOCOL_ERROR)
         elif stream is not None and not self.sender.widen_stream(stream, more):

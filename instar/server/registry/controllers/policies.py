@@ -38,7 +38,7 @@ class PolicyController:
         self._types: PolicyTypes | None = None
 
     def start(self) -> None:
-        self._policies.objects.observers.append(self._noticed)
+        self._policies.objects.observers.append(self._policy_changed)
         self._context.backend.cache.on_reset(self._look_at_all)
         self._duty.on_elected(self._elected)
         self._look_at_all()
@@ -53,7 +53,7 @@ class PolicyController:
         for name in self._policies.objects.entries:
             self._changed.add(name)
 
-    def _noticed(self, change: Change[CacheEntry]) -> None:
+    def _policy_changed(self, change: Change[CacheEntry]) -> None:
         if change.new is not None:
             self._changed.add(change.suffix)
 

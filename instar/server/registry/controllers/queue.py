@@ -181,7 +181,7 @@ class Queue(Generic[K]):
         try:
             delay = await self._reconcile(key)
         except (ApiError, Stale) as error:
-            log.info("reconciling %s %s failed, will retry: %s", self._what, key, error)
+            log.info("reconciling %s (%s) failed, will retry: %s", self._what, key, error)
             delay = self._failed(key)
         except (Exception, asyncio.CancelledError) as error:
             if is_being_cancelled(error):

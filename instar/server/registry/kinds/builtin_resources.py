@@ -36,7 +36,7 @@ from instar.server.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.server.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.server.registry.kinds.migrations import MigrationPrinter, MigrationStrategy
 from instar.server.registry.kinds.printing.printer import printer_for
-from instar.server.registry.kinds.strategy_flags import MANNERS
+from instar.server.registry.kinds.strategy_flags import STRATEGY_FLAGS
 from instar.server.registry.kinds.strategy_table import RULES
 from instar.server.registry.resources.columns import TablePrinter
 from instar.server.registry.resources.serving import Serving, build_serving
@@ -195,9 +195,9 @@ def _strategy(place: tuple[str, str]) -> Strategy:
         import_module(f"instar.server.registry.kinds.{module}"), name
     )
     strategy = found()
-    for manner, places in MANNERS.items():
+    for flag, places in STRATEGY_FLAGS.items():
         if place in places:
-            setattr(strategy, manner, True)
+            setattr(strategy, flag, True)
     return strategy
 
 

@@ -50,7 +50,7 @@ class CrdConverter:
         return [from_internal(to_internal(obj), version) for obj in objects]
 
 
-class _Known(NamedTuple):
+class _PreparedForms(NamedTuple):
     """The internal forms of the write that was prepared last."""
 
     obj: Object
@@ -84,7 +84,7 @@ class CrdStrategy(Strategy):
         self._review = review
         self._deny = deny
         self._converted_here = converted_here
-        self._known: _Known | None = None
+        self._known: _PreparedForms | None = None
         self.after_write = after_write
         self.store_new = store_new
 
@@ -120,20 +120,20 @@ class CrdStrategy(Strategy):
         _refuse_large(obj, schema_size_errors(given["spec"]))
         internal = prepare_for_create(given)
         _replace(obj, internal, version.name)
-        self._known = _Known(obj, internal)
+        self._known = _PreparedForms(obj, internal)
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
         past, given = to_internal(old), to_internal(new)
         _refuse_large(new, schema_size_errors(given["spec"], past["spec"]))
         fresh = prepare_for_update(given, past)
         _replace(new, fresh, version.name)
-        self._known = _Known(new, fresh, old, past)
+        self._known = _PreparedForms(new, fresh, old, past)
 
     def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
         past = to_internal(old)
         fresh = prepare_status_update(to_internal(new), past)
         _replace(new, fresh, version.name)
-        self._known = _Known(new, fresh, old, past)
+        self._known = _PreparedForms(new, fresh, old, past)
 
     def _internal(self, obj: Object) -> Object:
         """Return the internal form, reusing that of the write just prepared."""

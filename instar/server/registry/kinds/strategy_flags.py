@@ -24,7 +24,7 @@ _ADMISSION_PLURALS = (
     "validatingadmissionpolicybindings",
 )
 
-MANNERS: Mapping[str, frozenset[Place]] = {
+STRATEGY_FLAGS: Mapping[str, frozenset[Place]] = {
     "answers_deleted": frozenset(
         {
             ("", "pods"),

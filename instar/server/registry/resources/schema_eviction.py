@@ -44,7 +44,7 @@ class CompiledSchemaBudget:
         """Count a holder that has compiled, or taken back from parking, schemas of so many
         bytes."""
         with self._lock:
-            key = ref(holder, self._gone)
+            key = ref(holder, self._forget_holder)
             before = self._holders.pop(key, 0)
             self._holders[key] = weight
             self.weight += weight - before
@@ -63,7 +63,7 @@ class CompiledSchemaBudget:
         if holder is not None:
             holder.drop_parked()
 
-    def _gone(self, key: ref[SchemaHolder]) -> None:
+    def _forget_holder(self, key: ref[SchemaHolder]) -> None:
         """Stop counting a collected holder. Runs wherever the last reference is dropped, perhaps
         under the lock, so that it must not take it."""
         weight = self._holders.pop(key, 0)

@@ -22,8 +22,8 @@ from instar.wire.storage.keys import collection_prefix, in_built_in_group
 from instar.wire.storage.store import (
     Chaining,
     Checkable,
-    Near,
     Record,
+    RevisionTracker,
     Seal,
     Sealing,
     SharedStore,
@@ -359,6 +359,6 @@ def too_new(revision: int, current: int) -> Timeout:
 
 def _seen_elsewhere(store: Store) -> Callable[[], int] | None:
     """Return a function that tells the latest revision another process may have shown a client."""
-    if isinstance(store, Near):
+    if isinstance(store, RevisionTracker):
         return store.current
     return store.seen if isinstance(store, SharedStore) else None

@@ -86,7 +86,7 @@ class Consistency:
             start = page.records[-1].key + "\0"
             note_progress()
             await asyncio.sleep(0)
-        return found + walk.left()
+        return found + walk.remaining_keys()
 
     def _differs(self, record: Record, revision: int) -> bool:
         collection = self._backend.cache.collection(collection_of(record.key))
@@ -114,7 +114,7 @@ class _Walk:
         self._last[prefix] = name
         return found
 
-    def left(self) -> list[str]:
+    def remaining_keys(self) -> list[str]:
         """Return the cache's keys behind the last one of each collection, and those missing in its
         order."""
         found: list[str] = []

@@ -198,7 +198,7 @@ class OwnedEntryFactory:
     def _put_into_arena(self, held: InMemoryEntry, key: str) -> CacheEntry:
         """Put an entry's bytes into the arena. Bytes that this server did not write, encrypted
         ones, and those that do not fit stay in memory of this process."""
-        if held.raw is not None and (held.at >= 0 or _found(held)):
+        if held.raw is not None and (held.at >= 0 or _finds_version(held)):
             held.make_ready()
         place = None
         if held.raw is None and held.seal is None:
@@ -210,7 +210,7 @@ class OwnedEntryFactory:
         return lent
 
 
-def _found(held: InMemoryEntry) -> bool:
+def _finds_version(held: InMemoryEntry) -> bool:
     """Return whether parsing the object finds the place of its resourceVersion: owner references
     have a uid, too, so that a search alone cannot."""
     with suppress(UnreadableEntry):

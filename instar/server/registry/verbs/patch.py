@@ -64,7 +64,7 @@ async def patch(
     return await update(context, target, propose, options, rules)
 
 
-class _Kept(NamedTuple):
+class _UntouchedMembers(NamedTuple):
     """Members that a patch did not touch: they need not be decoded, pruned or checked."""
 
     members: Object
@@ -75,29 +75,36 @@ class _Kept(NamedTuple):
     """Whether all members inside touched members are normal, too."""
 
 
-def _kept_members(target: Target, entry: CacheEntry, old: Object, patched: Any) -> _Kept:
+def _kept_members(
+    target: Target, entry: CacheEntry, old: Object, patched: Any
+) -> _UntouchedMembers:
     """Return the untouched members. None in an object stored at another version that has defaults
     here, because reading it did not apply them."""
     version = target.version
     if not target.serving.strategy.piecewise or not isinstance(patched, dict):
-        return _Kept({}, {})
+        return _UntouchedMembers({}, {})
     metadata, before = patched.get("metadata"), old["metadata"]
     if isinstance(metadata, dict):
         metadata = {k: v for k, v in metadata.items() if v is before.get(k, ABSENT)}
     else:
         metadata = {}
     if version.compiled.has_defaults and entry.api_version != version.api_version:
-        return _Kept({}, metadata)
+        return _UntouchedMembers({}, metadata)
     members = {
         name: value
         for name, value in patched.items()
         if value.__class__ is dict and value is old.get(name) and name != "metadata"
     }
-    return _Kept(members, metadata, all=True)
+    return _UntouchedMembers(members, metadata, all=True)
 
 
 def _decode_patched(
-    target: Target, patched: Any, kept: _Kept, quote: Quote, change: Patch, options: WriteOptions
+    target: Target,
+    patched: Any,
+    kept: _UntouchedMembers,
+    quote: Quote,
+    change: Patch,
+    options: WriteOptions,
 ) -> Object:
     """Return the patch's result as an object of the version; unknown fields are reported."""
     if change.from_values and isinstance(patched, dict):  # Go's type knows its kind

@@ -308,7 +308,7 @@ class _Frames:
             return b""
         view = self._target.codec.view_now(entry, self._target.version)
         if view is None:
-            return self._later(type_, entry, change.revision)
+            return self._converted_event(type_, entry, change.revision)
         return self._line(type_, entry, view, change.revision)
 
     def _seen(self, change: Change[CacheEntry]) -> tuple[str, CacheEntry | None]:
@@ -320,7 +320,7 @@ class _Frames:
             return "DELETED", old
         return ("ADDED" if old is None else "MODIFIED"), new
 
-    async def _later(self, type_: str, entry: CacheEntry, revision: int) -> bytes:
+    async def _converted_event(self, type_: str, entry: CacheEntry, revision: int) -> bytes:
         try:
             views = await self._target.codec.views([entry], self._target.version)
         except ApiError as error:

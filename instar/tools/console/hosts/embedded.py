@@ -87,7 +87,7 @@ class EmbeddedHost:
         sender = AppSender(self._api, visitor, request.remote)
         return Client(Access(server=_origin(request)), user_agent=CONSOLE, sender=sender)
 
-    async def stranger(self, request: Request, peer: User | None) -> Response:
+    async def without_session(self, request: Request, peer: User | None) -> Response:
         return await self._api(request, peer)
 
     async def pass_on(self, visitor: Visitor, request: Request) -> Response:

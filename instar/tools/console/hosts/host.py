@@ -25,7 +25,7 @@ class Host(Protocol):
         """Return a client with the visitor's rights."""
         ...
 
-    async def stranger(self, request: Request, peer: User | None) -> Response:
+    async def without_session(self, request: Request, peer: User | None) -> Response:
         """Respond to a browser without a session. Raises ``NotSignedIn`` if sign-in is required."""
         ...
 

@@ -64,7 +64,7 @@ class KubeconfigHost:
         _check(visitor)
         return self._client
 
-    async def stranger(self, request: Request, peer: User | None) -> Response:
+    async def without_session(self, request: Request, peer: User | None) -> Response:
         raise NotSignedIn("NotSignedIn")
 
     async def pass_on(self, visitor: Visitor, request: Request) -> Response:

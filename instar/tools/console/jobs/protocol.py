@@ -27,13 +27,13 @@ class JobLine:
         message: Object = orjson.loads(text)
         return message
 
-    def tell(self, message: Object) -> None:
+    def send(self, message: Object) -> None:
         self._target.write(orjson.dumps(message) + b"\n")
         self._target.flush()
 
     def note(self, found: Any) -> None:
-        self.tell({"note": found})
+        self.send({"note": found})
 
     def ask(self, question: Object) -> Object:
-        self.tell({"ask": question})
+        self.send({"ask": question})
         return self.hear()

@@ -32,7 +32,7 @@ def main() -> int:
     os.nice(_NICENESS)
     line = JobLine(sys.stdin.buffer, sys.stdout.buffer)
     sys.stdout = sys.stderr  # prints of libraries must not mix with the protocol
-    line.tell(_done(line, line.hear()))
+    line.send(_done(line, line.hear()))
     return 0
 
 

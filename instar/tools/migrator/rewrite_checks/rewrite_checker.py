@@ -182,7 +182,7 @@ class RewriteChecker:
                 self._changing.add(found.key)
             return None
         self.tally.add(found.key, left)
-        return refused(found.key, found.revision, self._told(left))
+        return refused(found.key, found.revision, self._changes_text(left))
 
     def seen_changes(self, found: ListedObject, version: str, after: Object) -> list[FieldChange]:
         """Return the changes that a write made at a version, without those that the user
@@ -237,7 +237,7 @@ class RewriteChecker:
         patch = partial(self._client.patch, path, body, fieldManager=USER_AGENT, dryRun="All")
         return await call_with_retries(patch, self._patience)
 
-    def _told(self, changes: Sequence[FieldChange]) -> str:
+    def _changes_text(self, changes: Sequence[FieldChange]) -> str:
         shown = "; ".join(str(change) for change in changes[:3])
         more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
         return f"{shown}{more} ({self.explained(changes)})"

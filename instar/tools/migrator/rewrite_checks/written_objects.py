@@ -55,7 +55,7 @@ class WrittenObjects:
     ) -> ObjectResult:
         before = outcome.reading or known[outcome.key]
         try:
-            now = await self._lister.again(outcome.key)
+            now = await self._lister.read_one(outcome.key)
         except ApiError:
             return outcome
         if now.revision != outcome.revision:

@@ -180,7 +180,7 @@ class ObjectRestorer:
         return done
 
     async def _put_back(self, entry: JournalledObject) -> UndoneObject:
-        now = await self._lister.again(entry.key)
+        now = await self._lister.read_one(entry.key)
         wrong = _wrong(entry, now)
         if not wrong or now.revision == entry.revision:
             return UndoneObject(entry.key, UndoState.UNCHANGED)
@@ -207,7 +207,7 @@ class ObjectRestorer:
         if best and not now.same_content(attempts[best].digests):
             now = await self._written(entry, now, best)
             wrong = _wrong(entry, now)
-        return UndoneObject(entry.key, UndoState.NOT_RESTORED, self._why(entry, wrong))
+        return UndoneObject(entry.key, UndoState.NOT_RESTORED, self._failure_text(entry, wrong))
 
     def _worth_writing(self, entry: JournalledObject) -> list[str]:
         """Return the versions at which an update may restore something, the best one first. Without
@@ -224,12 +224,12 @@ class ObjectRestorer:
             try:
                 await self._write(entry, now, version)
             except Conflict:
-                again = await self._lister.again(entry.key)
+                again = await self._lister.read_one(entry.key)
                 if not again.same_content(now.digests):
                     raise _Overtaken from None
                 now = again
                 continue
-            now = await self._lister.again(entry.key)
+            now = await self._lister.read_one(entry.key)
             # The next undo sees by this that only this tool has written the object since.
             with suppress(UndoJournalError):
                 self._journal.note_written({entry.key: now.revision})
@@ -285,7 +285,7 @@ class ObjectRestorer:
         put = partial(self._client.put, path, body, fieldManager=USER_AGENT)
         return await call_with_retries(put, self._patience)
 
-    def _why(self, entry: JournalledObject, wrong: list[str]) -> str:
+    def _failure_text(self, entry: JournalledObject, wrong: list[str]) -> str:
         storage = self._live.storage
         unread = [name for name in entry.readings if name not in self._live.read_versions]
         if unread:

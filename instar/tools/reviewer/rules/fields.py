@@ -117,7 +117,7 @@ def map_values(change: NodeChange) -> Iterator[FindingDraft]:
     if change.name != _MAP or (change.steps[-2:-1] == ("properties",)):
         return
     if change.new is None and change.old is not None:
-        yield from _gone(change.new_parent.get(_MAP))
+        yield from _removed_field(change.new_parent.get(_MAP))
     elif change.old is None and change.new is not None and not change.old_parent.get(_MAP):
         yield FindingDraft(
             rule="map-values-added",
@@ -126,7 +126,7 @@ def map_values(change: NodeChange) -> Iterator[FindingDraft]:
         )
 
 
-def _gone(now: object) -> Iterator[FindingDraft]:
+def _removed_field(now: object) -> Iterator[FindingDraft]:
     if now is True:
         message = "values of free keys are no longer described: their fields are pruned"
     else:

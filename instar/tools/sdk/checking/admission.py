@@ -58,7 +58,7 @@ class HandlerRunner:
         listed = [_Ruled(each, read_criteria(each.document)) for each in admission.handlers]
         self._crd = crd
         self._endpoints = tuple(self._endpoint(version.name) for version in crd.versions)
-        everything = [self._asked(each.version, "CREATE") for each in self._endpoints]
+        everything = [self._matched_request(each.version, "CREATE") for each in self._endpoints]
         self._mutators = [each for each in listed if each.handler.mutating]
         self._validators = [each for each in listed if not each.handler.mutating]
         meant = (each.criteria.endpoint(asked) for each in listed for asked in everything)
@@ -71,7 +71,7 @@ class HandlerRunner:
         """Return the object after all mutators. Raises ``Inapplicable`` if a mutator refuses it."""
         current, at = copy_json(obj), version
         for each in self._mutators:
-            endpoint = each.criteria.endpoint(self._asked(version.name, operation))
+            endpoint = each.criteria.endpoint(self._matched_request(version.name, operation))
             if endpoint is None:
                 continue
             wanted = case.versions.get(endpoint.version)
@@ -89,7 +89,7 @@ class HandlerRunner:
     def verdict(self, case: CheckCase, version: VersionSchema, obj: Object) -> str | None:
         """Return the first refusal of a create, or None."""
         for each in self._validators:
-            endpoint = each.criteria.endpoint(self._asked(version.name, "CREATE"))
+            endpoint = each.criteria.endpoint(self._matched_request(version.name, "CREATE"))
             wanted = None if endpoint is None else case.versions.get(endpoint.version)
             if wanted is None:
                 continue
@@ -99,7 +99,7 @@ class HandlerRunner:
                 return f"{each.handler.name}: {refusal.message}"
         return None
 
-    def _asked(self, version: str, operation: str) -> MatchedRequest:
+    def _matched_request(self, version: str, operation: str) -> MatchedRequest:
         return MatchedRequest(
             operation,
             self._endpoint(version),

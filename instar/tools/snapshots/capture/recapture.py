@@ -46,7 +46,7 @@ class CapturedClusterSource:
         group = f"{resource.group}/" if resource.group else ""
         return (
             obj
-            for obj in self._captured.others()
+            for obj in self._captured.other_objects()
             if obj.get("kind") == resource.kind
             and str(obj.get("apiVersion", "")).startswith(group or "v")
         )

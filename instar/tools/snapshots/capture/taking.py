@@ -190,7 +190,7 @@ class Capture:
                 await asyncio.to_thread(part.add, self._redacted(batch.objects, resource))
                 revision, consistent = batch.revision, consistent and batch.consistent
                 missing += batch.unreadable
-                self._shown(resource, part, batch)
+                self._show_progress(resource, part, batch)
                 standing = CaptureProgress(
                     resource.part, part.packed, dict(part.versions), batch.token, revision,
                     consistent, missing,
@@ -274,7 +274,9 @@ class Capture:
     def _redacted(self, objects: list[Object], resource: CapturedResource) -> Iterable[Object]:
         return (self._redaction.redact(obj, resource.name) for obj in objects)
 
-    def _shown(self, resource: CapturedResource, part: GrowingPart, batch: CaptureBatch) -> None:
+    def _show_progress(
+        self, resource: CapturedResource, part: GrowingPart, batch: CaptureBatch
+    ) -> None:
         if batch.remaining is not None and part.count == len(batch.objects):
             self._progress.begin(resource.name, part.count + batch.remaining)
         self._progress.advance(len(batch.objects))

@@ -27,12 +27,12 @@ from instar.wire.storage.store import (
     HistorySizedStore,
     Local,
     Logged,
-    Near,
     Page,
     Past,
     PlacedValue,
     Record,
     Remembering,
+    RevisionTracker,
     Seal,
     Sink,
     Store,
@@ -60,7 +60,7 @@ class _OwnWrite(NamedTuple):
 class _LocalStore(Store, Local, Protocol): ...
 
 
-class _NearStore(Store, Near, Protocol): ...
+class _TrackingStore(Store, RevisionTracker, Protocol): ...
 
 
 class EncryptingStore:
@@ -276,7 +276,7 @@ class DecryptingValues:
 class EncryptingSharedStore(EncryptingStore):
     """Encrypting wrapper of a store that another process of this server shares."""
 
-    def __init__(self, inner: _NearStore, vault: EncryptionProviders) -> None:
+    def __init__(self, inner: _TrackingStore, vault: EncryptionProviders) -> None:
         super().__init__(inner, vault)
         self._near = inner
 
@@ -288,8 +288,8 @@ def encrypt_store(store: Store, vault: EncryptionProviders) -> EncryptingStore:
     """Wrap the store for encryption, preserving its optional abilities."""
     if isinstance(store, Local):
         return EncryptingLocalStore(cast(_LocalStore, store), vault)
-    if isinstance(store, Near):
-        return EncryptingSharedStore(cast(_NearStore, store), vault)
+    if isinstance(store, RevisionTracker):
+        return EncryptingSharedStore(cast(_TrackingStore, store), vault)
     return EncryptingStore(store, vault)
 
 

@@ -132,7 +132,7 @@ class ImagePolicyWebhook:
         for name, value in (status.get("auditAnnotations") or {}).items():
             operation.annotate(f"{_AUDIT}{name}", value)
         if status.get("allowed") is not True:
-            raise _refused(operation, _told(status.get("reason")))
+            raise _refused(operation, _reason_text(status.get("reason")))
 
     async def _ask(self, spec: Object) -> Object:
         review = {"kind": _KIND, "apiVersion": _API, "metadata": {}, "spec": spec}
@@ -178,7 +178,7 @@ def review_spec(pod: Object, operation: Operation) -> Object:
     return {**found, "namespace": operation.target.namespace}
 
 
-def _told(reason: Any) -> str:
+def _reason_text(reason: Any) -> str:
     if reason and isinstance(reason, str):
         return f"image policy webhook backend denied one or more images: {reason}"
     return "one or more images rejected by webhook backend"

@@ -36,7 +36,7 @@ class LimitRanger:
     def admit(self, operation: Operation) -> None:
         if operation.obj is None or _kind(operation) != "pods" or operation.verb is not Verb.CREATE:
             return
-        for limits in self._ranges.within(operation.target.namespace):
+        for limits in self._ranges.in_namespace(operation.target.namespace):
             _fill(operation.obj, limits["spec"].get("limits") or [])
 
     def validate(self, operation: Operation) -> None:
@@ -46,7 +46,7 @@ class LimitRanger:
         if kind == "pods" and operation.verb is not Verb.CREATE:
             return
         found: list[str] = []
-        for limits in self._ranges.within(operation.target.namespace):
+        for limits in self._ranges.in_namespace(operation.target.namespace):
             for item in limits["spec"].get("limits") or ():
                 found += _broken(item, operation.obj, kind)
         if found:

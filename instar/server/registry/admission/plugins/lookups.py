@@ -46,7 +46,7 @@ class Lookup:
             if found is not None:
                 yield found
 
-    def within(self, namespace: str) -> Iterator[Object]:
+    def in_namespace(self, namespace: str) -> Iterator[Object]:
         for suffix in self._objects.suffixes(f"{namespace}/"):
             found = self.get(suffix)
             if found is not None:

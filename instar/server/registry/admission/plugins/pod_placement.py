@@ -60,7 +60,7 @@ class PodNodeSelector:
     def admit(self, operation: Operation) -> None:
         if operation.obj is None or operation.subresource:
             return
-        wanted, spec = self._wanted(operation), operation.obj["spec"]
+        wanted, spec = self._namespace_selector(operation), operation.obj["spec"]
         _check_agreement(operation, wanted, spec.get("nodeSelector") or {})
         merged = {**wanted, **(spec.get("nodeSelector") or {})}
         if merged:
@@ -71,13 +71,13 @@ class PodNodeSelector:
         if operation.obj is None or operation.subresource:
             return
         own = operation.obj["spec"].get("nodeSelector") or {}
-        _check_agreement(operation, self._wanted(operation), own)
+        _check_agreement(operation, self._namespace_selector(operation), own)
         allowed = self._selectors.get(operation.target.namespace)
         if allowed and not own.items() <= allowed.items():
             text = "pod node label selector labels conflict with its namespace whitelist"
             raise errors.forbidden("", "pods", operation.name, text)
 
-    def _wanted(self, operation: Operation) -> Mapping[str, str]:
+    def _namespace_selector(self, operation: Operation) -> Mapping[str, str]:
         namespace = self._namespaces.get(operation.target.namespace) or {}
         annotations = (namespace.get("metadata") or {}).get("annotations") or {}
         if _ANNOTATION not in annotations:

@@ -40,7 +40,9 @@ def disallowed_secret(spec: Object, account: Object) -> str:
     for volume in spec.get("volumes") or ():
         name = (volume.get("secret") or {}).get("secretName")
         if volume.get("secret") is not None and name not in listed:
-            return f'volume with secret.secretName="{name}" is not allowed because {_why(account)}'
+            return (
+                f'volume with secret.secretName="{name}" is not allowed because {_reason(account)}'
+            )
     for kind in ("initContainers", "containers"):
         found = _disallowed_in_containers(spec, kind, account)
         if found:
@@ -50,7 +52,7 @@ def disallowed_secret(spec: Object, account: Object) -> str:
         name = reference.get("name", "")
         if name not in pulled:
             where = f'imagePullSecrets[{position}].name="{name}"'
-            return f"{where} is not allowed because {_why(account, 'imagePullSecret')}"
+            return f"{where} is not allowed because {_reason(account, 'imagePullSecret')}"
     return ""
 
 
@@ -65,12 +67,12 @@ def _disallowed_in_containers(spec: Object, kind: str, account: Object) -> str:
             if name not in listed:
                 return (
                     f"{word} {container.get('name', '')} with {where} referencing "
-                    f'secret.secretName="{name}" is not allowed because {_why(account)}'
+                    f'secret.secretName="{name}" is not allowed because {_reason(account)}'
                 )
     return ""
 
 
-def _why(account: Object, what: str = "secret") -> str:
+def _reason(account: Object, what: str = "secret") -> str:
     return f"service account {account['metadata']['name']} does not reference that {what}"
 
 

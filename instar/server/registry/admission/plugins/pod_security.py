@@ -184,7 +184,7 @@ class PodSecurity:
         self, operation: Operation, namespace: str, enforce: LevelVersion
     ) -> None:
         """Warn of pods that violate the new level, within a bounded number and time."""
-        pods = self._prioritized(list(self._pods.within(namespace)))
+        pods = self._prioritized(list(self._pods.in_namespace(namespace)))
         until = monotonic() + min(_MOST_SECONDS, operation.seconds_left() / 2)
         found: dict[str, list[str]] = {}
         checked = 0

@@ -95,7 +95,7 @@ class WebhookCaller:
     local: LocalReviews
     new_uid: Callable[[], str]
 
-    async def wanted(
+    async def conditions_hold(
         self,
         phase: WebhookPhase,
         webhook: WebhookConfiguration,

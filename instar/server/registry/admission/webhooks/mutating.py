@@ -95,7 +95,7 @@ class MutatingWebhooks:
             pair = ObjectPair(await journey.at(endpoint), await subject.old_at(endpoint))
         except ApiError as error:
             raise conversion_failure(error, 2) from error
-        if webhook.conditions and not await self._caller.wanted(
+        if webhook.conditions and not await self._caller.conditions_hold(
             ADMIT, webhook, subject, endpoint, pair
         ):
             return False, False

@@ -73,7 +73,7 @@ class ValidatingWebhooks:
             if endpoint is None:
                 continue
             pair = await _objects_at(subject, endpoint)
-            if webhook.conditions and not await self._caller.wanted(
+            if webhook.conditions and not await self._caller.conditions_hold(
                 VALIDATE, webhook, subject, endpoint, pair
             ):
                 continue

@@ -106,7 +106,7 @@ class CustomApiServices:
             return
         wanted = self._serving[name] > 0
         piece = custom_api_object(*name)
-        resource, _, entry = self._maker.found(piece)
+        resource, _, entry = self._maker.find(piece)
         if wanted and entry is None:
             await self._maker.make(piece)
         elif entry is not None and _is_ours(entry):
@@ -118,7 +118,7 @@ class CustomApiServices:
 
 async def put_back(maker: BootstrapWriter, piece: Object) -> None:
     """Give a stored APIService the spec of ``piece``; a local one is available."""
-    resource, _, entry = maker.found(piece)
+    resource, _, entry = maker.find(piece)
     if entry is None:
         return
     obj = entry.decode()

@@ -46,8 +46,8 @@ _BACKOFF = Backoff(0.5, 30.0)
 _MENDED = (AUTHORITY, AUTHENTICATION)
 """ConfigMaps kept equal to the server's certificates."""
 _CONCURRENT_WRITES = 16
-_CLUSTER = ""
-"""The queue key of cluster-scoped objects."""
+_CLUSTER = "the cluster"
+"""The queue key of cluster-scoped objects; no namespace can have this name."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class BootstrapController:
         """APIServices of built-in groups that have been looked at."""
         self._identity = ServerLease(context, self._maker)
         self._places: Queue[str] = Queue(
-            "furniture of",
+            "bootstrap objects",
             self._create_missing,
             _BACKOFF,
             max_concurrent=1,
@@ -194,7 +194,7 @@ class BootstrapController:
                 raise outcome
 
     async def _ensure_object(self, piece: Object) -> None:
-        resource, _, entry = self._maker.found(piece)
+        resource, _, entry = self._maker.find(piece)
         if entry is None:
             await self._maker.make(piece)
         elif piece["kind"] == "APIService":

@@ -83,7 +83,7 @@ class ServiceIpAddresses:
         holder = self._holders.get(address)
         namespace, _, name = (holder or "/").partition("/")
         piece = address_object(address, namespace, name)
-        resource, _, entry = self._maker.found(piece)
+        resource, _, entry = self._maker.find(piece)
         if entry is not None and _is_ours(entry) and not _is_for(entry, piece, holder):
             if holder is None and self._may_be_claimed(address, entry):
                 return CLAIM_SECONDS

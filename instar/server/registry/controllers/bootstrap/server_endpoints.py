@@ -157,7 +157,7 @@ class ServerEndpoints:
         return found
 
     async def _ensure(self, piece: Object) -> None:
-        resource, _, entry = self._maker.found(piece)
+        resource, _, entry = self._maker.find(piece)
         if entry is None:
             await self._maker.make(piece)
             return

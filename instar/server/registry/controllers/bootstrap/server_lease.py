@@ -62,7 +62,7 @@ class ServerLease:
 
     async def _renew(self) -> None:
         piece = self._lease()
-        resource, _, entry = self._maker.found(piece)
+        resource, _, entry = self._maker.find(piece)
         if entry is None:
             await self._maker.make(self._addressed(piece))
         else:

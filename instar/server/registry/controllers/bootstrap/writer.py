@@ -14,6 +14,7 @@ from instar.server.registry.resources.resource import Resource, Target
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.make_entry import put_server_object
 from instar.server.registry.verbs.write import create
+from instar.wire.storage.store import Stale
 
 _OPTIONS = WriteOptions(manager="kube-apiserver")
 
@@ -28,7 +29,7 @@ class BootstrapWriter:
     def timestamp(self) -> str:
         return self._context.timestamp()
 
-    def found(self, piece: Object) -> tuple[Resource, str, CacheEntry | None]:
+    def find(self, piece: Object) -> tuple[Resource, str, CacheEntry | None]:
         """Return the resource of an object, its key suffix, and the stored entry if any."""
         group = piece["apiVersion"].rpartition("/")[0]
         resource = self._catalog.of_kind(group, piece["kind"])
@@ -41,7 +42,7 @@ class BootstrapWriter:
     async def make(self, piece: Object) -> bool:
         """Create the object, then write its status, which a create would ignore. Return False where
         another replica was first, or the namespace is terminating."""
-        resource, suffix, _ = self.found(piece)
+        resource, suffix, _ = self.find(piece)
         obj = copy_json(piece)
         serving, namespace = resource.serving, piece["metadata"].get("namespace", "")
         status = obj.pop("status", None)
@@ -51,16 +52,31 @@ class BootstrapWriter:
             await create(self._context, target, obj, _OPTIONS)
         except (errors.AlreadyExists, errors.Forbidden, errors.NotFound):
             return False
-        entry = resource.objects.entries.get(suffix)
-        if status is not None and entry is not None:
-            now = self._context.timestamp()
-            for condition in status["conditions"]:
-                condition["lastTransitionTime"] = now
-            await self.rewrite(resource, entry, {**entry.decode(), "status": status})
+        if status is not None:
+            await self._write_first_status(resource, suffix, status)
         return True
+
+    async def _write_first_status(self, resource: Resource, suffix: str, status: Object) -> None:
+        """Write the status, unless another controller writes one at the same time."""
+        entry = resource.objects.entries.get(suffix)
+        if entry is None or _has_conditions(entry):
+            return
+        now = self._context.timestamp()
+        conditions = [{**each, "lastTransitionTime": now} for each in status["conditions"]]
+        obj = {**entry.decode(), "status": {**status, "conditions": conditions}}
+        try:
+            await self.rewrite(resource, entry, obj)
+        except Stale:
+            newer = resource.objects.entries.get(suffix)
+            if newer is not None and not _has_conditions(newer):
+                raise
 
     async def rewrite(self, resource: Resource, entry: CacheEntry, obj: Object) -> None:
         await put_server_object(self._context.backend, resource, entry.suffix, obj, entry.revision)
 
     async def remove(self, resource: Resource, entry: CacheEntry) -> None:
         await self._context.backend.remove(resource.objects, entry.suffix, entry.revision)
+
+
+def _has_conditions(entry: CacheEntry) -> bool:
+    return bool((entry.decode().get("status") or {}).get("conditions"))

@@ -55,7 +55,7 @@ class StatusQuotaAdmission:
         serving, namespace = operation.target.serving, operation.target.namespace
         place = (serving.group, serving.plural)
         taken: list[tuple[str, Usage]] = []
-        for quota in self._quotas.within(namespace):
+        for quota in self._quotas.in_namespace(namespace):
             hard = (quota.get("status") or {}).get("hard") or {}
             matched = [name for name in hard if counts(place, name)]
             if not matched or not in_scope(quota, *place, obj):

@@ -50,7 +50,7 @@ _GROWING = frozenset(
 """Resources whose objects may take more of a quota when they are updated."""
 
 
-class _Asked(NamedTuple):
+class _QuotaDemand(NamedTuple):
     """A quota that counts the written object."""
 
     quota: Object
@@ -91,19 +91,19 @@ class QuotaAdmission:
             return None
         asked = [
             one
-            for quota in self._quotas.within(target.namespace)
-            if (one := _asked(operation, obj, quota)) is not None
+            for quota in self._quotas.in_namespace(target.namespace)
+            if (one := _demand(operation, obj, quota)) is not None
         ]
         if self._judge(operation, asked):
             return None
         return self._judge_when_known(operation, asked)
 
-    async def _judge_when_known(self, operation: Operation, asked: Sequence[_Asked]) -> None:
+    async def _judge_when_known(self, operation: Operation, asked: Sequence[_QuotaDemand]) -> None:
         while not self._judge(operation, asked):
             for one in asked:
                 await self._totals.of(operation.target.resource.objects, one.selection)
 
-    def _judge(self, operation: Operation, asked: Sequence[_Asked]) -> bool:
+    def _judge(self, operation: Operation, asked: Sequence[_QuotaDemand]) -> bool:
         """Raise if a quota would be exceeded. Return False where usage must be summed up first.
         Nothing is awaited between the sum and noting the object as admitted."""
         if not asked:
@@ -174,7 +174,7 @@ def refused_name(operation: Operation) -> str:
     return operation.name or metadata.get("name", "")
 
 
-def _asked(operation: Operation, obj: Object, quota: Object) -> _Asked | None:
+def _demand(operation: Operation, obj: Object, quota: Object) -> _QuotaDemand | None:
     """Return what the write takes of the quota; None if nothing."""
     target = operation.target
     place = (target.serving.group, target.serving.plural)
@@ -187,7 +187,7 @@ def _asked(operation: Operation, obj: Object, quota: Object) -> _Asked | None:
     wanted = {name: added[name] for name in sorted(matched) if added.get(name)}
     if not wanted:
         return None
-    return _Asked(quota, selection(place, target.namespace, list(wanted), quota), wanted)
+    return _QuotaDemand(quota, selection(place, target.namespace, list(wanted), quota), wanted)
 
 
 def _revision(objects: Objects, suffix: str) -> int:
@@ -195,7 +195,7 @@ def _revision(objects: Objects, suffix: str) -> int:
     return 0 if entry is None else entry.revision
 
 
-def _exceeded(one: _Asked, used: Usage, allowed: list[_Admitted]) -> str:
+def _exceeded(one: _QuotaDemand, used: Usage, allowed: list[_Admitted]) -> str:
     quota, (place, _, names, _), wanted = one
     hard = quota["spec"]["hard"]
     for admitted in allowed:
