@@ -15,6 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from instar.kube.schema.generation.leaves import ANY_JSON, KEYS, number_strategy, text_strategy
+from instar.kube.schema.generation.list_items import without_duplicates
 from instar.kube.schema.structure.structural import Structural
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -246,7 +247,7 @@ class _Maker:
         for position in range(size):
             rest = focus[1:] if aimed and position == 0 else ()
             items.append(self.value(node.items, below, rest, depth + 1))
-        return _distinct(node, items) if len(items) > 1 else items
+        return without_duplicates(node, items) if len(items) > 1 else items
 
     def _chosen(self, overlays: Overlays) -> Overlays:
         """Return the overlays with one branch picked of every ``anyOf`` and ``oneOf``."""
@@ -294,23 +295,6 @@ def _enum(overlays: Overlays) -> list[Any] | None:
 
 def _stated_type(overlays: Overlays) -> str:
     return next((str(raw["type"]) for raw in overlays if raw.get("type")), "")
-
-
-def _distinct(node: Structural, items: list[Any]) -> list[Any]:
-    """Drop items that a set or map list would report as duplicates."""
-    unique = any(raw.get("uniqueItems") for raw in (node.raw,))
-    if node.list_type not in ("set", "map") and not unique:
-        return items
-    seen: list[Any] = []
-    kept = []
-    for item in items:
-        identity = item
-        if node.list_type == "map" and isinstance(item, dict):
-            identity = [item.get(key) for key in node.list_map_keys]
-        if identity not in seen:
-            seen.append(identity)
-            kept.append(item)
-    return kept
 
 
 def _int(value: Any, default: int) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 from instar.base.json_values import Object, copy_json
 from instar.kube.api.crd import Crd
 from instar.kube.schema.compiled import CompiledSchema
+from instar.kube.schema.generation.list_items import without_duplicates
 from instar.kube.schema.structure.structural import Structural
 from instar.kube.schema.validation.pattern_automata import sample_texts
 from instar.tools.sdk.checking.boundary_values import INT64, LARGE, MAP_KEYS, SIZES, boundary_values
@@ -243,7 +244,7 @@ class _Round:
         items = [self._shifted(node.items, (*path, "*"), place) for place in range(size)]
         if size > 1 and self._number % 6 == 3:
             items[-1] = copy_json(items[0])
-        return _distinct(node, items)
+        return without_duplicates(node, items)
 
     def _shifted(self, node: Structural, path: Path, place: int) -> Any:
         """Return the value of a list item: items of one list get successive values."""
@@ -297,22 +298,6 @@ def _key(keys: Sequence[str], position: int) -> str:
     """Return the n-th key; after the end of the list a number makes it unique."""
     lap, place = divmod(position, len(keys))
     return f"{keys[place]}{lap}" if lap else keys[place]
-
-
-def _distinct(node: Structural, items: list[Any]) -> list[Any]:
-    """Return the items without those that a set or map list treats as duplicates."""
-    if node.list_type not in ("set", "map"):
-        return items
-    seen: list[Any] = []
-    kept = []
-    for item in items:
-        identity = item
-        if node.list_type == "map" and isinstance(item, dict):
-            identity = [item.get(name) for name in node.list_map_keys]
-        if identity not in seen:
-            seen.append(identity)
-            kept.append(item)
-    return kept
 
 
 def _whole(value: Any, default: int) -> int:
