@@ -97,7 +97,7 @@ def test_the_last_metrics_of_a_silent_worker_count(
             share_worker_metrics(second.metrics, tmp_path),
         ):
             await everybodys(first)
-            monkeypatch.setattr(metrics_merge._MetricsConnection, "tell", lambda *_: None)
+            monkeypatch.setattr(metrics_merge._MetricsConnection, "send_families", lambda *_: None)
             return await everybodys(first)
 
     assert numbers_of(asyncio.run(scenario()), "things_total") == {("a",): [10]}
