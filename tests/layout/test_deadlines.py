@@ -35,6 +35,7 @@ LISTED = {
     "instar/server/aggregation/backends.py": "documents are fetched by keys of queues",
     "instar/wire/client/reflector.py": "its callers are commands and kept tasks",
     "instar/wire/client/review_client.py": "makes a task for each review",
+    "instar/server/lifecycle/start_hooks.py": "the task of the start",
 }
 
 
