@@ -36,7 +36,7 @@ class AddressClaims:
     @cached_property
     def _writer(self) -> BootstrapWriter:
         made = self._make_writer()
-        resource, _, _ = made.found(address_object("", "", ""))
+        resource, _, _ = made.find(address_object("", "", ""))
         resource.objects.observers.append(self._changed)
         return made
 
@@ -46,7 +46,7 @@ class AddressClaims:
         piece = address_object(address, namespace, name)
         if await self._writer.make(piece):
             return AddressClaim.MADE
-        _, _, entry = self._writer.found(piece)
+        _, _, entry = self._writer.find(piece)
         if entry is not None and _parent(entry) == owner:
             return AddressClaim.SHARED
         if entry is not None and not (patient and self._is_left_over(entry)):
@@ -60,7 +60,7 @@ class AddressClaims:
         """Delete the IPAddress of a Service that was not stored."""
         namespace, _, name = owner.partition("/")
         piece = address_object(address, namespace, name)
-        resource, _, entry = self._writer.found(piece)
+        resource, _, entry = self._writer.find(piece)
         if entry is None or _parent(entry) != owner:
             return
         try:
