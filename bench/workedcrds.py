@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+
+import re2
 
 from bench.manycrds import AGGREGATED, Client, originals, renamed
 from bench.process import scratch, serving
@@ -120,7 +121,7 @@ def sample(schema: dict[str, Any], depth: int) -> Any:
             return True
         case "string":
             texts = (_BY_FORMAT.get(schema.get("format", ""), "a"), *_TEXTS)
-            fitting = (text for text in texts if re.search(schema.get("pattern", ""), text))
+            fitting = (text for text in texts if re2.search(schema.get("pattern", ""), text))
             return next(fitting, "a").ljust(schema.get("minLength", 0), "a")
     return 1 if schema.get("x-kubernetes-int-or-string") else {}
 

@@ -12,11 +12,15 @@ import pytest
 
 from instar.kube.api.discovery import DiscoveryResource
 from instar.kube.openapi import v2, v3
+from instar.kube.openapi.builtin import builtin_models
 from instar.kube.openapi.builtin_crd import CRD_V1BETA1
 from instar.kube.openapi.builtin_schemas import STORAGE_VERSION_MIGRATION
+from instar.kube.openapi.crd_field_descriptions import CRD_FIELDS
 from instar.kube.openapi.field_descriptions import FIELD_DESCRIPTIONS
 from instar.kube.openapi.kind_descriptions import KIND_DESCRIPTIONS
 from instar.kube.openapi.models import SCALE, SHARED
+from instar.kube.openapi.reference_style import V3
+from instar.kube.openapi.spec_field_descriptions import SPEC_FIELDS
 from instar.kube.schema.structure.structural_rules import structural_errors
 from instar.server.registry.kinds.builtin_resources import builtin_servings
 from instar.server.registry.resources.strategy import Strategy
@@ -111,14 +115,66 @@ def test_every_kind_has_a_sentence_of_its_own() -> None:
 
 
 def test_words_are_about_fields_that_exist() -> None:
+    fields: dict[str, set[str]] = {}
+    for document in v3_documents():
+        for name, model in document["components"]["schemas"].items():
+            known = fields.setdefault(name.rpartition(".")[2], set())
+            known |= set(model.get("properties", {}))
+
+    for table in (FIELD_DESCRIPTIONS, CRD_FIELDS, SPEC_FIELDS):
+        for kind, members in table.items():
+            assert set(members) <= fields[kind], kind
+
+
+def test_no_field_is_described_twice() -> None:
+    tables = (FIELD_DESCRIPTIONS, CRD_FIELDS, SPEC_FIELDS)
+    named = [(kind, name) for table in tables for kind in table for name in table[kind]]
+
+    assert len(named) == len(set(named))
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "types"),
+    [
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", ""),
+        ("v1", "Pod", "PodSpec Container SecurityContext PodSecurityContext Volume ObjectMeta"),
+        ("v1", "Service", "ServiceSpec"),
+        ("v1", "Node", "NodeSpec NodeCondition"),
+        ("v1", "PersistentVolume", "PersistentVolumeSpec"),
+        ("v1", "PersistentVolumeClaim", "PersistentVolumeClaimSpec"),
+        ("apps/v1", "Deployment", "DeploymentSpec DeploymentCondition PodTemplateSpec"),
+        ("apps/v1", "StatefulSet", "StatefulSetSpec"),
+        ("apps/v1", "DaemonSet", "DaemonSetSpec"),
+        ("batch/v1", "Job", "JobSpec JobCondition"),
+        ("batch/v1", "CronJob", "CronJobSpec JobTemplateSpec"),
+        ("networking.k8s.io/v1", "Ingress", "IngressSpec IngressRule HTTPIngressPath"),
+        ("networking.k8s.io/v1", "NetworkPolicy", "NetworkPolicySpec NetworkPolicyPeer"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler", "HorizontalPodAutoscalerSpec"),
+        ("policy/v1", "PodDisruptionBudget", "PodDisruptionBudgetSpec"),
+        ("storage.k8s.io/v1", "StorageClass", "StorageClass"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", "ClusterRole PolicyRule"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "ClusterRoleBinding RoleRef"),
+        ("v1", "ConfigMap", "ConfigMap"),
+        ("v1", "Secret", "Secret"),
+        ("v1", "ServiceAccount", "ServiceAccount"),
+    ],
+)
+def test_explain_has_words_for_every_field_of_the_most_used_types(
+    group: str, kind: str, types: str
+) -> None:
     models = {
         name.rpartition(".")[2]: model
-        for document in v3_documents()
-        for name, model in document["components"]["schemas"].items()
+        for name, model in builtin_models([(group, kind)], V3).items()
     }
 
-    for kind, members in FIELD_DESCRIPTIONS.items():
-        assert set(members) <= set(models[kind]["properties"]), kind
+    silent = [
+        f"{name}.{member}"
+        for name in types.split() or models
+        for member, schema in models[name].get("properties", {}).items()
+        if not schema.get("description")
+    ]
+
+    assert silent == []
 
 
 def test_v2_has_no_defaults_and_no_choice_between_types() -> None:

@@ -1,22 +1,25 @@
 """OpenAPI models of the built-in kinds, from the type tables of ``kube/facts``.
 
-Called by ``documents.py``. The tables have no documentation, so common fields are described here
-and the most used ones in ``field_descriptions.py``; the rest has types only. The caller decides
-which kinds are served.
+Called by ``documents.py``. The tables have no documentation, so common fields are described here,
+those of CRDs and metadata in ``crd_field_descriptions.py``, and the most used ones of other kinds
+in ``field_descriptions.py`` and ``spec_field_descriptions.py``; the rest has types only. The caller
+decides which kinds are served.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from instar.base.json_values import Object
 from instar.kube.facts.types import definition_name, definitions
+from instar.kube.openapi.crd_field_descriptions import CONDITION, CRD_FIELDS
 from instar.kube.openapi.field_descriptions import FIELD_DESCRIPTIONS
 from instar.kube.openapi.kind_descriptions import KIND_DESCRIPTIONS
 from instar.kube.openapi.models import API_VERSION, KIND, LIST_META, OBJECT_META
 from instar.kube.openapi.naming import META_PREFIX
 from instar.kube.openapi.reference_style import V3, Dialect
+from instar.kube.openapi.spec_field_descriptions import SPEC_FIELDS
 
 BORROWED = {
     ("CustomResourceDefinition", "v1beta1"): (("apiextensions.k8s.io/v1", "JSONSchemaProps"),)
@@ -44,12 +47,19 @@ def builtin_models(roots: Iterable[tuple[str, str]], dialect: Dialect) -> Object
     for name, model in found.items():
         if _KINDS in model:
             _describe(name, model)
-        for member, words in FIELD_DESCRIPTIONS.get(name.rpartition(".")[2], {}).items():
+        for member, words in _field_descriptions(name.rpartition(".")[2]):
             if member in model.get("properties", {}):
                 _add_description(model["properties"][member], words)
     if dialect.v2:
         return {name: _for_v2(model, dialect) for name, model in found.items()}
     return found
+
+
+def _field_descriptions(type_name: str) -> Iterator[tuple[str, str]]:
+    if type_name.endswith("Condition"):
+        yield from CONDITION.items()
+    for table in (CRD_FIELDS, SPEC_FIELDS, FIELD_DESCRIPTIONS):
+        yield from table.get(type_name, {}).items()
 
 
 def _describe(name: str, model: Object) -> None:
