@@ -58,7 +58,6 @@ from instar.wire.storage.store import (
 )
 
 log = logging.getLogger("instar.serve")
-_POLL_SECONDS = 0.02
 _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 """Errors of an address that cannot be bound; errors of files carry a file name."""
 
@@ -223,8 +222,6 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
             if problem is not None:
                 raise CliFailure(problem)
             freeze_startup_objects()
-            while args.ready_fd is not None and server.machinery.unfinished_hooks():  # noqa: ASYNC110 - they tell no event
-                await asyncio.sleep(_POLL_SECONDS)
             _announce(server, settings, args)
             if args.worker_of:
                 await _stop_when_store_is_lost(server.machinery.backend.store)

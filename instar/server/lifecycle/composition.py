@@ -273,10 +273,6 @@ class ServerComponents:
             fair=self.flow is not None,
         )
 
-    def unfinished_hooks(self) -> list[str]:
-        """Return the start hooks that are not done; ``/readyz`` fails because of them."""
-        return [name for name, check in self._start_hooks.items() if check() is not None]
-
     def _checks(self) -> dict[str, Check]:
         return {
             "etcd": lambda: self.backend.trouble,
