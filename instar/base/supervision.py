@@ -89,15 +89,16 @@ def count_unhandled(loop: asyncio.AbstractEventLoop, stopping: Callable[[], bool
 
 def _is_end_of_connection(context: Context) -> bool:
     """Return whether uvloop's TLS found its socket closed under it. It tells the connection by
-    ``connection_lost`` besides. What our own protocols raise has no frame of uvloop at its end.
+    ``connection_lost`` besides. A failure in our own protocols has a frame of ours.
     """
-    transport, error = context.get("transport"), context.get("exception")
-    if transport is None or not transport.is_closing() or not isinstance(error, RuntimeError):
+    error = context.get("exception")
+    if "transport" not in context or not isinstance(error, RuntimeError):
         return False
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
+    frame, files = error.__traceback__, list[str]()
+    while frame is not None:
+        files.append(frame.tb_frame.f_code.co_filename)
         frame = frame.tb_next
-    return frame is not None and frame.tb_frame.f_code.co_filename.startswith("uvloop/")
+    return bool(files) and all(file.startswith("uvloop/") for file in files)
 
 
 class Pulse:
