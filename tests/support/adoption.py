@@ -72,13 +72,14 @@ class MovableCluster(NamedTuple):
 
 
 @contextmanager
-def movable_cluster(folder: Path) -> Iterator[MovableCluster]:
+def movable_cluster(folder: Path, **settings: Any) -> Iterator[MovableCluster]:
     """A CRD with two versions and the subresource status, and three objects, of which one waits
-    for its finalizer."""
+    for its finalizer. ``settings`` are those of the main cluster."""
     with live_server(
         furniture=True,
         cert_dir=folder / "main",
         controllers=CONTROLLERS_HERE - {QUOTAS, GARBAGE},  # its own sees its own objects alone
+        **settings,
     ) as main:
         main.create_crd(_two_versions())
         path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
