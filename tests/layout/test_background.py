@@ -25,7 +25,7 @@ MAKERS = {
 }
 
 LISTED = {
-    "instar/tools/adopter/shadow_copy.py": (1, "what it misses is found by reconcile()"),
+    "instar/tools/adopter/shadow_copy.py": (2, "what they miss is found by reconcile()"),
     "instar/base/supervision.py": (2, "what keeps all the others"),
     # The rest of a server's background: each catches per item, and says so here.
     "instar/server/registry/controllers/queue.py": (

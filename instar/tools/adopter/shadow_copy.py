@@ -130,22 +130,40 @@ class ShadowCopy:
                 await asyncio.sleep(1.0)
 
     async def _watch(self) -> None:
+        """Read events, and copy in one request those that came during the last one."""
         query: dict[str, str | int | bool | None] = {
             "watch": True,
             "allowWatchBookmarks": True,
             "resourceVersion": self._reached,
         }
         path = self.crd.path(self.crd.read_version)
-        async for line in self._client.lines(path, query=query):
-            event = orjson.loads(line)
-            obj = event["object"]
-            if event["type"] == "ERROR":
-                raise from_status(obj, obj.get("code") or 500)
-            if event["type"] == "DELETED":
-                await self._drop(obj)
-            elif event["type"] != "BOOKMARK":
-                await self._put([obj])
-            self._reached = obj["metadata"]["resourceVersion"]
+        waiting: list[Object] = []
+        copying: asyncio.Task[None] | None = None
+        try:
+            async for line in self._client.lines(path, query=query):
+                event = orjson.loads(line)
+                obj = event["object"]
+                if event["type"] == "ERROR":
+                    raise from_status(obj, obj.get("code") or 500)
+                waiting.append(event)
+                if copying is None or copying.done():
+                    if copying is not None:
+                        copying.result()
+                    copying = asyncio.get_running_loop().create_task(self._take(waiting))
+        finally:
+            if copying is not None:
+                await copying
+
+    async def _take(self, waiting: list[Object]) -> None:
+        """Copy events until none is left: of each object its last state."""
+        while waiting:
+            events, waiting[:] = list(waiting), []
+            last = {key_of(each["object"]): each for each in events if each["type"] != "BOOKMARK"}
+            await self._put([each["object"] for each in last.values() if each["type"] != "DELETED"])
+            for each in last.values():
+                if each["type"] == "DELETED":
+                    await self._drop(each["object"])
+            self._reached = events[-1]["object"]["metadata"]["resourceVersion"]
 
     async def _drop(self, obj: Object) -> None:
         known = self.index.get(key_of(obj))
