@@ -122,7 +122,7 @@ class SideComparison:
         """Look a few times: an object that a client just wrote may be on its way. Unless ``still``
         an object that is written all the time is left for later."""
         copied = None
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS if still else 2):
             if attempt:
                 await asyncio.sleep(_PAUSE)
             copied = self._shadow.index.get(key)
