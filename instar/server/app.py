@@ -52,8 +52,8 @@ from instar.server.rest.error_responses import (
     too_many_requests,
     unexpected,
 )
-from instar.server.rest.kubelet_requests import KubeletConnections
 from instar.server.rest.negotiate import ACCEPTED
+from instar.server.rest.pods.kubelet_requests import KubeletConnections
 from instar.server.rest.read_only import refusal
 from instar.server.rest.request_attributes import ResourcePath
 from instar.server.rest.responses import typed_response

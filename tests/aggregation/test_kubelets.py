@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from instar.cli.main import main as instar
-from instar.server.rest.kubelet_requests import kubelet_address
+from instar.server.rest.pods.kubelet_requests import kubelet_address
 from instar.server.settings import KUBELET_ADDRESS_TYPES, KubeletSettings
 from tests.aggregation.backend import Arrived, Backend, Wire
 from tests.support.server import Answer, LiveServer, live_server

@@ -1,7 +1,7 @@
 """Connections to kubelets: passes a request on and streams the response, or becomes a tunnel.
 
-``rest/pod_verbs.py`` and ``rest/proxies.py`` call it for pods on Nodes that name a kubelet. A
-connection is used once. ``rest/kubelet_requests.py`` says which address and URL.
+``rest/pods/pod_verbs.py`` and ``rest/proxies.py`` call it for pods on Nodes that name a kubelet. A
+connection is used once. ``rest/pods/kubelet_requests.py`` says which address and URL.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from instar.server.http.messages import Response
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.verbs.read import get
-from instar.server.rest.kubelet_requests import kubelet_address, proxied_uri
+from instar.server.rest.pods.kubelet_requests import kubelet_address, proxied_uri
 from instar.server.rest.subresource_call import SubresourceCall
 
 _SCHEMES = ("", "http", "https")

@@ -11,7 +11,7 @@ from instar.server.identity.issuer import Issuer
 from instar.server.registry.resources.catalog import Catalog
 from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Target
-from instar.server.rest.kubelet_requests import KubeletConnections
+from instar.server.rest.pods.kubelet_requests import KubeletConnections
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from functools import partial
 
 from instar.server.access.account_tokens import do_token
 from instar.server.http.messages import Response
-from instar.server.rest import pod_verbs
 from instar.server.rest.component_statuses import do_components
+from instar.server.rest.pods import pod_verbs
 from instar.server.rest.proxies import do_node_proxy, do_service_proxy
 from instar.server.rest.subresource_call import SubresourceCall
 

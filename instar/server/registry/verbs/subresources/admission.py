@@ -1,6 +1,6 @@
 """Admission of subresource requests that store nothing: bindings, evictions, reviews, connections.
 
-``binding.py``, ``eviction.py``, ``server/rest/pod_verbs.py``, ``server/rest/verbs.py`` and
+``binding.py``, ``eviction.py``, ``server/rest/pods/pod_verbs.py``, ``server/rest/verbs.py`` and
 ``server/access/account_tokens.py`` call it; the admission plugins see a create or a connect.
 """
 

@@ -1,6 +1,6 @@
 """The binding subresource of pods: sets ``spec.nodeName``, which no other update may change.
 
-``server/rest/pod_verbs.py`` calls ``bind_pod``.
+``server/rest/pods/pod_verbs.py`` calls ``bind_pod``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The eviction subresource of pods: deletes a pod if its PodDisruptionBudget allows it.
 
-``server/rest/pod_verbs.py`` calls ``evict_pod``. The disruption controller computes the budget's
-numbers; an eviction reads them and takes one disruption off.
+``server/rest/pods/pod_verbs.py`` calls ``evict_pod``. The disruption controller computes the
+budget's numbers; an eviction reads them and takes one disruption off.
 """
 
 from __future__ import annotations

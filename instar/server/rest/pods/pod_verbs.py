@@ -24,9 +24,9 @@ from instar.server.registry.verbs.subresources.admission import admit_connection
 from instar.server.registry.verbs.subresources.binding import bind_pod
 from instar.server.registry.verbs.subresources.eviction import evict_pod
 from instar.server.rest.bodies import typed_body
-from instar.server.rest.kubelet_requests import kubelet_address, log_uri, stream_uri
 from instar.server.rest.negotiate import response_form
 from instar.server.rest.options import delete_options_of, write_options
+from instar.server.rest.pods.kubelet_requests import kubelet_address, log_uri, stream_uri
 from instar.server.rest.responses import typed_response
 from instar.server.rest.subresource_call import SubresourceCall
 

@@ -1,0 +1,1 @@
+"""Subresources of pods over HTTP: binding, eviction, and requests that a kubelet answers."""
