@@ -288,3 +288,17 @@ def test_all_documents_agree_on_the_versions_of_a_group(names: set[str]) -> None
     assert [v["version"] for v in listed["versions"]] == expected
     assert [v["version"] for v in item["versions"]] == expected
     assert all(discovery.resource_list([resource], "example.com", name) for name in names)
+
+
+def test_builtin_kinds_are_named_without_their_group_and_parts_are_sorted() -> None:
+    """As kube-apiserver 1.36.4 answers; clients take the group version from around it."""
+    scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
+    own = custom(version("v1", subresources={"status": {}, "scale": scale}))
+
+    found = discovery.aggregated_discovery([own._replace(builtin=True)], legacy=False)
+
+    [resource] = found["items"][0]["versions"][0]["resources"]
+    kind = {"group": "", "version": "", "kind": "Foo"}
+    assert resource["responseKind"] == kind
+    assert [each["subresource"] for each in resource["subresources"]] == ["scale", "status"]
+    assert resource["subresources"][1]["responseKind"] == kind

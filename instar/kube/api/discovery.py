@@ -308,13 +308,18 @@ def _aggregated_group(name: str, members: Sequence[DiscoveryResource]) -> Object
 def _aggregated_resource(resource: DiscoveryResource, version: CrdVersion) -> Object:
     names = resource.names
     response_kind = {"group": resource.crd.group, "version": version.name, "kind": names.kind}
+    parts = version.subresources()
+    if resource.builtin:
+        # As upstream: a kind of the resource's own group version is named alone.
+        response_kind |= {"group": "", "version": ""}
+        parts = tuple(sorted(parts, key=lambda part: part.name))
     subresources = [
         {
             "subresource": name,
             "responseKind": response_kind if kind is None else kind._asdict(),
             "verbs": list(verbs),
         }
-        for name, verbs, kind in version.subresources()
+        for name, verbs, kind in parts
     ]
     return {
         "resource": names.plural,
