@@ -36,7 +36,7 @@ from instar.server.lifecycle.parts import Part, background_task, start_parts
 from instar.server.lifecycle.storage_start import opened_store, values_of
 from instar.server.registry.controllers.bootstrap.controller import BootstrapFacts
 from instar.server.rest.error_responses import problem
-from instar.server.rest.upgrades import may_upgrade
+from instar.server.rest.request_attributes import may_upgrade
 from instar.server.settings import ClusterSettings, Settings
 from instar.wire.webhooks.resolver import HostPort
 

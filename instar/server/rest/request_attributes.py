@@ -1,12 +1,12 @@
 """Attributes of a request: the resource, verb, namespace and name that its URL and method mean.
 
-``routing.py`` and the auditor call it, before authorization. The module only parses; the
-authorizers decide whether a request is allowed.
+``routing.py`` and the auditor call it, before authorization; connections ask ``may_upgrade``. The
+module only parses; the authorizers decide whether a request is allowed.
 """
 
 from __future__ import annotations
 
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
 
 from instar.base.errors import BadRequest
 from instar.base.fast_dataclass import dataclass
@@ -22,6 +22,7 @@ _VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
+_TUNNELS = (b"exec", b"attach", b"portforward")
 _SELECTING_VERBS = ("list", "watch", "deletecollection")
 
 
@@ -113,3 +114,12 @@ def verb_of(request: Request, path: ResourcePath) -> str:
     if verb == "get":
         return "watch" if request.flag("watch") else "list"
     return "deletecollection" if verb == "delete" else verb
+
+
+def may_upgrade(target: bytes) -> bool:
+    """Whether a request may change the protocol of its connection, told by its target alone: a
+    watch, or a subresource whose other end is a kubelet or a pod. What follows such a request goes
+    to its handler instead of being read as the next request."""
+    path, _, query = target.partition(b"?")
+    parts = unquote_to_bytes(path).split(b"/")
+    return b"watch" in query or b"watch" in parts or b"proxy" in parts or parts[-1] in _TUNNELS

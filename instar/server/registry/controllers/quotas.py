@@ -8,7 +8,7 @@ part of kube-apiserver, which writes what a create or an update takes.
 
 from __future__ import annotations
 
-from instar.base.json_values import Object
+from instar.base.json_values import Object, same_json
 from instar.kube.builtin_rules.pods.compute_resources import quantity_value
 from instar.server.registry.admission.plugins.limit_ranger import amount_text
 from instar.server.registry.admission.plugins.quota.quota_usage import counts
@@ -142,7 +142,7 @@ class QuotaController:
 def _raised(status: Object, hard: Object, amounts: Usage) -> Object:
     """The status with what more is used than it says; as it is, until the controller that recounts
     has taken in the limits."""
-    if status.get("hard") != hard:
+    if not same_json(status.get("hard"), hard):
         return status
     before = status.get("used") or {}
     raised = {
