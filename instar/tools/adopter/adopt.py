@@ -87,10 +87,6 @@ async def _copy(move: GroupMove, stack: AsyncExitStack) -> list[Pair]:
         await shadow.reconcile()
         await comparison.compare()
         move.done("compare", f"{shadow.crd.name} at {', '.join(shadow.crd.served)}")
-    for shadow, comparison in pairs:
-        # once more, so that little is left for the freeze
-        await shadow.reconcile()
-        await comparison.settle(still=False)
     return pairs
 
 
@@ -108,7 +104,7 @@ async def _reconcile(move: GroupMove, pairs: list[Pair]) -> int:
     revision = anew = 0
     for shadow, comparison in pairs:
         revision = max(revision, await shadow.reconcile())
-        anew += await comparison.settle(still=True)
+        anew += await comparison.settle()
     floor = await move.adoption.set_floor(revision + move.options.margin)
     total = sum(len(shadow.index) for shadow, _ in pairs)
     text = f"{counted(total, 'object')}, {anew} compared in the freeze; history begins at {floor}"

@@ -48,11 +48,17 @@ class SideComparison:
                 if key in there and there[key].digest == found.digest
             }
             self._seen[version] = equal
-            await self._recheck(version, set(here) - set(equal), still=False)
+            index = self._shadow.index
+            copied = {
+                key
+                for key in set(here) - set(equal)
+                if key in index and index[key].revision == here[key].revision
+            }
+            await self._recheck(version, copied, still=False)  # the rest is on its way
 
-    async def settle(self, *, still: bool) -> int:
-        """Compare what changed since ``compare``; return the number of objects compared anew.
-        ``still``: no client writes, so that each object must be equal now."""
+    async def settle(self) -> int:
+        """Under the freeze, compare what changed since ``compare``; return the number of objects
+        compared anew."""
         anew = 0
         for version, seen in self._seen.items():
             index = self._shadow.index
@@ -64,7 +70,7 @@ class SideComparison:
                 if key not in seen or seen[key].revision != found.revision
             }
             anew += len(late)
-            await self._recheck(version, late, still=still)
+            await self._recheck(version, late, still=True)
         return anew
 
     async def changed_by_move(self, floor: int) -> list[str]:
