@@ -136,6 +136,9 @@ def test_reports_fit_and_are_accessible(visitor: Visitor, width: int) -> None:
     page.get_by_role("button", name="Review", exact=True).click()
     expect(page.get_by_text("2 errors")).to_be_visible(timeout=60_000)
     found = {"review": visitor.overflow()}
+    refusal = page.locator(".line code.problem", has_text="less than or equal to 50")
+    top = "cell => cell.getBoundingClientRect().top"
+    assert refusal.evaluate(f"cell => ({top})(cell) - ({top})(cell.parentElement) < 2")
     barriers = visitor.barriers(axe) if axe else []
 
     visitor.visit("/console/rehearsal", "Rehearse an upgrade")
