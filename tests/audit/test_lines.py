@@ -196,6 +196,20 @@ def test_a_watch_never_tells_what_was_sent() -> None:
     assert "responseObject" not in parsed(event)
 
 
+def test_an_object_deeper_than_a_body_may_be_is_recorded() -> None:
+    """A list holds objects of that depth, and their managed fields are deeper still."""
+    deep: Any = "x"
+    for _ in range(300):
+        deep = {"a": deep}
+    found = trail(AuditLevel.REQUEST, Attributes(BOB, "create", "", "v1", "pods", "", "d"))
+    found.record_body({"metadata": {"name": "p"}, "data": deep})
+
+    line = parsed(at(found))
+
+    assert line["requestObject"]["data"] == deep
+    assert "audit.k8s.io/truncated" not in (line.get("annotations") or {})
+
+
 def test_an_event_that_is_too_large_loses_its_objects_and_says_so() -> None:
     asked = Attributes(BOB, "create", "", "v1", "pods", "", "d")
     found = trail(AuditLevel.REQUEST, asked)

@@ -6,6 +6,7 @@ I/O here.
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,7 +59,11 @@ def event_list(lines: list[bytes]) -> bytes:
 
 
 def _dumps(value: dict[str, Any], typed: bool) -> bytes:
-    line = orjson.dumps({**_HEAD, **value} if typed else value)
+    whole = {**_HEAD, **value} if typed else value
+    try:
+        line = orjson.dumps(whole)
+    except TypeError:  # an object as deep as a body may be, within a list or managedFields
+        line = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
     for plain, escaped in _ESCAPES:
         if plain in line:
             line = line.replace(plain, escaped)
