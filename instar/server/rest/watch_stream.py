@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from instar.base.errors import ApiError
 from instar.kube.api.encoding.json_text import encode
 from instar.kube.protobuf.watch import watch_frame
 from instar.server.http.messages import Outlet
@@ -23,7 +24,12 @@ from instar.server.registry.resources.serving import VersionServing
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.watchers import MAX_PENDING, MAX_TOGETHER
 from instar.server.registry.verbs.watch import WatchStream
-from instar.server.registry.verbs.watch_events import EventRenderer, plain_event
+from instar.server.registry.verbs.watch_events import (
+    EventRenderer,
+    as_internal,
+    error_event,
+    plain_event,
+)
 from instar.server.rest.negotiate import PROTOBUF, ResponseFormat
 from instar.server.rest.responses import partial, table, table_row, to_protobuf
 
@@ -183,7 +189,13 @@ class WatchFeed:
         while self._position < len(opening):
             if outlet.backlog() > _PACE:
                 return
-            outlet.send(b"".join(opening[self._position : self._position + _LINES_AT_ONCE]))
+            try:
+                lines = opening[self._position : self._position + _LINES_AT_ONCE]
+            except ApiError as error:  # an object that cannot be read any more
+                outlet.send(error_event(as_internal(error)))
+                self.over()
+                return
+            outlet.send(b"".join(lines))
             self._position += _LINES_AT_ONCE
         self._stream.opening = []
         self._attached = True

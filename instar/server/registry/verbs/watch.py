@@ -24,7 +24,12 @@ from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.watchers import ChangeKey, Watcher, WatchHub, is_error
 from instar.server.registry.verbs.read import ListOptions
 from instar.server.registry.verbs.selecting import Selection
-from instar.server.registry.verbs.watch_events import EventRenderer, as_internal, error_event
+from instar.server.registry.verbs.watch_events import (
+    EventRenderer,
+    InitialEvents,
+    as_internal,
+    error_event,
+)
 from instar.wire.storage.store import Compacted
 from instar.wire.storage.watchcache.collection import Change
 
@@ -77,7 +82,7 @@ def check_watch_options(options: WatchOptions) -> None:
 class WatchStream:
     """An open watch: its initial events, then what the watcher receives."""
 
-    opening: list[bytes]
+    opening: Sequence[bytes]
     watcher: Watcher
     hub: WatchHub
     finished: bool = False
@@ -136,7 +141,7 @@ async def open_watch(
         else:
             await _open_after(backend, target, select, stream, frames)
     except ApiError as error:
-        stream.opening.append(error_event(as_internal(error)))
+        stream.opening = [*stream.opening, error_event(as_internal(error))]
         stream.finished = True
     except BaseException:
         stream.close()
@@ -171,17 +176,28 @@ async def _open_with_state(
         await target.codec.make_normal(frames.candidates(), target.version)
     entries = frames.current()
     views = await target.codec.views(entries, target.version)
-    turn = offload.LoopBytes()
+    if frames.render.costs_little and all(map(selection.matches_entry, entries)):
+        closing = _initial_end(target, options, revision, frames)
+        stream.opening = InitialEvents(views, frames.render, closing)
+        return
+    turn, lines = offload.LoopBytes(), list[bytes]()
+    stream.opening = lines
     for entry, view in zip(entries, views, strict=True):
         if selection.matches_entry(entry) or selection.matches(view):
             made = frames.rendered("ADDED", view)
-            stream.opening.append(made if isinstance(made, bytes) else await made)
+            lines.append(made if isinstance(made, bytes) else await made)
         if turn.is_spent(len(view)):
             await asyncio.sleep(0)
-    if options.bookmarks:
-        stream.opening.append(
-            frames.render("BOOKMARK", _bookmark(target, revision, {INITIAL_END: "true"}))
-        )
+    lines += _initial_end(target, options, revision, frames)
+
+
+def _initial_end(
+    target: Target, options: WatchOptions, revision: int, frames: _Frames
+) -> list[bytes]:
+    """Return the bookmark behind the initial events, if the client wants bookmarks."""
+    if not options.bookmarks:
+        return []
+    return [frames.render("BOOKMARK", _bookmark(target, revision, {INITIAL_END: "true"}))]
 
 
 async def _open_after(
@@ -199,14 +215,15 @@ async def _open_after(
     missed = [change for change in changes if change.revision <= known]
     if len(missed) > 1:
         await frames.prefetch(missed)
-    turn = offload.LoopBytes()
+    turn, lines = offload.LoopBytes(), list[bytes]()
+    stream.opening = lines
     for change in missed:
         made = frames(change)
         frame = made if isinstance(made, bytes) else await made
         if turn.is_spent(len(frame)):
             await asyncio.sleep(0)
         if frame:
-            stream.opening.append(frame)
+            lines.append(frame)
         if is_error(frame):
             stream.finished = True
             return

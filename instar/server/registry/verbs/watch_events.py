@@ -6,8 +6,12 @@ tables and partial metadata.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import overload
+
 from instar.base.errors import ApiError, Internal
 from instar.kube.api.encoding.json_text import encode
+from instar.server.registry.stored.views import Views
 
 
 class EventRenderer:
@@ -42,3 +46,27 @@ def as_internal(error: ApiError) -> ApiError:
     causes = [{"message": error.message}, *told.get("causes", ())]
     wrapped.details = {**told, "causes": causes}
     return wrapped
+
+
+class InitialEvents(Sequence[bytes]):
+    """Lines of the objects that a watch begins with, encoded only when they are sent: a copy of
+    each would be as large as the collection. ``closing`` are the lines behind them."""
+
+    def __init__(self, views: Views, render: EventRenderer, closing: Sequence[bytes]) -> None:
+        self._views, self._render, self._closing = views, render, closing
+
+    def __len__(self) -> int:
+        return len(self._views) + len(self._closing)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        """Raises ``ApiError`` where an object cannot be read."""
+        if not isinstance(index, slice):
+            return self[index : index + 1][0]
+        start, stop, _ = index.indices(len(self))
+        many = len(self._views)
+        lines = [self._render("ADDED", view) for view in self._views[start : min(stop, many)]]
+        return [*lines, *self._closing[max(0, start - many) : max(0, stop - many)]]
