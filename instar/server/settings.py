@@ -158,6 +158,8 @@ class Settings:
     """Writes objects to the store before the server reads it."""
     values: str = "memory"
     """Where objects are kept: in ``memory``, or on ``disk`` in the store's file."""
+    pack_values: str = "auto"
+    """Whether objects in memory are packed: ``auto`` packs large collections, ``off`` none."""
     read_only: bool = False
     """Whether writes are refused and controllers are off."""
     encryption: EncryptionSettings | None = None

@@ -23,6 +23,7 @@ LISTED = {
     "instar/wire/storage/postgres/server.py": "link.py makes a task for each connection",
     "instar/wire/webhooks/transport.py": "its callers make tasks: admission, batching.py, audit",
     "instar/server/registry/admission/webhooks/in_process_call.py": "call.py makes a task",
+    "instar/server/registry/stored/packing/packer.py": "a kept task",
     "instar/tools/console/jobs/supervisor.py": "the process was waited for before",
     "instar/server/identity/oidc/trusted_issuers.py": "the task that watches the file",
     "instar/tools/migrator/rewrite_pass.py": "a run is a task",

@@ -52,6 +52,7 @@ LATE = {
         "instar/cli/serving/admission_flags.py",
         "instar.tools.sdk.loading",
     ): "only with --admission-module",
+    ("instar/wire/storage/value_dictionary.py", "zstandard"): "only for a large collection",
     ("instar/kube/crds/validation/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
     (
         "instar/server/registry/admission/plugins/certificate_signing.py",

@@ -1,4 +1,4 @@
-"""A server that leaves objects in its file answers what one that holds them does."""
+"""A server that leaves objects in its file, or packs them, answers as one that holds them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from instar.server.lifecycle.composition import ServerComponents
 from instar.server.lifecycle.lifetime import running
 from instar.server.registry.stored import codec, uniform_views
 from instar.server.registry.stored.lazy_entry import LazyEntry
+from instar.server.registry.stored.packing.packed_entry import PackedEntry
 from instar.server.settings import Settings
 from tests.support.inside import CRDS, asked, crd, named
+from tests.support.packing import pack_small_collections
 
 _THINGS = "/apis/example.com/v1/namespaces/default/things"
 _OTHER = "/apis/example.com/v2/namespaces/default/things"
@@ -54,6 +56,17 @@ async def fill(machinery: ServerComponents) -> None:
         assert (await asked(machinery, "POST", _THINGS, body))[0] == 201
 
 
+async def narrow(machinery: ServerComponents) -> None:
+    """Fill, and change the schema."""
+    await fill(machinery)
+    path = "/spec/versions/%d/schema/openAPIV3Schema/properties/spec/properties"
+    new = {"size": {"type": "integer"}, "level": {"type": "string", "default": "low"}}
+    patch = [{"op": "replace", "path": path % index, "value": new} for index in (0, 1)]
+    kind = "application/json-patch+json"
+    path = f"{CRDS}/things.example.com"
+    assert (await asked(machinery, "PATCH", path, patch, content=kind))[0] == 200
+
+
 async def everything(machinery: ServerComponents) -> list[Any]:
     """What clients ask of many objects, in every form."""
     return [
@@ -89,6 +102,71 @@ def played(settings: Settings, play: Callable[[ServerComponents], Awaitable[Any]
     return asyncio.run(scenario())
 
 
+def packed(play: Callable[[ServerComponents], Awaitable[Any]]) -> Any:
+    """Play once with objects packed when they were loaded, and once more after all was packed."""
+
+    async def run(machinery: ServerComponents) -> Any:
+        made = machinery.backend.packer
+        assert made is not None
+        first = comparable(await play(machinery))
+        await made.sweep(machinery.backend.cache)
+        entries = machinery.backend.collection("example.com/things/").entries.values()
+        assert PackedEntry in set(map(type, entries))
+        second = comparable(await play(machinery))
+        assert first == second
+        return second
+
+    return run
+
+
+def test_packed_objects_answer_as_those_that_are_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack_small_collections(monkeypatch)
+    played(on_disk(tmp_path), fill)
+
+    on = played(on_disk(tmp_path, "memory"), packed(everything))
+    off = played(on_disk(tmp_path, "memory", pack_values="off"), everything)
+
+    for one, other in zip(on, comparable(off), strict=True):
+        assert one == other
+
+
+def test_packed_objects_answer_as_those_that_are_held_where_the_schema_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack_small_collections(monkeypatch)
+    played(on_disk(tmp_path), narrow)
+
+    on = played(on_disk(tmp_path, "memory"), packed(everything))
+    off = played(on_disk(tmp_path, "memory", pack_values="off"), everything)
+
+    assert on == comparable(off)
+    assert on[0][1]["spec"] == {"size": 7, "level": "low"}
+
+
+def test_a_damaged_packed_object_is_a_named_error_and_the_others_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack_small_collections(monkeypatch)
+
+    async def play(machinery: ServerComponents) -> None:
+        await fill(machinery)
+        assert machinery.backend.packer is not None
+        await machinery.backend.packer.sweep(machinery.backend.cache)
+        entry = machinery.backend.collection("example.com/things/").entries["default/t07"]
+        assert isinstance(entry, PackedEntry)
+        entry.packed = b"damaged"
+
+        status, answer = await asked(machinery, "GET", f"{_THINGS}/t07")
+
+        assert (status, answer["kind"]) == (500, "Status")
+        assert "default/t07" in answer["message"]
+        assert (await asked(machinery, "GET", f"{_THINGS}/t08"))[0] == 200
+
+    played(on_disk(tmp_path, "memory"), play)
+
+
 def test_both_modes_answer_alike_after_a_restart(tmp_path: Path) -> None:
     played(on_disk(tmp_path), fill)
 
@@ -100,15 +178,6 @@ def test_both_modes_answer_alike_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_both_modes_answer_alike_where_the_schema_has_changed(tmp_path: Path) -> None:
-    async def narrow(machinery: ServerComponents) -> None:
-        await fill(machinery)
-        path = "/spec/versions/%d/schema/openAPIV3Schema/properties/spec/properties"
-        new = {"size": {"type": "integer"}, "level": {"type": "string", "default": "low"}}
-        patch = [{"op": "replace", "path": path % index, "value": new} for index in (0, 1)]
-        kind = "application/json-patch+json"
-        path = f"{CRDS}/things.example.com"
-        assert (await asked(machinery, "PATCH", path, patch, content=kind))[0] == 200
-
     played(on_disk(tmp_path), narrow)
 
     on = played(on_disk(tmp_path), everything)

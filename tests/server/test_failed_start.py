@@ -47,6 +47,7 @@ _PARTS = (
     "authorization webhook",
     "image policy webhook",
     "audit",
+    "packing",
     "conversion webhooks",
     "watch cache",
     "watchdog",

@@ -124,6 +124,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         storage_options=storage_options(args),
         fill=None if worker else snapshot_store.store_filler(args),
         values=args.values,
+        pack_values=args.pack_values,
         read_only=args.read_only,
         kubeconfig=None if worker else args.kubeconfig,
         cert_dir=args.cert_dir or _default_cert_dir(args.storage),

@@ -120,6 +120,13 @@ def _add_storage(group: argparse._ArgumentGroup) -> None:
         "labels in memory (for very many of them; needs a SQLite file, one process)",
     )
     add(
+        "--pack-values",
+        choices=["auto", "off"],
+        default="auto",
+        help="auto: keep the objects of large collections compressed in memory, where that makes "
+        "them much smaller; off: keep every object as it is sent",
+    )
+    add(
         "--history",
         metavar="DURATION",
         type=seconds,

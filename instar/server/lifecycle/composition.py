@@ -58,6 +58,7 @@ from instar.server.registry.resources.strategy import Strategy
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.consistency import Consistency
 from instar.server.registry.stored.entry import CacheEntry
+from instar.server.registry.stored.packing.packer import Packer
 from instar.server.registry.stored.rbac_policy import StoredPolicy
 from instar.wire.conversion.factory import ConversionServices, shared_converter_for
 from instar.wire.conversion.metrics import PrometheusConversionMetrics
@@ -88,7 +89,8 @@ class ServerComponents:
         self.own_address = OwnAddress()
         self.settings = loaded.settings
         self.supervision = Supervision()
-        self.backend = Backend(store, values=values, loans=loaded.settings.loans)
+        packer = Packer() if loaded.settings.pack_values == "auto" else None
+        self.backend = Backend(store, values=values, loans=loaded.settings.loans, packer=packer)
         self.call_log = CallLog()
         self.usage = UsageRecorder()
         self.access_record = AccessRecord(of_several=loaded.settings.shared_port is not None)
@@ -302,6 +304,7 @@ class ServerComponents:
             metrics.add(*flow.metrics.all())
         if self.aggregator is not None:
             metrics.add(*self.aggregator.metrics())
+        metrics.add(*(self.backend.packer.metrics() if self.backend.packer else ()))
         store = unwrapped_store(self.backend.store)
         if isinstance(store, MeasuredStore):
             metrics.add(*store.metrics())

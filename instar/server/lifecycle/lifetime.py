@@ -33,7 +33,7 @@ from instar.server.lifecycle.http_port import HttpPort
 from instar.server.lifecycle.loaded_settings import load_settings
 from instar.server.lifecycle.optional_parts import tls_of
 from instar.server.lifecycle.parts import Part, background_task, start_parts
-from instar.server.lifecycle.storage_start import opened_store, values_of
+from instar.server.lifecycle.storage_start import opened_store, packing_parts, values_of
 from instar.server.registry.controllers.bootstrap.controller import BootstrapFacts
 from instar.server.rest.error_responses import problem
 from instar.server.rest.request_attributes import may_upgrade
@@ -95,6 +95,7 @@ def _parts(
     return [
         port.port_part(),
         *machinery.loaded.request_parts(machinery.supervision),
+        *packing_parts(machinery.backend, machinery.supervision),
         *machinery.reading_parts(),
         *machinery.background_parts(),
         background_task("certificates", credentials.tls.run, machinery.supervision),

@@ -75,6 +75,13 @@ def first_read(
     return Part("watch cache", partial(retry_while_unavailable, backend, read), backend.cache.stop)
 
 
+def packing_parts(backend: Backend, supervision: Supervision) -> list[Part]:
+    """Packs objects in memory. It is started before they are read, to pack them at once."""
+    if backend.packer is None:
+        return []
+    return [background_task("packing", partial(backend.packer.run, backend.cache), supervision)]
+
+
 def last_read(backend: Backend) -> Part:
     """Reads the large collections; requests for the others are answered meanwhile."""
     return Part("large collections", partial(retry_while_unavailable, backend, backend.finish))

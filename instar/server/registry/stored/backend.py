@@ -14,6 +14,7 @@ from typing import NamedTuple
 from instar.base.errors import ApiError, ServiceUnavailable, Timeout
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry, ingest
 from instar.server.registry.stored.lazy_entry import LazyEntryFactory
+from instar.server.registry.stored.packing.packer import Packer
 from instar.server.registry.stored.page_cache import PageCache
 from instar.server.registry.stored.shared_entry import BorrowedEntryFactory, OwnedEntryFactory
 from instar.server.registry.stored.storage_errors import as_api_error, with_api_errors
@@ -71,9 +72,10 @@ class Backend:
         limits: WindowLimits | None = None,
         values: Values | None = None,
         loans: Reclaimer | None = None,
+        packer: Packer | None = None,
     ) -> None:
-        """Entries hold their bytes in memory, unless ``values`` (they stay on disk) or ``loans``
-        (they are in an arena that worker processes read) is given."""
+        """Entries hold their bytes in memory, where ``packer`` packs them, unless ``values`` (they
+        stay on disk) or ``loans`` (they are in an arena that worker processes read) is given."""
         self.store = store
         self._owned_factory = None if loans is None else OwnedEntryFactory(loans)
         self._entry_factory = self._owned_factory or (
@@ -83,7 +85,8 @@ class Backend:
         if isinstance(store, ArenaReadingStore):
             self._borrowed_factory = BorrowedEntryFactory(store)
             store.moved = self._moved
-        self.cache: Cache[CacheEntry] = Cache(store, self._ingest, limits)
+        self.packer = None if self._has_bytes_elsewhere else packer
+        self.cache: Cache[CacheEntry] = Cache(store, self._ingest, limits, self._ingest_loaded)
         self.worker_feed = (
             None if self._owned_factory is None else WorkerFeed(self.cache, self._owned_factory)
         )
@@ -320,6 +323,11 @@ class Backend:
                 draft.written_view(draft.entry)
             entry.learn(draft.entry)
         return entry
+
+    def _ingest_loaded(self, record: Record, suffix: str) -> CacheEntry:
+        if self.packer is None or record.key in self._drafts:
+            return self._ingest(record, suffix)
+        return self.packer.of_loaded(record, suffix)
 
     def _ingest(self, record: Record, suffix: str) -> CacheEntry:
         value = record.value

@@ -22,7 +22,7 @@ from instar.base import offload
 from instar.base.json_values import Object, copy_json
 from instar.server.registry.resources.serving import Serving, VersionServing
 from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
-from instar.server.registry.stored.lazy_entry import LazyEntry, load_entries
+from instar.server.registry.stored.lazy_entry import load_entries
 from instar.server.registry.stored.object_bytes import spliced
 from instar.server.registry.stored.prepared_object import (
     PreparedObject,
@@ -31,7 +31,7 @@ from instar.server.registry.stored.prepared_object import (
     without_server_fields,
 )
 from instar.server.registry.stored.storage_errors import version_removed
-from instar.server.registry.stored.uniform_views import collector_for, is_read_at_once
+from instar.server.registry.stored.uniform_views import collector_for, has_compact, is_read_at_once
 from instar.server.registry.stored.version_reads import VersionReads
 from instar.server.registry.stored.views import LazyViews, Views
 from instar.server.registry.stored.written_view import WrittenView
@@ -105,7 +105,7 @@ class Codec:
     async def views(self, entries: Sequence[CacheEntry], wanted: VersionServing) -> Views:
         """Return the entries' JSON at ``wanted``, in order. Fails as a whole."""
         same = await self.uniform_views(entries, wanted)
-        if same is None and entries and isinstance(entries[0], LazyEntry):
+        if same is None and has_compact(entries):
             same = await self._lazy_views(entries, wanted)
         if same is not None:
             return same

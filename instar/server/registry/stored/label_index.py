@@ -58,8 +58,9 @@ class LabelIndex:
     async def _build(self) -> None:
         breaks, current = offload.Breaks(), self._objects.entries
         for position, entry in enumerate(await with_api_errors(self._objects.gather)):
-            if current.get(entry.suffix) is entry:  # later changes are indexed already
-                self._add(entry)
+            now = current.get(entry.suffix)
+            if now is not None and now.revision == entry.revision:
+                self._add(entry)  # later changes are indexed already
             if position % _OBJECTS_PER_CHECK == 0:
                 await breaks.between()
         self._complete = True

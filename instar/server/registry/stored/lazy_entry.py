@@ -23,6 +23,7 @@ from instar.server.registry.stored.object_bytes import (
     revision_member,
     share_labels,
 )
+from instar.server.registry.stored.packing.packed_entry import PackedEntry
 from instar.server.registry.stored.storage_errors import as_api_error
 from instar.wire.storage.store import Record, Seal, StoreError
 from instar.wire.storage.value_reader import RecentValues, Values
@@ -108,10 +109,13 @@ class LazyEntry(CacheEntry):
 
 
 def load_entries(entries: Sequence[CacheEntry]) -> list[InMemoryEntry]:
-    """Return all entries with their bytes in memory, read from disk together."""
+    """Return all entries with their bytes in memory, read from disk together; packed ones unpacked
+    for the caller alone, because a list reads more than is worth keeping."""
     far = [entry for entry in entries if isinstance(entry, LazyEntry)]
     if not far:
-        return [entry.load() for entry in entries]
+        return [
+            entry.fresh() if isinstance(entry, PackedEntry) else entry.load() for entry in entries
+        ]
     try:
         values = iter(far[0].values.read_many([entry.place for entry in far]))
     except StoreError as error:

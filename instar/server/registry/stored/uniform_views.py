@@ -15,6 +15,8 @@ from typing import Protocol
 from instar.server.registry.resources.serving import VersionServing
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.lazy_entry import LazyEntry, load_entries
+from instar.server.registry.stored.packing.packed_entry import PackedEntry, has_packed
+from instar.server.registry.stored.packing.packed_views import PackedViews
 from instar.server.registry.stored.shared_entry import SharedViews, views_of
 from instar.server.registry.stored.views import LazyViews, Read, Views
 
@@ -25,6 +27,11 @@ _LONGEST_IN_MEMORY = 1000
 def is_read_at_once(entries: Sequence[CacheEntry]) -> bool:
     """Return whether a list of lazy entries reads their bytes before it is sent."""
     return len(entries) <= _LONGEST_IN_MEMORY
+
+
+def has_compact(entries: Sequence[CacheEntry]) -> bool:
+    """Return whether a list reads bytes from disk, or unpacks them."""
+    return bool(entries) and (isinstance(entries[0], LazyEntry) or has_packed(entries))
 
 
 class ViewCollector(Protocol):
@@ -54,26 +61,55 @@ def collector_for(
 
 
 class _MemoryCollector:
-    """Entries that hold their bytes: refers to these, with another ``apiVersion`` if needed."""
+    """Entries that hold their bytes: refers to these, with another ``apiVersion`` if needed. Of
+    packed entries it notes the lengths, for the list unpacks them while it is sent."""
 
     lasting = True
 
     def __init__(self, stored: VersionServing, wanted: VersionServing) -> None:
+        self._stored = stored
         self._opening = b"" if stored is wanted else stored.opening
         self._lead = b"" if stored is wanted else wanted.opening
         self._bodies: list[bytes] = []
+        self._mixed: list[bytes | PackedEntry] | None = None
         self._size = 0
 
     def add(self, part: Sequence[CacheEntry]) -> bool:
+        if self._mixed is not None or has_packed(part):
+            return self._add_mixed(part)
         found = views_of(part)
-        if self._opening and not all(map(methodcaller("startswith", self._opening), found)):
+        if not self._opens_all(found):
             return False
         self._bodies += found
         self._size += sum(map(len, found)) + (len(self._lead) - len(self._opening)) * len(found)
         return True
 
+    def _add_mixed(self, part: Sequence[CacheEntry]) -> bool:
+        if self._mixed is None:
+            self._mixed = list(self._bodies)
+        longer = len(self._lead) - len(self._opening)
+        for entry in part:
+            if isinstance(entry, PackedEntry):
+                if self._opening and entry.api_version != self._stored.api_version:
+                    return False
+                self._mixed.append(entry)
+                self._size += entry.shown_size + longer
+                continue
+            found = views_of((entry,))
+            if not self._opens_all(found):
+                return False
+            self._mixed += found
+            self._size += len(found[0]) + longer
+        return True
+
+    def _opens_all(self, found: Sequence[bytes]) -> bool:
+        opening = self._opening
+        return not opening or all(map(methodcaller("startswith", opening), found))
+
     def views(self) -> Views:
         skip = len(self._opening)
+        if self._mixed is not None:
+            return PackedViews(self._mixed, self._lead, skip, self._size)
         return Views(self._bodies, self._lead, skip, self._size, lasting=self.lasting)
 
 

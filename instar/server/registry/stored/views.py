@@ -15,7 +15,7 @@ from instar.base.errors import Expired
 from instar.server.registry.stored.entry import CacheEntry
 
 _ENTRIES_PER_READ = 100
-_STREAMED_BYTES = 1 << 20
+STREAMED_BYTES = 1 << 20
 """Memory that a list counts for at most while it is read piece by piece."""
 
 
@@ -94,12 +94,13 @@ class Views(Sequence[bytes]):
         self._joined = made
 
     def _made_pieces(self, size: int) -> Iterator[bytes]:
-        if not self._bodies:
+        many = len(self)
+        if not many:
             return
-        count = max(1, len(self._bodies) * size // self.size)
+        count = max(1, many * size // self.size)
         separator, skip = b"," + self._lead, self._skip
-        for start in range(0, len(self._bodies), count):
-            bodies = self._bodies[start : start + count]
+        for start in range(0, many, count):
+            bodies = self._bodies_of(start, start + count)
             if skip:
                 bodies = [body[skip:] for body in bodies]
             if start:
@@ -107,6 +108,9 @@ class Views(Sequence[bytes]):
             elif self._lead:
                 bodies[0] = self._lead + bodies[0]
             yield separator.join(bodies)
+
+    def _bodies_of(self, start: int, stop: int) -> list[bytes]:
+        return self._bodies[start:stop]
 
     def _made(self, bodies: list[bytes]) -> Iterator[bytes]:
         if not self._skip:
@@ -147,7 +151,7 @@ class LazyViews(Views):
 
     @property
     def held(self) -> int:
-        return min(self.size, _STREAMED_BYTES)
+        return min(self.size, STREAMED_BYTES)
 
     def _piece(self, start: int, stop: int) -> bytes:
         return b",".join(self._read(self._entries[start:stop]))

@@ -46,12 +46,21 @@ a second."""
 class Cache(Generic[E]):
     """All collections of a store, kept current. Start it before the first read."""
 
-    def __init__(self, store: Store, ingest: Ingest[E], limits: WindowLimits | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        ingest: Ingest[E],
+        limits: WindowLimits | None = None,
+        ingest_loaded: Ingest[E] | None = None,
+    ) -> None:
+        """``ingest_loaded`` makes entries of records that are read and not followed, if that
+        differs."""
         self.store = store
         self.revision = 0
         self.failure: StoreError | None = None
         """Why the cache is not following the store now; None when it is."""
         self._ingest = ingest
+        self._ingest_loaded = ingest_loaded or ingest
         self._limits = limits or WindowLimits()
         self._collections: WeakValueDictionary[str, Collection[E]] = WeakValueDictionary()
         """Every collection that is referenced anywhere. An unreferenced collection is dropped once
@@ -113,7 +122,7 @@ class Cache(Generic[E]):
     async def _replay(self, store: Local, prefixes: Iterable[str]) -> None:
         filled = [self.collection(prefix) for prefix in prefixes]
         self._telling.update((each.prefix, each) for each in filled)
-        await replay(store, filled, self._ingest, self._began, self._limits.events)
+        await replay(store, filled, self._ingest_loaded, self._began, self._limits.events)
 
     async def _catch_up(self) -> None:
         """Load an earlier state of a remote store and follow from there, to fill the windows."""
@@ -192,7 +201,7 @@ class Cache(Generic[E]):
                 continue
             prefix = collection_of(record.key)
             suffix = record.key[len(prefix) :]
-            grouped.setdefault(prefix, {})[suffix] = self._ingest(record, suffix)
+            grouped.setdefault(prefix, {})[suffix] = self._ingest_loaded(record, suffix)
         known = self.collections()  # keep references while entries are replaced
         self._telling.clear()
         for prefix in {*grouped, *(collection.prefix for collection in known)}:

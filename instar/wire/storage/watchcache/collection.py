@@ -7,11 +7,12 @@ plugins. The collection works on keys and revisions; the caller defines the type
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from heapq import merge
 from itertools import islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sortedcontainers import SortedList
@@ -47,6 +48,7 @@ class WindowLimits:
     bytes: int = 64 << 20
 
 
+_REVISION = attrgetter("revision")
 _SLICE = 10_000
 """Entries yielded per iteration of the event loop."""
 
@@ -138,6 +140,26 @@ class Collection(Generic[E]):
         gone = self.window.popleft()
         self._window_bytes -= gone.old.size if gone.old is not None else 64
         self.complete_since = max(self.complete_since, gone.revision)
+
+    @property
+    def latest_revision(self) -> int:
+        """The revision of the last change, or one behind which there was none."""
+        return self.window[-1].revision if self.window else self.complete_since
+
+    def replace_in_window(self, after: int, most: int, newer: Callable[[E], E]) -> int:
+        """Let at most ``most`` changes above revision ``after`` refer to ``newer(entry)``, which
+        must be the same object in another form. Return the last one's revision; 0 if there is
+        none."""
+        window = self.window
+        first = bisect_right(window, after, key=_REVISION)
+        behind = min(first + most, len(window))
+        for position in range(first, behind):
+            change = window[position]
+            new = None if change.new is None else newer(change.new)
+            old = None if change.old is None else newer(change.old)
+            if new is not change.new or old is not change.old:
+                window[position] = change._replace(new=new, old=old)
+        return window[behind - 1].revision if behind > first else 0
 
     def suffixes(self, below: str = "", start: str = "") -> Iterator[str]:
         """Yield key suffixes in order that start with ``below``, from ``start`` on."""

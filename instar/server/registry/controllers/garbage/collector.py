@@ -121,7 +121,8 @@ class GarbageCollector:
             await self._context.backend.consistent()
             found = await self._standings(references, namespace)
         await self._ask_for_strays(node, facts, found)
-        if resource.objects.entries.get(node.suffix) is not entry:
+        now = resource.objects.entries.get(node.suffix)
+        if now is None or now.revision != entry.revision:
             return 0.0
         match judge(found.values(), has_dependents=self._owners.has_dependents(uid)):
             case OwnerVerdict.UNDECIDED:
