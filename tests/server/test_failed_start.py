@@ -47,7 +47,6 @@ _PARTS = (
     "authorization webhook",
     "image policy webhook",
     "audit",
-    "packing",
     "conversion webhooks",
     "watch cache",
     "watchdog",
