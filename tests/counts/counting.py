@@ -21,7 +21,7 @@ _HARNESS = (f"{ROOT / 'tests'}/", f"{ROOT / 'bench'}/")
 _BUILTINS: dict[Any, str] = {orjson.loads: "decodes", orjson.dumps: "encodes"}
 _METHODS = {"execute": "statements", "executemany": "statements"}
 _FUNCTIONS = {("instar/wire/rpc/channel.py", "GrpcChannel.call"): "etcd calls"}
-_ROUNDS = 12
+ROUNDS = 10
 _KEPT_ROUNDS, _KEPT_REQUESTS = 3, 50
 
 Step = Callable[[int], Awaitable[object]]
@@ -55,7 +55,7 @@ def counting() -> Iterator[Counter[str]]:
         sys.setprofile(None)
 
 
-async def per_request(step: Step, rounds_made: int = _ROUNDS) -> dict[str, int]:
+async def per_request(step: Step, rounds_made: int = ROUNDS) -> dict[str, int]:
     """The least of several: what is done now and then only is no request's."""
     for number in range(rounds_made):
         await step(number)

@@ -16,7 +16,7 @@ from bench.wire import Wire, wires
 from instar.server.lifecycle.lifetime import running
 from instar.server.settings import Settings
 from instar.wire.storage.sqlite.store import SqliteStore
-from tests.counts.counting import kept, per_request
+from tests.counts.counting import ROUNDS, kept, per_request
 from tests.storage.etcd_server import EtcdCluster
 from tests.support.admission import AdmissionHook, configuration
 from tests.support.webhook import Webhook
@@ -88,7 +88,7 @@ async def _commits(folder: Path) -> dict[str, Row]:
 
         before = store.commits
         alone = await per_request(step)
-        singly = (store.commits - before) / 10
+        singly = (store.commits - before) / (2 * ROUNDS)
         least = min([await _together(clients, store) for _ in range(5)])
     # On a quick disk the first commits on the spot, on a slow one it waits for the others.
     return {
