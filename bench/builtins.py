@@ -66,7 +66,7 @@ def main() -> None:
 
 
 async def measure(count: int) -> tuple[float, dict[str, tuple[float, float]]]:
-    async with running(Settings(port=0, storage="memory:", furniture=False)) as server:
+    async with running(Settings(port=0, storage="memory:", bootstrap_objects=False)) as server:
         caller = Caller(server)
         await caller.call("POST", CRDS, json.dumps(crd()).encode())
         small = await best(caller, BASE, thing(), count)

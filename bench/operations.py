@@ -51,8 +51,8 @@ async def stage(storage: str = "memory:") -> AsyncIterator[Stage]:
         port=0,
         storage=storage,
         converters={f"{_CONVERTED}.{GROUP}": _convert},
-        convert_ahead=False,  # and no furniture: nothing is to happen unasked
-        furniture=False,
+        convert_ahead=False,  # nothing may run that no request asked for
+        bootstrap_objects=False,
     )
     async with running(settings) as server:
         wire, *watchers = wires(server, 1 + WATCHERS)

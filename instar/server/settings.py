@@ -207,7 +207,7 @@ class Settings:
     versions: frozenset[GroupVersionName] | None = None
     """Built-in group versions that are served; None: those of every server, the stable ones."""
     service_cluster_ip_range: str = "10.0.0.0/24"
-    furniture: bool = True
+    bootstrap_objects: bool = True
     """Whether the bootstrap objects of every cluster are created."""
     watch_list: bool = True
     """Whether watches may ask for initial events (the feature gate WatchList)."""

@@ -19,7 +19,9 @@ MIRROR = {"kubernetes.io/config.mirror": "x"}
 @pytest.fixture(scope="module")
 def server() -> Iterator[LiveServer]:
     plugins = HERE | {"ServiceAccount"}
-    with live_server(storage="memory:", furniture=True, admission_plugins=plugins) as running:
+    with live_server(
+        storage="memory:", bootstrap_objects=True, admission_plugins=plugins
+    ) as running:
         limited = {"name": "limited", "annotations": ENFORCE}
         account = {"metadata": limited, "secrets": [{"name": "s"}]}
         running.request("POST", f"{CORE}/serviceaccounts", account)

@@ -29,7 +29,7 @@ _MERGE = "application/merge-patch+json"
 
 @pytest.fixture(scope="module")
 def main() -> Iterator[LiveServer]:
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
         yield server
 
 

@@ -33,7 +33,7 @@ class _Two(NamedTuple):
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Two]:
     folder = tmp_path_factory.mktemp("main")
     with (
-        live_server(cert_dir=folder, furniture=True) as main,
+        live_server(cert_dir=folder, bootstrap_objects=True) as main,
         live_server(
             front_proxy=_trusting(folder / "front-proxy-ca.crt"),
             extra_names=("far.default.svc",),

@@ -44,7 +44,7 @@ def recorded(name: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def recorders_server(furniture: bool = True, **more: Any) -> Iterator[LiveServer]:
+def recorders_server(bootstrap_objects: bool = True, **more: Any) -> Iterator[LiveServer]:
     """As it was when the recordings were made: no controller acts, and its caller is ``admin``.
     Addresses are given out from the end, where none is recorded."""
     with TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ def recorders_server(furniture: bool = True, **more: Any) -> Iterator[LiveServer
         settings = {
             "storage": "memory:",
             "collect_garbage": False,
-            "furniture": furniture,
+            "bootstrap_objects": bootstrap_objects,
             "controllers": CONTROLLERS_HERE - _PROTECTION,
         }
         from_the_end = mock.patch.object(service_networks, "shuffled", reversed)

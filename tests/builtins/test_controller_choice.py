@@ -78,7 +78,7 @@ def test_the_first_entry_for_a_controller_wins_and_the_star_stands_for_the_rest(
 @pytest.fixture(scope="module")
 def alone() -> Iterator[LiveServer]:
     """A server as ``instar envtest`` starts it."""
-    with live_server(storage="memory:", furniture=True, controllers=frozenset()) as server:
+    with live_server(storage="memory:", bootstrap_objects=True, controllers=frozenset()) as server:
         yield server
 
 

@@ -36,7 +36,7 @@ def _is_there(server: LiveServer, path: str) -> bool:
 
 
 def test_a_held_lease_leaves_namespaces_and_their_objects_to_the_manager() -> None:
-    with live_server(storage="memory:", furniture=True) as server:
+    with live_server(storage="memory:", bootstrap_objects=True) as server:
         _hold(server)
         _leave(server, "going")
         server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "staying"}})

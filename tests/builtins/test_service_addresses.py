@@ -86,7 +86,7 @@ def test_a_range_that_is_being_deleted_gives_no_address() -> None:
 
 
 def test_the_address_object_is_there_when_the_service_is_answered() -> None:
-    with live_server(storage="memory:", furniture=True) as server:
+    with live_server(storage="memory:", bootstrap_objects=True) as server:
         address = _address_of(_make(server, "s"))
 
         shown = server.request("GET", f"{_ADDRESSES}/{address}")
@@ -99,7 +99,7 @@ def test_an_address_that_an_object_of_a_client_holds_is_not_given() -> None:
         "metadata": {"name": "10.0.0.77"},
         "spec": {"parentRef": {"group": "example.com", "resource": "gateways", "name": "g"}},
     }
-    with live_server(storage="memory:", furniture=True) as server:
+    with live_server(storage="memory:", bootstrap_objects=True) as server:
         server.request("POST", _ADDRESSES, held)
 
         refused = _make(server, "s", clusterIP="10.0.0.77")
@@ -109,7 +109,7 @@ def test_an_address_that_an_object_of_a_client_holds_is_not_given() -> None:
 
 
 def test_a_refused_service_and_a_dry_run_hold_no_address() -> None:
-    with live_server(storage="memory:", furniture=True) as server:
+    with live_server(storage="memory:", bootstrap_objects=True) as server:
         _make(server, "taken")
         again = _make(server, "taken", clusterIP="10.0.0.78")
         tried = server.request(
@@ -126,7 +126,7 @@ def test_a_refused_service_and_a_dry_run_hold_no_address() -> None:
 def test_a_service_may_take_the_address_object_that_names_it() -> None:
     parent = {"resource": "services", "namespace": "default", "name": "s"}
     held = {"metadata": {"name": "10.0.0.81"}, "spec": {"parentRef": parent}}
-    with live_server(storage="memory:", furniture=True) as server:
+    with live_server(storage="memory:", bootstrap_objects=True) as server:
         server.request("POST", _ADDRESSES, held)
 
         own = _make(server, "s", clusterIP="10.0.0.81")
@@ -135,7 +135,7 @@ def test_a_service_may_take_the_address_object_that_names_it() -> None:
 
 
 def test_the_address_of_a_deleted_service_is_given_at_once_to_the_next() -> None:
-    with live_server(storage="memory:", furniture=True) as server:
+    with live_server(storage="memory:", bootstrap_objects=True) as server:
         for number in range(20):
             made = _make(server, f"s{number}", clusterIP="10.0.0.80")
             assert _address_of(made) == "10.0.0.80"

@@ -96,7 +96,7 @@ def test_whole_tables_are_answered_as_recorded() -> None:
     bodies = {"table.create": {"metadata": {"name": "viatable"}}}
     found: dict[str, list[str]] = {}
 
-    with recorders_server(furniture=False) as server:
+    with recorders_server(bootstrap_objects=False) as server:
         for body in (full, {"metadata": {"name": "empty"}}):
             server.request("POST", "/api/v1/namespaces/tab/configmaps", body)
         for row in rows:

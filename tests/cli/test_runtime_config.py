@@ -62,7 +62,7 @@ def test_settings_that_cannot_be_honoured_are_refused(value: str, told: str) -> 
 
 def test_a_version_that_is_off_is_neither_served_nor_discovered() -> None:
     versions = served_versions(["batch/v1=false,autoscaling/v1=false"])
-    with live_server(storage="memory:", furniture=True, versions=versions) as server:
+    with live_server(storage="memory:", bootstrap_objects=True, versions=versions) as server:
         jobs = server.request("GET", "/apis/batch/v1/jobs")
         old = server.request("GET", "/apis/autoscaling/v1/horizontalpodautoscalers")
         new = server.request("GET", "/apis/autoscaling/v2/horizontalpodautoscalers")
@@ -79,7 +79,7 @@ def test_a_version_that_is_off_is_neither_served_nor_discovered() -> None:
 @pytest.fixture(scope="module")
 def everything() -> Iterator[LiveServer]:
     versions = served_versions(["api/all=true"])
-    with live_server(storage="memory:", furniture=True, versions=versions) as server:
+    with live_server(storage="memory:", bootstrap_objects=True, versions=versions) as server:
         yield server
 
 

@@ -75,7 +75,7 @@ def _told(found: dict[str, int]) -> Row:
 
 async def _commits(folder: Path) -> dict[str, Row]:
     async with running(
-        Settings(port=0, furniture=False, storage=f"sqlite:{folder}/counts.db")
+        Settings(port=0, bootstrap_objects=False, storage=f"sqlite:{folder}/counts.db")
     ) as server:
         clients = wires(server, AT_ONCE)
         store = server.machinery.backend.store
@@ -109,7 +109,7 @@ async def _together(clients: list[Wire], store: SqliteStore) -> int:
 async def _reviews() -> dict[str, Row]:
     """What a conversion webhook is asked, and what it is not asked again."""
     with Webhook() as hook:
-        settings = Settings(port=0, furniture=False, convert_ahead=False)
+        settings = Settings(port=0, bootstrap_objects=False, convert_ahead=False)
         async with running(settings) as server:
             (client,) = wires(server, 1)
             made = crd()
@@ -136,7 +136,7 @@ async def _asked(hook: Webhook, client: Wire, method: str, path: str, body: byte
 
 async def _admission() -> dict[str, Row]:
     with AdmissionHook() as hook:
-        async with running(Settings(port=0, furniture=False)) as server:
+        async with running(Settings(port=0, bootstrap_objects=False)) as server:
             (client,) = wires(server, 1)
             await client.get("POST", CRDS, _json(crd()))
             for kind in ("Mutating", "Validating"):
@@ -153,7 +153,7 @@ async def _admission() -> dict[str, Row]:
 
 async def _etcd(address: str) -> dict[str, Row]:
     async with running(
-        Settings(port=0, furniture=False, storage=f"etcd://{address}/counts")
+        Settings(port=0, bootstrap_objects=False, storage=f"etcd://{address}/counts")
     ) as server:
         (client,) = wires(server, 1)
         await client.get("POST", CRDS, _json(crd()))

@@ -88,7 +88,7 @@ VARIANTS = {
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LiveServer]:
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
         for plural, kind, spec in (
             ("servicemonitors", "ServiceMonitor", SERVICE_MONITOR),
             ("prometheusrules", "PrometheusRule", PROMETHEUS_RULE),

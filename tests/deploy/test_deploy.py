@@ -60,7 +60,7 @@ spec:
 
 @pytest.fixture(scope="module")
 def cluster() -> Any:
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
         server.install(yaml.safe_load(FLUX))
         if CORPUS.is_dir():
             for name in ("certificates", "issuers"):

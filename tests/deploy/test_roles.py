@@ -36,7 +36,7 @@ data:
 
 @pytest.fixture
 def cluster() -> Iterator[LiveServer]:
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
         yield server
 
 

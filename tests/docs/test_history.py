@@ -21,7 +21,7 @@ def test_the_tour_through_the_past_runs_as_written(tmp_path: Path) -> None:
         pytest.skip("NO KUBECTL on this machine: the tour of docs/how-to/history.md was not run")
     match = re.search(r"<!-- tour -->\n```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert match is not None
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", match.group(1)],
             cwd=tmp_path,

@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LiveServer]:
-    with live_server(furniture=True) as running:
+    with live_server(bootstrap_objects=True) as running:
         running.create_crd(yaml.safe_load(BACKUPS.read_text()))
         yield running
 

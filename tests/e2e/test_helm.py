@@ -96,7 +96,7 @@ def chart(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LiveServer]:
-    with live_server(furniture=True) as running:
+    with live_server(bootstrap_objects=True) as running:
         yield running
 
 

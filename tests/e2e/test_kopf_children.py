@@ -58,7 +58,7 @@ def test_children_come_follow_and_go_with_their_owner() -> None:
         "metadata": {"name": "home"},
         "spec": {"text": "hello"},
     }
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
         server.create_crd(
             crd(version(schema=schema), group="sites.example.com", plural="sites", kind="Site")
         )

@@ -24,7 +24,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer
         NewUser(name, groups, folder / name)
         for name, groups in (("jane", ("devs",)), ("joe", ()), ("imp", ()))
     )
-    with live_server(users=users, furniture=True) as server:
+    with live_server(users=users, bootstrap_objects=True) as server:
         yield server, folder
 
 

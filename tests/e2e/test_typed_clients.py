@@ -25,7 +25,7 @@ DEPLOYMENT = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LiveServer]:
-    with live_server(furniture=True) as running:
+    with live_server(bootstrap_objects=True) as running:
         yield running
 
 

@@ -102,7 +102,7 @@ def test_a_plugin_that_answers_wrongly_refuses_writes_until_it_answers_rightly(
         plugin.fault = FAULTS[fault]
         settings = encrypted(tmp_path / "e.yaml", kms(plugin), PLAIN, resources=("*.ex.io",))
         with live_server(
-            storage=f"sqlite:{tmp_path / 's.db'}", encryption=settings, furniture=False
+            storage=f"sqlite:{tmp_path / 's.db'}", encryption=settings, bootstrap_objects=False
         ) as server:
             server.create_crd(loose_crd("ex.io"))
             body = {"apiVersion": "ex.io/v1", "kind": "Foo", "metadata": {"name": "f"}}
@@ -132,11 +132,11 @@ def test_a_seed_that_is_not_unwrapped_hides_its_objects_only(
     url = f"sqlite:{tmp_path / 's.db'}"
     with FaultyPlugin(tmp_path / "k.sock") as plugin:
         settings = encrypted(tmp_path / "e.yaml", kms(plugin), PLAIN, resources=("foos.ex.io",))
-        with live_server(storage=url, encryption=settings, furniture=False) as server:
+        with live_server(storage=url, encryption=settings, bootstrap_objects=False) as server:
             server.create_crd(loose_crd("ex.io"))
             make(server, "f")
         plugin.fault = ("Decrypt", answer)
-        with live_server(storage=url, encryption=settings, furniture=False) as server:
+        with live_server(storage=url, encryption=settings, bootstrap_objects=False) as server:
             shown = server.request("GET", f"{FOOS}/f")
             other = server.request("GET", "/api/v1/namespaces/default")
             plugin.fault = None

@@ -18,7 +18,7 @@ DUMPS = "/debug/api_priority_and_fairness/dump_"
 def flows(tmp_path_factory: pytest.TempPathFactory) -> Any:
     tokens: Path = tmp_path_factory.mktemp("tokens") / "tokens.csv"
     tokens.write_text("ann-token,ann,1\nbob-token,bob,2\n")
-    with live_server(token_file=tokens, furniture=True) as server:
+    with live_server(token_file=tokens, bootstrap_objects=True) as server:
         last = f"{API}/flowschemas/catch-all"
         eventually(lambda: server.request("GET", last).status == 200)
         yield server

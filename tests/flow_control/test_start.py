@@ -20,7 +20,7 @@ RECORDED = Path(__file__).with_name("kube_apiserver_defaults.jsonl")
 def test_a_start_makes_the_default_schemas_without_a_conflict(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with caplog.at_level(logging.WARNING), live_server(furniture=True) as server:
+    with caplog.at_level(logging.WARNING), live_server(bootstrap_objects=True) as server:
 
         def conditions() -> list[str]:
             found = server.request("GET", SCHEMAS).json["items"]
@@ -38,7 +38,7 @@ def test_a_start_makes_the_default_schemas_without_a_conflict(
 def test_the_default_objects_are_those_of_kube_apiserver() -> None:
     expected = [json.loads(line) for line in RECORDED.read_text().splitlines()]
 
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
 
         def shown() -> list[object]:
             return [

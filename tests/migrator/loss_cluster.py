@@ -43,7 +43,7 @@ class OwnServer:
         etcd = stack.enter_context(EtcdCluster(folder, members=1))
         self.storage = f"etcd://{etcd.members[0].address}/losses"
         prepare_pki(folder)
-        quiet = ("--furniture", "off", "--convert-ahead", "off", "--no-conversion-cache")
+        quiet = ("--bootstrap-objects", "off", "--convert-ahead", "off", "--no-conversion-cache")
         self._process = Replica(folder, "server", self.storage, quiet)
         stack.callback(self._process.kill)
         self.start()

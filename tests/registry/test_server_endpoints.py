@@ -77,7 +77,7 @@ def test_an_unreachable_address_is_refused(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_both_objects_name_the_server_and_come_back_when_deleted() -> None:
-    with live_server(furniture=True, advertise_address="10.1.2.3") as server:
+    with live_server(bootstrap_objects=True, advertise_address="10.1.2.3") as server:
         first = eventually(lambda: served(server, SLICE))
         server.request("DELETE", SLICE)
         again = eventually(lambda: served(server, SLICE))

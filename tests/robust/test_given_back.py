@@ -36,7 +36,7 @@ CONNECTIONS = (Http1Connection, RequestReader)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LiveServer]:
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
         yield server
 
 

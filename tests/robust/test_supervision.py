@@ -86,7 +86,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     sealing.write_text(json.dumps(_sealing()))
     with live_server(
         storage=f"sqlite:{folder / 'db'}",
-        furniture=True,
+        bootstrap_objects=True,
         convert_ahead=True,
         authorization="RBAC",
         audit=AuditSettings(policy=policy, log=AuditLogSettings(path=str(folder / "log"))),

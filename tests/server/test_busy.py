@@ -31,7 +31,7 @@ def busy(tmp_path: Path, slow: Webhook) -> Iterator[LiveServer]:
         authorization="AlwaysAllow",
         reads_at_once=10,  # two of all these seats are for users in no other level
         writes_at_once=10,
-        furniture=True,
+        bootstrap_objects=True,
         request_timeout=8.0,
     ) as server:
         server.create_crd(crd(version("v1"), version("v2"), conversion=slow.conversion()))

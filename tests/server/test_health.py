@@ -80,7 +80,7 @@ def test_a_hook_is_done_once_its_objects_are_stored_and_stays_done(
 ) -> None:
     check = "/readyz/poststarthook/scheduling/bootstrap-system-priority-classes"
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
         eventually(lambda: server.request("GET", check).text == "ok")
 
         gone = server.request("DELETE", f"{classes}/system-node-critical")
@@ -97,7 +97,7 @@ def test_a_hook_waits_for_its_objects(fresh_server: LiveServer) -> None:
 
 
 def test_a_hook_is_done_whose_objects_were_deleted_before_it_was_asked() -> None:
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
         path = "/api/v1/namespaces/default/services/kubernetes"
         eventually(lambda: server.request("GET", path).status == 200)
 

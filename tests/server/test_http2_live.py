@@ -24,7 +24,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LiveServer]:
-    with live_server(furniture=True) as server:
+    with live_server(bootstrap_objects=True) as server:
         yield server
 
 
@@ -123,7 +123,7 @@ def test_500_watches_on_one_connection_get_every_event(server: LiveServer) -> No
 
 def test_a_stop_ends_watches_and_says_goodbye() -> None:
     with ExitStack() as stack:
-        server = stack.enter_context(live_server(furniture=True, grace_seconds=30.0))
+        server = stack.enter_context(live_server(bootstrap_objects=True, grace_seconds=30.0))
         with connected(server) as client:
             client.ask(1, f"{CONFIG_MAPS}?watch=true")
             assert client.status() == b"200"

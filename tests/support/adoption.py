@@ -76,7 +76,7 @@ def movable_cluster(folder: Path, **settings: Any) -> Iterator[MovableCluster]:
     """A CRD with two versions and the subresource status, and three objects, of which one waits
     for its finalizer. ``settings`` are those of the main cluster."""
     with live_server(
-        furniture=True,
+        bootstrap_objects=True,
         cert_dir=folder / "main",
         controllers=CONTROLLERS_HERE - {QUOTAS, GARBAGE},  # its own sees its own objects alone
         **settings,

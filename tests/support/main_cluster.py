@@ -155,7 +155,7 @@ def aggregated(folder: Path, **settings: Any) -> Iterator[Aggregated]:
     with ExitStack() as stack:
         main = stack.enter_context(
             live_server(
-                furniture=True,
+                bootstrap_objects=True,
                 front_proxy=proxy,
                 cert_dir=folder / "main",
                 controllers=CONTROLLERS_HERE - {QUOTAS},  # its own would count its own objects

@@ -38,6 +38,6 @@ class LiveServer(Server):
 def live_server(**settings: Any) -> Iterator[LiveServer]:
     """A server until the end of the block; any setting of ``Settings`` by keyword. It is bare, and
     calls webhooks only when it must, unless told otherwise: most tests count."""
-    chosen = Settings(**{"port": 0, "furniture": False, "convert_ahead": False, **settings})
+    chosen = Settings(**{"port": 0, "bootstrap_objects": False, "convert_ahead": False, **settings})
     with in_thread(chosen) as (running, loop):
         yield LiveServer(running, loop)

@@ -60,7 +60,7 @@ def test_stopping_does_not_wait_for_clients() -> None:
     """A connection kept alive, a watch, half a request."""
     took = []
     for _ in range(3):
-        with instar.testing.server(furniture=False) as server:
+        with instar.testing.server(bootstrap_objects=False) as server:
             kept, watching, half = (server.connection() for _ in range(3))
             headers = {"Authorization": f"Bearer {server.token}"}
             kept.request("GET", "/api", headers=headers)

@@ -134,7 +134,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         versions=served_versions(args.runtime_config),
         collect_garbage=args.gc == "on",
         service_cluster_ip_range=_network(args.service_cluster_ip_range),
-        furniture=args.bootstrap_objects == "on",
+        bootstrap_objects=args.bootstrap_objects == "on",
         rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         history_bytes=args.history_size,

@@ -22,7 +22,7 @@ def service_addresses(
 ) -> ServiceAddresses:
     """Cluster IPs are claimed in the store, unless no controller would end the claims."""
     claims = None
-    if loaded.settings.furniture:
+    if loaded.settings.bootstrap_objects:
         services = backend.collection(collection_prefix("", "services"))
         claims = AddressClaims(lambda: BootstrapWriter(*registry()), services)
     return ServiceAddresses(backend, loaded.service_network, claims)

@@ -270,7 +270,7 @@ class ServerComponents:
             self._still_reading,
             lambda: None if self.app.ready else "not finished",
             creates=creates,
-            bootstraps=creates and settings.furniture,
+            bootstraps=creates and settings.bootstrap_objects,
             roles=creates and RBAC in self.loaded.authorization,
             fair=self.flow is not None,
         )

@@ -152,7 +152,9 @@ def make_controllers(
         leadership=leadership,
         manager=manager,
         bootstrap=(
-            _bootstrap(context, catalog, leadership, manager, on) if settings.furniture else None
+            _bootstrap(context, catalog, leadership, manager, on)
+            if settings.bootstrap_objects
+            else None
         ),
     )
 

@@ -202,7 +202,7 @@ async def embedded(
         collect_garbage=False,
         conversion_cache=False,
         converters=converters or {},
-        furniture=False,
+        bootstrap_objects=False,
         reads_at_once=0,
         writes_at_once=0,
         strict_namespaces=False,

@@ -190,7 +190,7 @@ def _captured(source: str) -> dict[str, Any]:
             log.warning("%s: %s", source, problem)
 
     fill = store_filler(source, told, trust_access=True)
-    return {"fill": fill, "collect_garbage": False, "furniture": False}
+    return {"fill": fill, "collect_garbage": False, "bootstrap_objects": False}
 
 
 def _keep_quiet() -> None:

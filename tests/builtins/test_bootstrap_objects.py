@@ -33,7 +33,7 @@ def _is_there(server: LiveServer, path: str) -> bool:
 
 
 def test_a_new_namespace_gets_its_account_and_certificate_and_keeps_them() -> None:
-    with live_server(storage="memory:", furniture=True) as server:
+    with live_server(storage="memory:", bootstrap_objects=True) as server:
         server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
         account = "/api/v1/namespaces/n/serviceaccounts/default"
         authority = "/api/v1/namespaces/n/configmaps/kube-root-ca.crt"
@@ -46,8 +46,8 @@ def test_a_new_namespace_gets_its_account_and_certificate_and_keeps_them() -> No
         assert _soon(lambda: _is_there(server, account))
 
 
-def test_a_server_without_furniture_is_bare() -> None:
-    with live_server(storage="memory:", furniture=False) as server:
+def test_a_server_without_bootstrap_objects_is_bare() -> None:
+    with live_server(storage="memory:", bootstrap_objects=False) as server:
         accounts = server.request("GET", "/api/v1/serviceaccounts").json["items"]
 
     assert accounts == []
@@ -81,7 +81,7 @@ _ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
 
 
 def test_a_crd_has_an_api_service_as_long_as_it_is_served() -> None:
-    with live_server(storage="memory:", furniture=True) as server:
+    with live_server(storage="memory:", bootstrap_objects=True) as server:
         server.create_crd(crd(version("v1"), version("v2", storage=False)))
 
         assert _soon(lambda: _is_there(server, f"{_APIS}/v2.example.com"))
@@ -98,7 +98,7 @@ def test_a_crd_has_an_api_service_as_long_as_it_is_served() -> None:
 
 def test_an_address_of_a_service_is_an_object_as_long_as_it_is_held() -> None:
     services = "/api/v1/namespaces/default/services"
-    with live_server(storage="memory:", furniture=True) as server:
+    with live_server(storage="memory:", bootstrap_objects=True) as server:
         body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
         made = server.request("POST", services, body).json
         path = f"{_ADDRESSES}/{made['spec']['clusterIP']}"
@@ -114,7 +114,7 @@ def test_an_address_of_a_service_is_an_object_as_long_as_it_is_held() -> None:
 def test_a_server_tells_that_it_is_there_and_how_clients_are_known() -> None:
     leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
     maps = "/api/v1/namespaces/kube-system/configmaps"
-    with live_server(storage="memory:", furniture=True) as server:
+    with live_server(storage="memory:", bootstrap_objects=True) as server:
         assert _soon(lambda: bool(server.request("GET", leases).json["items"]))
         [lease] = server.request("GET", leases).json["items"]
         path = f"{maps}/extension-apiserver-authentication"
@@ -223,7 +223,10 @@ def test_a_status_that_another_controller_wrote_first_is_kept_without_a_retry(
 
     monkeypatch.setattr(BootstrapWriter, "rewrite", after_another)
     path = "/apis/apiregistration.k8s.io/v1/apiservices/v1.apps"
-    with caplog.at_level(logging.INFO), live_server(storage="memory:", furniture=True) as server:
+    with (
+        caplog.at_level(logging.INFO),
+        live_server(storage="memory:", bootstrap_objects=True) as server,
+    ):
         assert _soon(lambda: _is_there(server, path))
         assert _soon(lambda: "v1.storage.k8s.io" in overtaken)
 
