@@ -13,9 +13,19 @@ import yaml
 from instar.base.json_values import Object
 from instar.wire.client.paths import crd_path
 from tests.migrator.running import instar
-from tests.migrator.support import crd, edit_crd, fill, name_of, objects_path, schema
+from tests.migrator.support import (
+    crd,
+    edit_crd,
+    fill,
+    name_of,
+    objects_path,
+    schema,
+    stored_versions,
+    with_legacy,
+)
 from tests.migrator.upstream import Upstream, upstream
 from tests.support.server import LiveServer
+from tests.support.webhook import Webhook, relabel
 
 MERGE = "application/merge-patch+json"
 
@@ -174,3 +184,82 @@ def test_a_roll_back_leaves_a_crd_alone_that_another_client_changed(
     assert done.returncode == 1, done.stdout
     assert "roll back: failed: another client has changed the CRD since" in done.stdout
     assert _shows(cluster, definition, "extra")
+
+
+def _narrowing_release(cluster: Upstream, folder: Path, *, served: bool) -> tuple[Object, str]:
+    """v1beta1 with ``spec.legacy`` on the cluster; a release stores v1, and its v1beta1 has that
+    field no longer or is not served."""
+    definition = crd(schemas={"v1beta1": schema("legacy"), "v1": schema()})
+    cluster.create_crd(_only(definition, "v1beta1", storage="v1beta1"))
+    fill(cluster, definition, 30)
+    release = _only(definition, "v1beta1", "v1", storage="v1")
+    old, new = release["spec"]["versions"]
+    old["schema"] = old["schema"] if not served else new["schema"]
+    old["served"] = served
+    path = folder / "release.yaml"
+    path.write_text(yaml.safe_dump(release))
+    return definition, str(path)
+
+
+def _set_legacy(cluster: Upstream, definition: Object) -> None:
+    path = objects_path(definition, "v1beta1", "w00025")
+    answer = cluster.request("PATCH", path, {"spec": {"legacy": "kept"}}, content_type=MERGE)
+    assert answer.json["spec"]["legacy"] == "kept"
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_a_field_set_between_the_look_and_the_apply_is_not_lost(
+    cluster: Upstream, tmp_path: Path, *, served: bool
+) -> None:
+    definition, release = _narrowing_release(cluster, tmp_path, served=served)
+    of_crd = crd_path(name_of(definition))
+    _before(
+        cluster,
+        lambda method, path, answered: path == of_crd and not answered,
+        lambda: _set_legacy(cluster, definition),
+    )
+
+    done = instar(cluster, "upgrade", release, "--fail-on", "none", "--settle", "0")
+
+    assert done.returncode == 1, done.stdout
+    assert "default/w00025: " in done.stdout
+    assert "spec.legacy" in done.stdout
+    assert "roll back: taken back" in done.stdout
+    assert with_legacy(cluster, definition) == 1
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_a_version_loses_its_field_or_its_place_after_the_rewrite(
+    cluster: Upstream, tmp_path: Path, *, served: bool
+) -> None:
+    definition, release = _narrowing_release(cluster, tmp_path, served=served)
+
+    done = instar(cluster, "upgrade", release, "--fail-on", "none", "--settle", "0")
+
+    assert done.returncode == 0, done.stdout
+    assert "narrow versions: done: v1beta1" in done.stdout
+    found = cluster.request("GET", crd_path(name_of(definition))).json
+    old, new = found["spec"]["versions"]
+    assert (old["served"], new["storage"]) == (served, True)
+    fields = old["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    assert ("legacy" in fields) is not served
+    assert stored_versions(cluster, definition) == ["v1"]
+
+
+def test_a_field_that_a_release_and_its_webhook_drop_is_found_before_a_rewrite(
+    cluster: Upstream, tmp_path: Path
+) -> None:
+    with Webhook() as hook:
+        hook.convert = relabel
+        definition, release = _narrowing_release(cluster, tmp_path, served=True)
+        document = yaml.safe_load(Path(release).read_text())
+        document["spec"]["conversion"] = hook.conversion()
+        Path(release).write_text(yaml.safe_dump(document))
+        _set_legacy(cluster, definition)
+
+        done = instar(cluster, "upgrade", release, "--fail-on", "none", "--settle", "0")
+
+        assert done.returncode == 1, done.stdout
+        assert "spec.legacy" in done.stdout
+        assert "roll back: taken back" in done.stdout
+        assert with_legacy(cluster, definition) == 1

@@ -7,6 +7,7 @@ from instar.tools.upgrader.transition_crds import (
     bridge,
     crd_to_apply,
     loses_webhook,
+    narrowed_versions,
     same_crd,
     transitional_versions,
     way_back,
@@ -46,6 +47,40 @@ def test_the_bridge_keeps_versions_objects_may_be_stored_in() -> None:
         ("v1alpha1", True, False),
     ]
     assert transitional_versions(crd("v1beta1", "v1"), live) == ["v1alpha1"]
+
+
+def _with_fields(document: Object, version: str, *fields: str) -> Object:
+    (found,) = [item for item in document["spec"]["versions"] if item["name"] == version]
+    properties = {name: {"type": "string"} for name in fields}
+    found["schema"] = {"openAPIV3Schema": {"type": "object", "properties": properties}}
+    return document
+
+
+def test_the_bridge_drops_no_field_before_the_objects_are_rewritten() -> None:
+    live = _with_fields(crd("v1beta1", stored=("v1beta1",)), "v1beta1", "size", "legacy")
+    release = _with_fields(crd("v1beta1", "v1"), "v1beta1", "size", "new")
+
+    bridged = bridge(release, live)
+
+    assert narrowed_versions(release, live) == ["v1beta1"]
+    assert names(bridged) == [("v1beta1", True, False), ("v1", True, True)]
+    assert bridged["spec"]["versions"][0]["schema"] == live["spec"]["versions"][0]["schema"]
+
+
+def test_the_bridge_serves_every_version_until_the_objects_are_rewritten() -> None:
+    live = crd("v1beta1", stored=("v1beta1",))
+    release = crd("v1beta1", "v1")
+    release["spec"]["versions"][0]["served"] = False
+
+    assert names(bridge(release, live)) == [("v1beta1", True, False), ("v1", True, True)]
+
+
+def test_a_release_that_rewrites_nothing_is_applied_at_once() -> None:
+    live = _with_fields(crd("v1", stored=("v1",)), "v1", "size", "legacy")
+    release = _with_fields(crd("v1"), "v1", "size")
+
+    assert narrowed_versions(release, live) == []
+    assert bridge(release, live)["spec"] == crd_to_apply(release)["spec"]
 
 
 def test_the_way_back_keeps_new_stored_versions_out_of_sight() -> None:

@@ -79,7 +79,7 @@ def test_a_release_that_replaces_the_storage_version_goes_all_the_way(
     done = instar(server, "upgrade", release, "--allow", "version-removed")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "apply with v1beta1 kept, migrate, then apply without" in done.stdout
+    assert "apply with v1beta1 as now, migrate, then apply the release" in done.stdout
     assert "drop versions: done: v1beta1" in done.stdout
     assert _versions(server, definition) == ["v1"]
     assert stored_versions(server, definition) == ["v1"]

@@ -25,7 +25,7 @@ from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.migrator.rewrite_checks.change_scan import scan_release
 from instar.tools.migrator.undo.journal import UndoJournal, UndoJournalError, journal_path
 from instar.tools.migrator.undo.put_back import ObjectRestorer, UndoReport
-from instar.tools.upgrader.transition_crds import crd_to_apply, transitional_versions
+from instar.tools.upgrader.transition_crds import crd_to_apply, moves_objects
 from instar.wire.client.client import Client
 
 
@@ -35,10 +35,11 @@ async def fields_lost_by_release(
     """Return the fields that the release's CRD would drop from stored objects, one line each.
 
     Only for conversion None, where that is computed; with a webhook the migration proves it page
-    by page before it writes.
+    by page before it writes. It does so in any case, under a CRD that drops nothing yet, so that
+    objects which clients write after this look are proven, too.
     """
     release, live = read_live_crd(crd_to_apply(new)), read_live_crd(old)
-    moves = release.storage != live.storage or live.old_versions or transitional_versions(new, old)
+    moves = moves_objects(new, old)
     if release.crd.conversion.strategy != "None" or not moves or not live.crd.served():
         return ()
     scan = await scan_release(

@@ -6,6 +6,10 @@ objects may be stored in that version. The API server refuses the release only i
 names the version, and that list can be wrong. So the transitional CRD (``bridge``), the new CRD
 with every old version still in it, is applied first; then every object is rewritten, and only then
 the CRD of the release is applied.
+
+Versions that the release serves no longer, or whose schema drops fields, stay in the transitional
+CRD as they are on the cluster: the migration compares what objects show before and after a rewrite,
+and an object that a client writes just before the transitional CRD is applied is seen whole, too.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from instar.base.json_values import Object, copy_json, same_json
+from instar.tools.migrator.rewrite_checks.rewrite_effect import fields_only_in
 
 _SERVER_OWNED = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 
@@ -27,8 +32,60 @@ def crd_to_apply(crd: Object) -> Object:
 
 
 def bridge(new: Object, live: Object) -> Object:
-    """Return the transitional CRD: the new CRD with every version of the cluster's CRD."""
-    return _with_versions(new, live, [version["name"] for version in live["spec"]["versions"]])
+    """Return the transitional CRD: the new CRD with every version of the cluster's CRD, and with
+    the narrowed versions as the cluster has them.
+    """
+    body = _with_versions(new, live, [version["name"] for version in live["spec"]["versions"]])
+    known = {version["name"]: version for version in live["spec"]["versions"]}
+    narrowed = narrowed_versions(new, live)
+    body["spec"]["versions"] = [
+        copy_json({**known[version["name"]], "storage": version["storage"]})
+        if version["name"] in narrowed
+        else version
+        for version in body["spec"]["versions"]
+    ]
+    return body
+
+
+def narrowed_versions(new: Object, live: Object) -> list[str]:
+    """Return the versions of both CRDs in which the new one shows less, if objects will be
+    rewritten; without a rewrite their stored bytes stay as they are.
+    """
+    if not moves_objects(new, live):
+        return []
+    after = {version["name"]: version for version in new["spec"]["versions"]}
+    return [
+        version["name"]
+        for version in live["spec"]["versions"]
+        if version["name"] in after and _shows_less(after[version["name"]], version)
+    ]
+
+
+def moves_objects(new: Object, live: Object) -> bool:
+    """Return whether objects must be rewritten between the two CRDs."""
+    stored = (live.get("status") or {}).get("storedVersions") or ()
+    storage = _storage(new)
+    return (
+        storage != _storage(live)
+        or any(version != storage for version in stored)
+        or bool(transitional_versions(new, live))
+    )
+
+
+def _shows_less(after: Object, before: Object) -> bool:
+    if before["served"] and not after["served"]:
+        return True
+    wide, narrow = _schema(before), _schema(after)
+    return any(True for _ in fields_only_in(wide, narrow))
+
+
+def _schema(version: Object) -> Object:
+    found: Object = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    return found
+
+
+def _storage(crd: Object) -> str:
+    return next((str(v["name"]) for v in crd["spec"]["versions"] if v["storage"]), "")
 
 
 def way_back(old: Object, live: Object) -> Object:

@@ -20,7 +20,12 @@ from instar.tools.migrator.retries import RetryPolicy
 from instar.tools.migrator.undo.put_back import UndoReport
 from instar.tools.upgrader.cluster import CrdAccess, CrdChanged, NotEstablished
 from instar.tools.upgrader.report import CrdUpgrade, StepState, UpgradeReport
-from instar.tools.upgrader.transition_crds import bridge, same_crd, transitional_versions
+from instar.tools.upgrader.transition_crds import (
+    bridge,
+    narrowed_versions,
+    same_crd,
+    transitional_versions,
+)
 from instar.wire.client.client import Client
 
 Migrate = Callable[[Object, Sequence[str]], Awaitable[MigrationReport | str | None]]
@@ -90,10 +95,10 @@ async def _review_and_dry_run(
     if live is None:
         entry.add("plan", StepState.PLANNED, "create")
         return
-    kept = transitional_versions(crd, live)
+    kept = [*transitional_versions(crd, live), *narrowed_versions(crd, live)]
     entry.unchanged = same_crd(tried, live)
     if kept:
-        text = f"apply with {', '.join(kept)} kept, migrate, then apply without"
+        text = f"apply with {', '.join(kept)} as now, migrate, then apply the release"
         entry.add("plan", StepState.PLANNED, text)
     elif entry.unchanged:
         entry.add("plan", StepState.NOTHING, "the CRD is as it should be")
@@ -113,7 +118,8 @@ async def _carry_out(
     try:
         live = await _applied(access, entry, old, crd, options)
         live = await _migrated(access, entry, live, crd, migrate)
-        await _finished(access, entry, live, crd, options)
+        narrowed = [] if old is None else narrowed_versions(crd, old)
+        await _finished(access, entry, live, crd, narrowed, options)
     except (ApiError, CrdChanged, NotEstablished, _Unmigrated) as error:
         name = "migrate" if isinstance(error, _Unmigrated) else "apply"
         entry.add(name, StepState.FAILED, str(error))
@@ -160,21 +166,31 @@ async def _migrated(
 
 
 async def _finished(
-    access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object, options: UpgradeOptions
+    access: CrdAccess,
+    entry: CrdUpgrade,
+    live: Object,
+    crd: Object,
+    narrowed: Sequence[str],
+    options: UpgradeOptions,
 ) -> None:
     """Apply the release's CRD if a transitional one was needed, and check that objects can
     be read.
     """
     extra = _names(live) - _names(crd)
-    if not extra:
+    if not extra and not narrowed:
         return
-    await _repointed(access, entry, live, extra)
+    if extra:
+        await _repointed(access, entry, live, extra)
     applied = await access.apply(crd, live)
     why = await access.why_unreadable(entry.name, options.settle)
     if why:
         await access.apply(live, applied)
-        raise _Unmigrated(f"{', '.join(sorted(extra))} was put back at once, because {why}")
-    entry.add("drop versions", StepState.DONE, ", ".join(sorted(extra)))
+        changed = ", ".join(sorted({*extra, *narrowed}))
+        raise _Unmigrated(f"{changed} was put back at once, because {why}")
+    if narrowed:
+        entry.add("narrow versions", StepState.DONE, ", ".join(narrowed))
+    if extra:
+        entry.add("drop versions", StepState.DONE, ", ".join(sorted(extra)))
 
 
 async def _repointed(
