@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sqlite3
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -18,7 +19,12 @@ from instar.tools.migrator.live_crd import read_live_crd
 from instar.tools.migrator.migration import MigrationOptions, migrate
 from instar.tools.migrator.plan import Plan
 from instar.tools.migrator.preflight import run_preflight
-from instar.tools.migrator.progress_file import ProgressFile, default_path
+from instar.tools.migrator.progress_file import (
+    JournalBusy,
+    ProgressFile,
+    ProgressFileError,
+    default_path,
+)
 from instar.tools.migrator.propagation_delay import seconds_to_settle
 from instar.tools.migrator.report import MigrationReport
 from instar.tools.migrator.retries import RetryPolicy
@@ -68,7 +74,9 @@ class UpgradedObjects:
             journal.close()
 
     async def migrate(self, live: Object, leaving: Sequence[str]) -> MigrationReport | str | None:
-        """Migrate the objects of a CRD before the ``leaving`` versions are removed."""
+        """Migrate the objects of a CRD before the ``leaving`` versions are removed. The progress
+        file stays until that is done: it has the field owners of objects that a killed run wrote.
+        """
         args, client, crd = self._args, self._client, read_live_crd(live)
         facts = await run_preflight(client, crd, via_status=False, concurrency=args.concurrency)
         self._settle = 0.0 if facts.is_instar else args.settle
@@ -93,15 +101,21 @@ class UpgradedObjects:
             patience=RetryPolicy(attempts=args.retries + 1),
             who=user_and_host(),
         )
-        progress_file = ProgressFile()
+        path = default_path(crd.name, facts.server)
         try:
-            path = journal_path(default_path(crd.name, facts.server))
-            undo = self._journals[crd.name] = UndoJournal(path)
-            return await migrate(client, plan, options, progress_file, UpgradeNotes(), undo)
-        except UndoJournalError as error:
+            progress_file = ProgressFile(path)
+        except (JournalBusy, OSError, sqlite3.Error) as error:
+            return f"{path}: {error}"
+        finished = False
+        try:
+            undo = self._journals[crd.name] = UndoJournal(journal_path(path))
+            report = await migrate(client, plan, options, progress_file, UpgradeNotes(), undo)
+            finished = report.ok
+            return report
+        except (UndoJournalError, ProgressFileError) as error:
             return str(error)
         finally:
-            progress_file.close()
+            progress_file.close(remove=finished)
 
     async def put_back(self, live: Object) -> UndoReport | None:
         """Restore the objects that the migration wrote, after the CRD was rolled back."""

@@ -99,6 +99,14 @@ def is_same_ownership(before: Iterable[Object], after: Iterable[Object]) -> bool
     return _by_owner(before) == _by_owner(after)
 
 
+def united(one: Iterable[Object], other: Iterable[Object]) -> list[Object]:
+    """Return the entries of both; what a manager has in either, it has in the result."""
+    table: dict[tuple[str, ...], Object] = {}
+    for entry in (*one, *other):
+        _add(table, entry)
+    return list(table.values())
+
+
 _Owner = tuple[str, str, str]
 
 

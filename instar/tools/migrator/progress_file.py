@@ -16,12 +16,13 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from instar.base.json_values import Object
+from instar.kube.apply.applying import BEFORE_FIRST_APPLY
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.outcomes import (
     DONE,
@@ -31,7 +32,7 @@ from instar.tools.migrator.outcomes import (
     Fate,
     ObjectResult,
 )
-from instar.tools.migrator.ownership import lost
+from instar.tools.migrator.ownership import lost, united
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -336,11 +337,28 @@ def _with_lost_owners(item: ListedObject, known: ProgressLine | None) -> ListedO
     if known is None or known.intended is None:
         return item
     intended = _unpacked(known.intended)
-    if item.entries and (known.reason != OWNERSHIP_LOST or not lost(intended, item.entries)):
+    if item.entries and not _are_lost(intended, item.entries, known):
         return item
-    known_managers = {entry.get("manager") for entry in intended}
-    others = [entry for entry in item.entries if entry.get("manager") not in known_managers]
-    return item.with_managed_fields([*intended, *others])
+    # A server gives what has no owner to this manager when another client applies.
+    known_before = {BEFORE_FIRST_APPLY} & {entry.get("manager") for entry in intended}
+    added = [
+        entry
+        for entry in item.entries
+        if known_before or entry.get("manager") != BEFORE_FIRST_APPLY
+    ]
+    return item.with_managed_fields(united(intended, added))
+
+
+def _are_lost(intended: list[Object], entries: Sequence[Object], known: ProgressLine) -> bool:
+    """Return whether the server dropped the owners. It drops all of them at once; so after a kill
+    they are lost if none is as it was: other clients may have written the object since.
+    """
+    if known.reason == OWNERSHIP_LOST:
+        return bool(lost(intended, entries))
+    if known.fate is not Fate.PENDING:
+        return False
+    kept = {(entry.get("manager"), entry.get("time")) for entry in entries}
+    return not any((entry.get("manager"), entry.get("time")) in kept for entry in intended)
 
 
 def _packed(entries: list[Object]) -> bytes | None:
