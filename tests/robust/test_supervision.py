@@ -48,6 +48,7 @@ KEPT = {
     "identity-lease",
     "heap-trimming",
     "manager-lease",
+    "packing",
     "storage-probe",
     "usage-counts",
 }

@@ -11,6 +11,7 @@ import random
 from collections import deque
 from collections.abc import Hashable
 from math import inf
+from time import monotonic
 from typing import Any
 
 import orjson
@@ -36,7 +37,9 @@ from instar.server.rest.responses import partial, table, table_row, to_protobuf
 BOOKMARK_SECONDS = 60.0
 _LAST_BOOKMARK_SECONDS = 2.0
 _MIN_TIMEOUT = 1800
-_LINES_AT_ONCE = 100
+_LINES_AT_ONCE = 32
+_TURN_SECONDS = 0.005
+"""Seconds for which initial events are encoded before other connections get their turn."""
 _PACE = 256 << 10
 """Unsent bytes in a connection above which the initial events are held back."""
 
@@ -120,6 +123,7 @@ class WatchFeed:
         "_attached",
         "_backend",
         "_bookmark_at",
+        "_continues",
         "_end_at",
         "_held",
         "_held_bytes",
@@ -145,6 +149,8 @@ class WatchFeed:
         self._position = 0
         self._told = 0
         self._attached = False
+        self._continues = False
+        """Whether the next initial events are sent in the next turn of the loop."""
         self._held: deque[bytes] | None = None
         """Events for a slow client, as bytes that watchers share, not yet copied into this
         connection's buffer. None while the client keeps up."""
@@ -186,8 +192,12 @@ class WatchFeed:
         if self._attached:
             self._send_held(outlet)
             return
+        until = monotonic() + _TURN_SECONDS
         while self._position < len(opening):
             if outlet.backlog() > _PACE:
+                return
+            if monotonic() > until:
+                self._continue_in_next_turn()
                 return
             try:
                 lines = opening[self._position : self._position + _LINES_AT_ONCE]
@@ -203,6 +213,15 @@ class WatchFeed:
             self.over()
         else:
             self._stream.watcher.attach(self)
+
+    def _continue_in_next_turn(self) -> None:
+        if not self._continues:
+            self._continues = True
+            asyncio.get_running_loop().call_soon(self._continue)
+
+    def _continue(self) -> None:
+        self._continues = False
+        self.resume()
 
     def receive(self, data: bytes) -> None:
         """Send an event, or hold it while the client is slow; abort above the limit."""

@@ -123,8 +123,8 @@ class ServiceAddresses:
                     spec["clusterIP"], spec["clusterIPs"] = address, [address]
                     return []
             raise Internal("failed to allocate a serviceIP: range is full")
-        if given in (before.get("clusterIPs") or ()):
-            return []
+        if before.get("clusterIP") and has_cluster_ip(before):
+            return []  # the same, or validation rejects the change
         if not any(ip_address(given) in network for network in networks):
             why = "the provided network does not match the current range"
         elif self._is_taken(given, owner) or not await self._take(
