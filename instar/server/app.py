@@ -176,7 +176,7 @@ class App:
             )
         self._metrics.served(request.method, response.status, perf_counter() - began)
         if log.isEnabledFor(logging.INFO):
-            _log_access(request, response, perf_counter() - began)
+            _log_access(request, response, perf_counter() - began, failure)
         return response
 
     async def _answer(self, request: Request, peer: User | None) -> Response:
@@ -384,8 +384,8 @@ class App:
         return typed_response(201, answer, form)
 
 
-def _log_access(request: Request, response: Response, seconds: float) -> None:
-    """Log one line, with the same values as structured fields; bodies are never logged."""
+def _log_access(request: Request, response: Response, seconds: float, failure: object) -> None:
+    """Log one line and its values as fields, bodies never. Servers in tests read ``failure``."""
     fields = {
         "method": request.method,
         "path": request.path,
@@ -394,4 +394,5 @@ def _log_access(request: Request, response: Response, seconds: float) -> None:
         "milliseconds": round(seconds * 1000, 3),
         "bytes": response.length,
     }
-    log.info("%s %s %d %s %.3fms %dB", *fields.values(), extra={"fields": fields})
+    extra = {"fields": fields, "failure": failure}
+    log.info("%s %s %d %s %.3fms %dB", *fields.values(), extra=extra)

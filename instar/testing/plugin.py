@@ -10,6 +10,8 @@ from instar.tools.testing.plugin import (
     pytest_collect_file,
     pytest_collection_modifyitems,
     pytest_configure,
+    pytest_runtest_makereport,
+    pytest_runtest_setup,
 )
 
 __all__ = [
@@ -22,4 +24,6 @@ __all__ = [
     "pytest_collect_file",
     "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_runtest_makereport",
+    "pytest_runtest_setup",
 ]

@@ -223,6 +223,10 @@ LATE = {
         "instar/tools/testing/plugin.py",
         "instar.tools.testing.api_server",
     ): "only for the fixture instar",
+    (
+        "instar/tools/testing/plugin.py",
+        "instar.tools.testing.served_requests",
+    ): "only for the fixture instar",
     ("instar/tools/testing/plugin.py", "instar.tools.testing.webhooks"): "only for instar_webhook",
     (
         "instar/tools/testing/plugin.py",

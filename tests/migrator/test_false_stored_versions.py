@@ -192,7 +192,7 @@ def test_an_upgrade_that_would_lose_a_field_of_late_objects_changes_nothing(
 
     assert done.returncode == 1
     assert "spec.legacy at v1beta1 would be lost: 10 objects" in done.stdout
-    assert "nothing was changed" in done.stdout
+    assert "Nothing was changed" in done.stdout
     assert with_legacy(cluster, definition) == 10
 
 

@@ -52,6 +52,17 @@ def test_the_screen_as_json(server: LiveServer) -> None:
     assert [step["step"] for step in old["next"]] == ["deprecate", "unserve", "remove"]
 
 
+def test_removing_the_storage_version_does_not_suggest_a_migration(server: LiveServer) -> None:
+    definition = _stale(server, 3)
+    name = name_of(definition)
+
+    refused = instar(server, "versions", name, "remove", "v1")
+
+    assert refused.returncode == 1
+    assert "v1 is the storage version; make another one that first" in refused.stderr
+    assert "instar migrate" not in refused.stderr
+
+
 def test_a_versions_whole_life_in_the_cluster(server: LiveServer) -> None:
     definition = _stale(server, 3)
     name = name_of(definition)

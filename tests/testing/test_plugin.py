@@ -180,3 +180,104 @@ def test_an_admission_module_is_called_for_its_rules(tmp_path: Path) -> None:
     done = _pytest(_suite(tmp_path, code))
 
     assert done.returncode == 0, done.stdout
+
+
+_FAILING = """
+import kubernetes
+import pytest
+pytestmark = pytest.mark.instar_crds('crds.yaml')
+
+def test_first(instar, instar_namespace):
+    instar.request('GET', '/api/v1/namespaces/of-the-first-test')
+
+def test_refused(instar, instar_namespace):
+    crontab = {'apiVersion': 'testing.example.com/v1', 'kind': 'CronTab'}
+    instar.install({**crontab, 'metadata': {'name': 'a'}, 'spec': {}})
+
+def test_nothing_there(instar):
+    path = '/apis/testing.example.com/v1/namespaces/default/'
+    assert instar.request('GET', path + 'crontabs/b').status == 200
+
+def test_of_no_crd(instar):
+    path = '/apis/testing.example.com/v1/namespaces/default/'
+    assert instar.request('GET', path + 'widgets/c').status == 200
+
+def test_manifest_of_no_crd(instar):
+    instar.install({'apiVersion': 'no.example.com/v1', 'kind': 'No', 'metadata': {'name': 'd'}})
+
+def test_kind_of_no_crd(instar):
+    instar.install({'apiVersion': 'testing.example.com/v1', 'kind': 'No', 'metadata': {}})
+
+@pytest.mark.instar_crds('missing.yaml')
+def test_missing_file(instar):
+    pass
+
+def test_repr(instar):
+    print('REPR', instar, instar.token in repr(instar))
+    assert False
+"""
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The report of each test of a suite that fails in every way, by the test's name."""
+    folder = tmp_path_factory.mktemp("failing")
+    shutil.copy(EXAMPLES / "crds.yaml", folder)
+    done = _pytest(_suite(folder, _FAILING), "-v")
+    parts = re.split(r"^_{3,} (?:ERROR at setup of )?(test_\w+) _{3,}$", done.stdout, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_a_failure_shows_the_requests_of_its_test_with_code_and_reason(
+    failing: dict[str, str],
+) -> None:
+    crontabs = "/apis/testing.example.com/v1/namespaces/default/crontabs"
+
+    assert re.search(rf"^PATCH {crontabs}/a 422 Invalid: .*cronSpec", failing["test_refused"], re.M)
+    assert re.search(rf"^GET {crontabs}/b 404 NotFound: ", failing["test_nothing_there"], re.M)
+    assert "No installed CRD" not in failing["test_nothing_there"]
+    assert "test_first" not in failing
+    assert not any("of-the-first-test" in report for report in failing.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("test_of_no_crd", "No installed CRD serves widgets.testing.example.com"),
+        ("test_manifest_of_no_crd", "no installed CRD serves a kind at no.example.com/v1"),
+        ("test_kind_of_no_crd", "no installed CRD serves this kind at testing.example.com/v1"),
+        ("test_missing_file", "missing.yaml: No such file or directory"),
+    ],
+)
+def test_a_missing_crd_is_named(failing: dict[str, str], name: str, said: str) -> None:
+    assert said in failing[name]
+
+
+def test_a_failure_hides_the_frames_of_instar(failing: dict[str, str]) -> None:
+    shown = "".join(failing.values())
+
+    assert str(ROOT / "instar") not in shown
+    assert "def test_refused" in failing["test_refused"]
+
+
+def test_the_servers_repr_names_its_url_and_no_token(failing: dict[str, str]) -> None:
+    told = r"REPR <instar Server https://127\.0\.0\.1:\d+, kubeconfig \S+> False"
+
+    assert re.search(told, failing["test_repr"])
+
+
+@pytest.mark.parametrize(("level", "seen"), [("", False), ("INFO", True)])
+def test_access_records_reach_handlers_only_at_a_level_set_by_the_test(
+    tmp_path: Path, level: str, seen: bool
+) -> None:
+    ask = f"    caplog.set_level('{level}', 'instar.access')\n" if level else ""
+    code = (
+        "def test_it(instar, caplog):\n"
+        f"{ask}"
+        "    instar.request('GET', '/version')\n"
+        f"    assert any('/version' in each for each in caplog.messages) is {seen}\n"
+    )
+
+    done = _pytest(_suite(tmp_path, code))
+
+    assert done.returncode == 0, done.stdout

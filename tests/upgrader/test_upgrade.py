@@ -140,7 +140,7 @@ def test_a_breaking_change_is_refused_before_anything_is_written(
 
     assert refused.returncode == 1
     assert "error: version-removed" in refused.stdout
-    assert "nothing was changed" in refused.stdout
+    assert "Nothing was changed" in refused.stdout
     assert _versions(server, definition) == ["v1beta1"]
 
 

@@ -23,7 +23,7 @@ import uvloop
 from instar.base.fast_dataclass import dataclass
 from instar.server.lifecycle.lifetime import RunningServer, running
 from instar.server.settings import Settings
-from instar.tools.testing.manifests import Source, read_manifests
+from instar.tools.testing.manifests import INSTALL_IT, Source, read_manifests
 
 if TYPE_CHECKING:
     from instar.tools.snapshots.captured_cluster import CapturedCluster
@@ -66,8 +66,8 @@ class Answer:
 class ManifestRejected(Exception):
     """The server rejected a manifest; ``answer`` is its Status."""
 
-    def __init__(self, what: str, answer: Answer) -> None:
-        super().__init__(f"{what}: {_message(answer)}")
+    def __init__(self, what: str, answer: Answer, why: str = "") -> None:
+        super().__init__(f"{what}: {why or _message(answer)}")
         self.answer = answer
 
 
@@ -77,6 +77,9 @@ class Server:
     def __init__(self, running: RunningServer, loop: asyncio.AbstractEventLoop) -> None:
         self.running = running
         self.loop = loop
+
+    def __repr__(self) -> str:
+        return f"<instar Server {self.url}, kubeconfig {self.kubeconfig}>"
 
     @property
     def url(self) -> str:
@@ -136,6 +139,13 @@ class Server:
         manifests.sort(key=lambda one: one.get("kind") != "CustomResourceDefinition")
         return [self._apply(manifest, namespace) for manifest in manifests]
 
+    def served_at(self, prefix: str) -> set[str]:
+        """Return the plural names of the resources below a path such as /apis/GROUP/VERSION."""
+        answer = self.request("GET", prefix)
+        if answer.status >= 400:
+            return set()
+        return {resource["name"] for resource in answer.json["resources"]}
+
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the server's event loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(_PATIENCE)
@@ -159,13 +169,16 @@ class Server:
         version = str(manifest.get("apiVersion", ""))
         prefix = f"/apis/{version}" if "/" in version else f"/api/{version}"
         answer = self.request("GET", prefix)
+        if answer.status == 404:
+            why = f"no installed CRD serves a kind at {version}. {INSTALL_IT}"
+            raise ManifestRejected(what, answer, why)
         if answer.status >= 400:
             raise ManifestRejected(what, answer)
         for resource in answer.json["resources"]:
             if resource["kind"] == manifest.get("kind") and "/" not in resource["name"]:
                 inside = f"/namespaces/{quote(namespace)}" if resource["namespaced"] else ""
                 return f"{prefix}{inside}/{resource['name']}"
-        raise LookupError(f"{what}: the server has no such kind at {version}")
+        raise LookupError(f"{what}: no installed CRD serves this kind at {version}. {INSTALL_IT}")
 
 
 @contextlib.contextmanager

@@ -14,6 +14,9 @@ from instar.tools.manifest_files import files_of, text_of
 
 Source = str | Path | Mapping[str, Any]
 
+INSTALL_IT = "Name its file in @pytest.mark.instar_crds(...) or --instar-crds, or install it first."
+"""What to do about a kind that the server does not serve."""
+
 
 def read_manifests(source: Source) -> Iterator[dict[str, Any]]:
     """Yield every object of a source, items of ``List``s one by one. A folder is read recursively,

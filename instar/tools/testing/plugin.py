@@ -11,7 +11,8 @@ import contextlib
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from instar.tools.testing.api_server import Server
     from instar.tools.testing.manifests import Source
+    from instar.tools.testing.served_requests import ServedRequests
     from instar.tools.testing.webhooks import Handler, Webhook
 
     ServeWebhook = Callable[..., Webhook]
@@ -88,19 +90,64 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.fixturenames.insert(0, _INSTALLED)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if (used := _server_of(item)) is not None:
+        used[1].forget()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the server answered during a test that failed, without instar's own frames."""
+    asks = "instar" in getattr(item, "fixturenames", ())
+    if asks and call.excinfo is not None:
+        _hide_own_frames(call.excinfo.value)
+    report = yield
+    if report.failed and (used := _server_of(item)) is not None:
+        server, served = used
+        if shown := served.shown(server):
+            report.sections.append(("last requests to instar", shown))
+    return report
+
+
+def _server_of(item: pytest.Item) -> tuple[Server, ServedRequests] | None:
+    if "instar" not in getattr(item, "fixturenames", ()):
+        return None
+    return item.config.stash.get(_running, None)
+
+
+def _hide_own_frames(error: BaseException | None) -> None:
+    """Mark the modules of instar that a traceback goes through as pytest wants it;
+    ``--full-trace`` shows them nevertheless.
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            if str(frame.f_globals.get("__name__", "")).startswith("instar."):
+                frame.f_globals["__tracebackhide__"] = True
+        error = error.__cause__ or error.__context__
+
+
 @pytest.fixture(scope="session")
 def instar(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A Kubernetes API server: memory store, free port, one for the whole session."""
     try:
         # Imported here, because many test runs never use it.
         from instar.tools.testing.api_server import server
+        from instar.tools.testing.served_requests import ServedRequests
     except ModuleNotFoundError as error:
         pytest.fail(f"instar's server needs {error.name}: pip install 'instar[server]'")
     sources = [*pytestconfig.getini(_MARKER), *pytestconfig.getoption("--instar-crds")]
+    served = ServedRequests()
     with (
         server(pytestconfig.getoption("--instar-from")) as running,
+        served.attached(),
         _only_way_in(running.kubeconfig),
     ):
+        pytestconfig.stash[_running] = (running, served)
         running.install(*sources)
         yield running
 
@@ -176,4 +223,5 @@ def _only_way_in(kubeconfig: Path) -> Iterator[None]:
 
 
 _done = pytest.StashKey[set[Any]]()
+_running = pytest.StashKey["tuple[Server, ServedRequests]"]()
 _numbers = itertools.count(1)

@@ -68,7 +68,7 @@ class UpgradeReport:
                 out.append(f"  {step.name}: {step.state}{text}")
                 out += [f"    {line}" for line in step.lines]
         if self.refused:
-            out.append(f"nothing was changed: {self.refused}")
+            out.append(f"Nothing was changed: {self.refused}")
         return out
 
     def to_json(self) -> Object:

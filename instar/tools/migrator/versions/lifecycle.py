@@ -131,6 +131,9 @@ def blocks_remove(situation: Situation, version: str) -> list[str]:
         found.append(f"{version} is the storage version; make another one that first")
     if known.served:
         found.append(f"{version} is still served; unserve it first and wait for complaints")
+    if known.storage:
+        # Objects are stored in it until another version takes over: a migration changes nothing.
+        return found + _migrating(situation) + _depended_on(situation)
     if not situation.cluster_known:
         return found
     if situation.census is None or not situation.census.counted:
