@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterable
 
 from instar.base.errors import NotFound
+from instar.base.plurals import counted
 from instar.tools.adopter.adoption_client import AdoptionClient
 from instar.tools.adopter.digests import ObjectDigest, digest_of
 from instar.tools.adopter.errors import AdoptError
@@ -120,8 +121,8 @@ class SideComparison:
         if wrong:
             listed = ", ".join(wrong[:_SHOWN]) + (", …" if len(wrong) > _SHOWN else "")
             raise AdoptError(
-                f"{len(wrong)} objects of {self._crd.name} are shown otherwise at {version} by "
-                f"instar than by the main cluster: {listed}"
+                f"instar and the main cluster show {counted(len(wrong), 'object')} of "
+                f"{self._crd.name} differently at {version}: {listed}"
             )
 
     async def _differs(self, version: str, key: str, *, still: bool) -> bool:
