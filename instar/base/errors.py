@@ -213,6 +213,7 @@ def conflict(group: str, kind: str, name: str, why: str) -> Conflict:
 
 
 def forbidden(group: str, plural: str, name: str, why: str) -> Forbidden:
+    """Return the 403 for a request on a resource, with kube-apiserver's text."""
     return Forbidden(
         f'{qualified(plural, group)} "{name}" is forbidden: {why}',
         details=_details(name, group, plural),
@@ -241,6 +242,7 @@ def invalid_options(kind: str, errors: Sequence[FieldError]) -> Invalid:
 
 
 def causes(errors: Iterable[FieldError]) -> list[dict[str, str]]:
+    """Return the ``details.causes`` of a Status for field errors."""
     return [error.cause() for error in errors]
 
 

@@ -110,14 +110,17 @@ def _empty_at(document: Any, path: str) -> Any:
 
 
 def required(field: str, detail: str = "") -> FieldError:
+    """Return the error of a missing value."""
     return FieldError(FieldErrorType.REQUIRED, field, detail)
 
 
 def invalid(field: str, value: Any, detail: str, code: FieldErrorCode | None = None) -> FieldError:
+    """Return the error of a value that breaks a rule."""
     return FieldError(FieldErrorType.INVALID, field, detail, value, code)
 
 
 def type_invalid(field: str, value: Any, detail: str) -> FieldError:
+    """Return the error of a value of the wrong type."""
     return FieldError(FieldErrorType.TYPE_INVALID, field, detail, value)
 
 
@@ -129,10 +132,12 @@ def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldErro
 
 
 def forbidden(field: str, detail: str) -> FieldError:
+    """Return the error of a value that may not be set here."""
     return FieldError(FieldErrorType.FORBIDDEN, field, detail)
 
 
 def duplicate(field: str, value: Any) -> FieldError:
+    """Return the error of a value that a list has twice."""
     return FieldError(FieldErrorType.DUPLICATE, field, "", value)
 
 
@@ -142,16 +147,19 @@ def missing(field: str, value: Any) -> FieldError:
 
 
 def too_many(field: str, actual: int, most: int) -> FieldError:
+    """Return the error of a list with too many items."""
     noun = "item" if most == 1 else "items"
     return FieldError(FieldErrorType.TOO_MANY, field, f"must have at most {most} {noun}", actual)
 
 
 def too_long(field: str, most: int) -> FieldError:
+    """Return the error of a text that is too long."""
     noun = "byte" if most == 1 else "bytes"
     return FieldError(FieldErrorType.TOO_LONG, field, f"may not be more than {most} {noun}")
 
 
 def internal(field: str, detail: str) -> FieldError:
+    """Return the error of a check that failed itself."""
     return FieldError(FieldErrorType.INTERNAL, field, detail)
 
 
@@ -161,6 +169,7 @@ def child(path: str, name: str) -> str:
 
 
 def index(path: str, position: int) -> str:
+    """Return the path of a list's item."""
     return f"{path}[{position}]"
 
 

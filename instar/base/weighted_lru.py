@@ -17,6 +17,8 @@ V = TypeVar("V")
 
 
 class WeightedLru(Generic[K, V]):
+    """Least-recently-used cache that is bounded by the sum of its values' weights."""
+
     def __init__(self, most: int) -> None:
         self._most = most
         self.weight = 0

@@ -88,6 +88,8 @@ class AuditSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TlsSettings:
+    """Certificate and TLS options of the server's port."""
+
     cert: Path | None = None
     """A given serving certificate, with ``key``; None: one signed by the server's own CA."""
     key: Path | None = None

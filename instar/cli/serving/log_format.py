@@ -26,6 +26,8 @@ def set_up_logging(form: str, verbose: bool) -> None:
 
 
 class TextLines(logging.Formatter):
+    """Formats log records as lines of text with time and level."""
+
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
 

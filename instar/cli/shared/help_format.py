@@ -18,6 +18,8 @@ _HELP_FLAGS = ("-h", "--help-all")
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
+    """Formats ``--help``: keeps the epilog's lines, and names defaults where the text does not."""
+
     def _get_help_string(self, action: argparse.Action) -> str | None:
         text = action.help
         if not text or not shows_default(action) or "%(default)" in text or "default:" in text:

@@ -44,6 +44,7 @@ def account_of(user: str) -> tuple[str, str] | None:
 
 
 def account_groups(namespace: str) -> tuple[str, ...]:
+    """Return the groups of the ServiceAccounts of a namespace."""
     return (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}")
 
 

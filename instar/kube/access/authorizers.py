@@ -19,6 +19,8 @@ Rules = list[dict[str, list[str]]]
 
 
 class AuthzVerdict(Enum):
+    """What an authorizer says of a request."""
+
     ALLOW = auto()
     DENY = auto()
     """A final denial: later authorizers are not consulted."""
@@ -26,6 +28,8 @@ class AuthzVerdict(Enum):
 
 
 class AuthzDecision(NamedTuple):
+    """Verdict of an authorizer and its reason."""
+
     verdict: AuthzVerdict
     reason: str = ""
     error: str = ""
@@ -49,6 +53,8 @@ class UserRules(NamedTuple):
 
 
 class Authorizer(Protocol):
+    """Decides whether a user may make a request."""
+
     def decide(self, attributes: Attributes) -> AuthzDecision | None:
         """Decide at once; None if a remote authorizer must be called (``ask``)."""
         ...
@@ -95,6 +101,8 @@ class AlwaysAllow(Immediate):
 
 
 class DenyAllAuthorizer(Immediate):
+    """Has no opinion on any request, so that nothing is allowed (``AlwaysDeny``)."""
+
     def decide(self, attributes: Attributes) -> AuthzDecision:
         return AuthzDecision(AuthzVerdict.NO_OPINION, "Everything is forbidden.")
 
@@ -204,6 +212,7 @@ def grant(
 
 
 def refused(attributes: Attributes, decision: AuthzDecision) -> ApiError:
+    """Return the 403 for a request that no authorizer allowed."""
     if decision.error and decision.verdict is AuthzVerdict.NO_OPINION:
         return Unclassified(f'Internal Server Error: "{attributes.path}": {decision.error}')
     reason = f": {decision.reason}" if decision.reason else ""

@@ -52,6 +52,8 @@ class MatchedRequest:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRule:
+    """A rule of a webhook or policy: the operations and resources that it matches."""
+
     operations: frozenset[str]
     groups: frozenset[str]
     versions: frozenset[str]

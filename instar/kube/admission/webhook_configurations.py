@@ -35,6 +35,8 @@ EXEMPT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WebhookConfiguration:
+    """One webhook of a configuration, read from its JSON."""
+
     configuration: str
     name: str
     client: WebhookClient

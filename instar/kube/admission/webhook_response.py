@@ -26,6 +26,8 @@ class BadAnswer(Exception):
 
 
 class WebhookVerdict(NamedTuple):
+    """What a webhook's response says: allowed or not, a patch, warnings."""
+
     allowed: bool
     patch: Sequence[Object] = ()
     """Operations of a JSON patch."""

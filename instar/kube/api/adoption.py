@@ -21,5 +21,6 @@ MOST_OBJECTS = 500
 
 
 def group_path(group: str, action: str = "") -> str:
+    """Return the path of an action of the adoption API on a group."""
     path = f"{HOME}/{RESOURCE}/{quote(group, safe='')}"
     return f"{path}/{action}" if action else path

@@ -52,6 +52,8 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
+    """Paths of the subresource scale of a CRD version."""
+
     spec_replicas: str
     status_replicas: str
     label_selector: str = ""
@@ -84,6 +86,8 @@ SCALE = CrdSubresource("scale", kind=GroupVersionKind("autoscaling", "v1", "Scal
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrdVersion:
+    """A version of a CRD."""
+
     name: str
     served: bool
     storage: bool
@@ -109,6 +113,8 @@ class CrdVersion:
 
 @dataclass(frozen=True, slots=True)
 class ServiceReference:
+    """The Service of a webhook."""
+
     namespace: str
     name: str
     path: str = ""
@@ -126,6 +132,8 @@ class WebhookClient:
 
 @dataclass(frozen=True, slots=True)
 class ConversionSpec:
+    """``spec.conversion`` of a CRD."""
+
     strategy: str = "None"
     client: WebhookClient | None = None
     review_versions: tuple[str, ...] = ()

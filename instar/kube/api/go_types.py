@@ -116,12 +116,15 @@ STRINGS = ListOf(STRING)
 
 
 def always(type: Type) -> GoField:
+    """Return a field that is written even if it is empty."""
     return GoField(type, Emit.ALWAYS)
 
 
 def filled(type: Type) -> GoField:
+    """Return a field that is written unless it is empty."""
     return GoField(type, Emit.FILLED)
 
 
 def present(type: Type) -> GoField:
+    """Return a field that is written if it was given."""
     return GoField(type, Emit.PRESENT)

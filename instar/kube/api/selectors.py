@@ -26,6 +26,8 @@ _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
+    """One requirement of a label selector: key, operator, values."""
+
     key: str
     operator: str
     values: frozenset[str] = frozenset()
@@ -59,6 +61,8 @@ class LabelSelector:
 
 
 class FieldTerm(NamedTuple):
+    """One term of a field selector."""
+
     field: str
     negated: bool
     value: str
@@ -258,6 +262,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def parse_field_selector(text: str) -> FieldSelector | None:
+    """Parse the query parameter ``fieldSelector``; None if it selects everything."""
     terms = tuple(_field_term(part, text) for part in _split_terms(text) if part)
     return FieldSelector(terms) if terms else None
 

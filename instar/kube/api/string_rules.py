@@ -85,6 +85,7 @@ _LABEL_VALUE_TEXT = regex_text(
 
 
 def dns1123_label(text: str) -> list[str]:
+    """Return why a text is not a DNS label; empty if it is one."""
     found = _length(text, LABEL_MAX)
     if _label(text) is None:
         found.append("must not contain dots" if _subdomain(text) else _LABEL_TEXT)
@@ -92,6 +93,7 @@ def dns1123_label(text: str) -> list[str]:
 
 
 def dns1123_subdomain(text: str) -> list[str]:
+    """Return why a text is not a DNS subdomain; empty if it is one."""
     if len(text) * 4 <= SUBDOMAIN_MAX and _subdomain(text) is not None:
         return []  # saves a call for names, of which every write has two
     found = _length(text, SUBDOMAIN_MAX)
@@ -101,6 +103,7 @@ def dns1123_subdomain(text: str) -> list[str]:
 
 
 def dns1035_label(text: str) -> list[str]:
+    """Return why a text is not a DNS label that begins with a letter; empty if it is one."""
     found = _length(text, LABEL_MAX)
     if _dns1035(text) is None:
         found.append(_DNS1035_TEXT)
@@ -163,6 +166,7 @@ def qualified_name(text: str) -> list[str]:
 
 
 def label_value(text: str) -> list[str]:
+    """Return why a text cannot be the value of a label; empty if it can."""
     if len(text) <= LABEL_MAX and _is_usual_value(text):
         return []
     found = _length(text, LABEL_MAX, "bytes")

@@ -53,6 +53,8 @@ class FieldUse:
 
 
 class FieldTally:
+    """Counts for each field the objects that set it, with their values and field managers."""
+
     def __init__(self, schema: Schema | None) -> None:
         self._schema: Schema = schema or {}
         self.fields: dict[str, FieldUse] = {}

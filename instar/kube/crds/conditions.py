@@ -150,6 +150,7 @@ def approval_status(crd: Object, now: str) -> Object:
 
 
 def pending_deletion(status: Object, now: str) -> Object:
+    """Return the status with the condition Terminating: deletion is pending."""
     message = (
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     )
@@ -157,6 +158,7 @@ def pending_deletion(status: Object, now: str) -> Object:
 
 
 def deletion_in_progress(status: Object, now: str) -> Object:
+    """Return the status with the condition Terminating: objects are being deleted."""
     message = "CustomResource deletion is in progress"
     return with_condition(status, TERMINATING, "True", "InstanceDeletionInProgress", message, now)
 
@@ -186,5 +188,6 @@ def deletion_unconfirmed(status: Object, problem: str, now: str) -> Object:
 
 
 def deletion_completed(status: Object, now: str) -> Object:
+    """Return the status with the condition Terminating: all objects are deleted."""
     message = "removed all instances"
     return with_condition(status, TERMINATING, "False", "InstanceDeletionCompleted", message, now)

@@ -15,6 +15,7 @@ from instar.kube.crds.embedded_defaults import with_clean_defaults
 
 
 def empty_status() -> Object:
+    """Return the status of a CRD that was just created."""
     return {
         "conditions": None,
         "acceptedNames": {"plural": "", "kind": ""},

@@ -31,6 +31,8 @@ _OPTIONS = "Options"
 
 
 class Route(NamedTuple):
+    """One operation of an OpenAPI document: path, method, and what it takes and returns."""
+
     path: str
     method: str
     action: str

@@ -31,6 +31,8 @@ class PodSecurityLevel(StrEnum):
 
 
 class LevelVersion(NamedTuple):
+    """A level of the Pod Security Standards at a Kubernetes release."""
+
     level: PodSecurityLevel
     minor: int = LATEST
 

@@ -63,6 +63,8 @@ class JwtSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontProxySettings:
+    """How requests of a front proxy are recognized: its CA, names and headers."""
+
     ca: Path
     names: tuple[str, ...] = ()
     user_headers: tuple[str, ...] = ()

@@ -37,6 +37,8 @@ class BackendFailed(Exception):
 
 
 class ResponseHead(NamedTuple):
+    """Status and headers of a backend's response."""
+
     status: int
     headers: list[Header]
     """Names in the case in which they came."""

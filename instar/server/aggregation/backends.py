@@ -37,6 +37,8 @@ _TRIES = 3
 
 
 class FetchedDocument(NamedTuple):
+    """A discovery or OpenAPI document as a backend sent it."""
+
     status: int
     content_type: str
     etag: str

@@ -43,6 +43,8 @@ _CLOSED_EARLY = {"status": "Success", "message": "Connection closed early", "cod
 
 
 class AuditMetrics:
+    """Counters of audit events, with kube-apiserver's names."""
+
     def __init__(self) -> None:
         self.events = Counter(
             "apiserver_audit_event_total", "Audit events made and handed to the sinks."

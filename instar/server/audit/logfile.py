@@ -42,6 +42,8 @@ class Unwritten(Exception):
 
 
 class LogOutput(Protocol):
+    """Where the lines of the audit log go."""
+
     def write(self, lines: Sequence[bytes]) -> None:
         """Raises ``Unwritten``."""
         ...
@@ -50,6 +52,8 @@ class LogOutput(Protocol):
 
 
 class Stdout:
+    """Writes the lines of the audit log to standard output."""
+
     def write(self, lines: Sequence[bytes]) -> None:
         try:
             _write_all(sys.stdout.fileno(), b"".join(lines))

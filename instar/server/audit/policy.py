@@ -18,6 +18,8 @@ API_VERSION, KIND = "audit.k8s.io/v1", "Policy"
 
 
 class AuditLevel(IntEnum):
+    """How much of a request is recorded."""
+
     NONE = 0
     METADATA = 1
     REQUEST = 2
@@ -32,6 +34,8 @@ _LEVELS = ("None", "Metadata", "Request", "RequestResponse")
 
 
 class AuditStage(StrEnum):
+    """When in a request an event is recorded."""
+
     RECEIVED = "RequestReceived"
     STARTED = "ResponseStarted"
     COMPLETE = "ResponseComplete"
@@ -85,6 +89,8 @@ class AuditRule(NamedTuple):
 
 
 class AuditDecision(NamedTuple):
+    """What the policy says of one request: level and omitted stages."""
+
     level: AuditLevel
     omitted: frozenset[str]
     bare: bool

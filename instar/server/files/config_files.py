@@ -15,6 +15,8 @@ from instar.kube.api.encoding.yaml_text import read_yaml
 
 
 class ConfigurationFile(NamedTuple):
+    """A file that a flag names, and what it is for."""
+
     what: str
     path: Path
     data: bytes

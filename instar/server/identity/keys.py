@@ -89,6 +89,8 @@ class VerifyingKey(NamedTuple):
 
 
 class SigningKey:
+    """Private key that signs ServiceAccount tokens."""
+
     def __init__(self, key: Private) -> None:
         self._key = key
         self.public = _with_key_id(key.public_key())

@@ -44,6 +44,8 @@ _JSON = "application/json"
 
 
 class EmbeddedReply(NamedTuple):
+    """Status and decoded body of a response."""
+
     status: int
     document: Any
     """Text instead of JSON where nothing is served at the path."""
@@ -55,6 +57,8 @@ class EmbeddedReply(NamedTuple):
 
 
 class RawResponse(NamedTuple):
+    """Status, headers and bytes of a response."""
+
     status: int
     headers: Mapping[bytes, bytes]
     body: bytes

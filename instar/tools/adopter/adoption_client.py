@@ -20,13 +20,18 @@ _MOST_BYTES = 2 << 20
 
 
 class AdoptionClient:
+    """Calls instar's adoption API for one group. A call that fails for a passing reason is
+    repeated, because every action may be repeated."""
+
     def __init__(self, client: Client, group: str, patience: RetryPolicy) -> None:
         self._client, self._group, self._patience = client, group, patience
 
     async def document(self) -> Object:
+        """Return the state of the group in instar, its resources, and what changed there since."""
         return await self._get("")
 
     async def begin(self, above: int, *, discard: bool) -> None:
+        """Start a copy: instar accepts objects, and its revisions are above ``above``."""
         await self._post("begin", {"above": above, "discard": discard})
 
     async def put(self, changes: Iterable[Object]) -> int:
@@ -43,15 +48,19 @@ class AdoptionClient:
         return written + (await self._put(waiting) if waiting else 0)
 
     async def set_floor(self, above: int) -> int:
+        """Begin instar's history above the revision ``above``; return where it begins."""
         return int((await self._post("floor", {"above": above}))["floor"])
 
     async def finish(self) -> None:
+        """End the copy: from now on clients write, and instar accepts no copied objects."""
         await self._post("finish", {})
 
     async def give_back(self) -> None:
+        """Record that the main cluster has all objects again."""
         await self._post("return", {})
 
     async def forget(self) -> int:
+        """Delete the copied objects; return their number."""
         return int((await self._post("forget", {}))["removed"])
 
     async def keys(self, plural: str) -> dict[str, int]:
@@ -59,6 +68,7 @@ class AdoptionClient:
         return dict((await self._get("keys", resource=plural))["keys"])
 
     async def created_uids(self) -> frozenset[str]:
+        """Return the uids of the objects that clients created in instar."""
         return frozenset((await self._get("created"))["uids"])
 
     async def objects(

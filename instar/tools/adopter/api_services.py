@@ -36,6 +36,7 @@ def routed_to(api_service: Object | None, adoption: Object) -> RoutedTo:
 
 
 def is_available(api_service: Object) -> bool:
+    """Return whether the condition Available of an APIService is True."""
     conditions = (api_service.get("status") or {}).get("conditions") or ()
     return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)
 

@@ -43,10 +43,14 @@ _TOUCH = "instar-adopt"
 
 
 class MovedCluster:
+    """The main cluster during a move: ``client`` for its state, ``replicas`` for each API
+    server."""
+
     def __init__(self, client: Client, replicas: Sequence[Client]) -> None:
         self.client, self.replicas = client, tuple(replicas)
 
     async def group(self, name: str) -> MovedGroup:
+        """Return the group with its CRDs. Raises ``AdoptError`` if it has none."""
         crds: list[Object] = []
         async for page in self.client.pages(crd_path(), limit=100):
             crds += page.get("items") or []
@@ -65,12 +69,16 @@ class MovedCluster:
     # -- APIServices
 
     async def api_service(self, version: str, group: str) -> Object | None:
+        """Return the APIService of a version of the group; None if there is none."""
         return await self._found(f"{PATH}/{version}.{group}")
 
     async def adoption_service(self) -> Object | None:
+        """Return the APIService of instar's adoption API; None if there is none."""
         return await self._found(f"{PATH}/{API_SERVICE}")
 
     async def make_adoption_service(self, place: tuple[str, str, int], ca_bundle: str) -> None:
+        """Create the APIService of instar's adoption API for a Service (namespace, name, port), or
+        correct it."""
         body = adoption_service(*place, ca_bundle)
         try:
             await self.client.post(PATH, body)
@@ -78,6 +86,8 @@ class MovedCluster:
             await self.client.patch(f"{PATH}/{API_SERVICE}", {"spec": body["spec"]})
 
     async def await_adoption_service(self) -> Object:
+        """Return the APIService of the adoption API once it is available."""
+
         async def available() -> bool:
             found = await self.adoption_service()
             return found is not None and is_available(found)
@@ -88,12 +98,14 @@ class MovedCluster:
         return found
 
     async def routes(self, group: MovedGroup, adoption: Object) -> dict[str, RoutedTo]:
+        """Return for each version which server its APIService names."""
         return {
             version: routed_to(await self.api_service(version, group.name), adoption)
             for version in group.versions
         }
 
     async def route_to_instar(self, group: MovedGroup, version: str, adoption: Object) -> None:
+        """Patch the APIService of a version, so that API servers proxy it to instar."""
         path = f"{PATH}/{version}.{group.name}"
         await self.client.patch(path, routing_patch(adoption))
 
@@ -121,6 +133,7 @@ class MovedCluster:
     # -- freezing
 
     async def is_frozen(self, group: str) -> bool:
+        """Return whether the policy that refuses writes is bound."""
         return await self._found(f"{BINDINGS}/{policy_name(group)}") is not None
 
     async def freeze(self, group: str, writer: str = "", manager: str = "") -> None:
@@ -137,6 +150,7 @@ class MovedCluster:
             return
 
     async def unfreeze(self, group: str) -> None:
+        """Delete the binding and the policy that refuse writes."""
         for kind in (BINDINGS, POLICIES):
             try:
                 await self.client.delete(f"{kind}/{policy_name(group)}")

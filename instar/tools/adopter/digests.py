@@ -12,6 +12,8 @@ from instar.tools.adopter.moved_group import revision_of
 
 
 class ObjectDigest(NamedTuple):
+    """Digest of an object, with its resourceVersion when it was read."""
+
     revision: int
     digest: bytes
 

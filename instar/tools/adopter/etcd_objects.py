@@ -30,6 +30,7 @@ class EtcdObjects:
         self._store = store
 
     async def revision(self) -> int:
+        """Return etcd's revision now."""
         return await self._store.barrier()
 
     async def raise_above(self, least: int) -> None:
@@ -51,10 +52,12 @@ class EtcdObjects:
         return written
 
     async def remove(self, crd: MovedCrd, keys: Iterable[str]) -> None:
+        """Delete the objects with these keys."""
         for key in keys:
             await self._set(_prefix(crd) + key, None)
 
     async def keys(self, crd: MovedCrd) -> AsyncIterator[str]:
+        """Yield the key (namespace/name) of each stored object."""
         prefix, start, more = _prefix(crd), "", True
         while more:
             page = await self._store.range(prefix, start=start, limit=_CHUNK)

@@ -18,6 +18,7 @@ _LABELS = {"app.kubernetes.io/managed-by": "instar-adopt"}
 
 
 def policy_name(group: str) -> str:
+    """Return the name of the policy and its binding for a group."""
     return f"instar-adopt-{group}"
 
 
@@ -59,6 +60,7 @@ def policy(group: str, writer: str = "", manager: str = "") -> Object:
 
 
 def binding(group: str) -> Object:
+    """Return the binding that enforces the policy everywhere."""
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
@@ -68,6 +70,7 @@ def binding(group: str) -> Object:
 
 
 def canary() -> Object:
+    """Return the ConfigMap that an API server refuses while it enforces the policy."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -22,6 +22,8 @@ _FORMAT = 1
 
 
 class JournalledStep(NamedTuple):
+    """A step that is done, when, and what it reported."""
+
     step: str
     at: float
     text: str
@@ -47,11 +49,13 @@ class MoveJournal:
         self._write()
 
     def begin_anew(self) -> None:
+        """Drop the steps and facts of an earlier run."""
         self.steps.clear()
         self.facts.clear()
         self._write()
 
     def close(self) -> None:
+        """Release the lock of the file."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None

@@ -20,6 +20,8 @@ IN_FLIGHT_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class MoveOptions:
+    """What the flags of ``instar adopt`` choose."""
+
     in_flight: float | None = None
     """Seconds to wait for writes in flight; None: as long as a validating webhook may take."""
     margin: int = 1_000
@@ -52,8 +54,10 @@ class GroupMove:
         self.tell(f"{step}: {text}" if text else step)
 
     def frozen(self) -> None:
+        """Start the clock of the freeze."""
         self._frozen_at = time.monotonic()
 
     def unfrozen(self) -> None:
+        """Record how long writes were refused."""
         if self._frozen_at:
             self.figures["frozenSeconds"] = round(time.monotonic() - self._frozen_at, 2)

@@ -11,6 +11,8 @@ from instar.wire.client.paths import resource_path
 
 
 class MovedCrd(NamedTuple):
+    """What a move needs to know of one CRD."""
+
     name: str
     group: str
     plural: str
@@ -47,6 +49,8 @@ class MovedCrd(NamedTuple):
 
 
 class MovedGroup(NamedTuple):
+    """The API group and its CRDs."""
+
     name: str
     crds: tuple[MovedCrd, ...]
 
@@ -94,4 +98,5 @@ def key_of(obj: Object) -> str:
 
 
 def revision_of(obj: Object) -> int:
+    """Return the resourceVersion as a number; 0 if the object has none."""
     return int(obj["metadata"].get("resourceVersion") or 0)

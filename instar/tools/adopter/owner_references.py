@@ -43,6 +43,7 @@ async def find(client: Client, uids: Collection[str], group: str) -> list[dict[s
 
 
 async def detach(client: Client, dependents: list[dict[str, Any]], uids: Collection[str]) -> None:
+    """Remove the references to ``uids`` from the dependents."""
     for each in dependents:
         kept = [ref for ref in each["references"] if ref["uid"] not in uids]
         await _write(client, each["path"], kept)
@@ -51,6 +52,7 @@ async def detach(client: Client, dependents: list[dict[str, Any]], uids: Collect
 async def restore(
     client: Client, dependents: list[dict[str, Any]], renamed: Mapping[str, str]
 ) -> None:
+    """Write the references of the dependents again, with the new uids."""
     for each in dependents:
         await _write(client, each["path"], rewritten(each["references"], renamed))
 

@@ -42,12 +42,14 @@ class MovePlan:
 
     @property
     def ok(self) -> bool:
+        """Whether nothing prevents the move."""
         return not self.obstacles
 
     def to_json(self) -> Object:
         return {name: getattr(self, name) for name in _FIELDS}
 
     def lines(self) -> list[str]:
+        """Return the plan as the lines that ``--plan`` prints."""
         where = "back to the main cluster" if self.back else "to instar"
         total = counted(sum(self.objects.values()), "object")
         out = [f"{self.group} {where}: {total} of {counted(len(self.objects), 'CRD')}"]
@@ -76,6 +78,7 @@ _FIELDS = (
 
 
 async def look(move: GroupMove, *, back: bool) -> MovePlan:
+    """Return the plan of a move in one direction, with everything that prevents it."""
     plan = MovePlan(move.group.name, back)
     plan.api_servers = [replica.access.server for replica in move.cluster.replicas]
     for crd in move.group.crds:

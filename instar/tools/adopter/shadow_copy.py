@@ -25,12 +25,16 @@ _PAUSE = 0.1
 
 
 class CopiedObject(NamedTuple):
+    """Identity and revision of an object that was copied."""
+
     uid: str
     revision: int
     """The main cluster's."""
 
 
 class ShadowCopy:
+    """Copies the objects of one CRD to instar and follows their changes by a watch."""
+
     def __init__(self, client: Client, adoption: AdoptionClient, crd: MovedCrd) -> None:
         self._client, self._adoption, self.crd = client, adoption, crd
         self.index: dict[str, CopiedObject] = {}
@@ -52,9 +56,11 @@ class ShadowCopy:
         await self._remove(set(there) - seen)
 
     def follow(self) -> None:
+        """Start the task that watches the objects and copies their changes."""
         self._follower = asyncio.get_running_loop().create_task(self._follow())
 
     async def stop(self) -> None:
+        """Stop that task."""
         if self._follower is not None:
             self._follower.cancel()
             await asyncio.gather(self._follower, return_exceptions=True)

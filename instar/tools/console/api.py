@@ -42,6 +42,8 @@ _SUFFIX = {"html": b"html", "markdown": b"md"}
 
 
 class Api:
+    """Serves ``/console/api``: each path is a view that is made with the user's own credential."""
+
     def __init__(
         self,
         services: ConversionServices | None = None,

@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 
 class LazyFuture(Generic[T]):
+    """Value that is made in a thread at the first call."""
+
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
         self._making: asyncio.Future[T] | None = None

@@ -42,11 +42,15 @@ class SignInFailed(Exception):
 
 
 class Endpoints(NamedTuple):
+    """URLs of an issuer from its discovery document."""
+
     authorization: str
     token: str
 
 
 class OidcSignIn:
+    """Signs a browser in by the authorization code flow of an OIDC issuer."""
+
     def __init__(self, settings: OidcSettings, sealer: Sealer, clock: Callable[[], float]) -> None:
         """Read the CA and secret files. Raises ``OSError`` and ``ValueError``."""
         self._settings = settings

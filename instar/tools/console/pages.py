@@ -36,6 +36,8 @@ _READS = ("GET", "HEAD")
 
 
 class Console:
+    """Serves ``/console``: assets, sessions, sign-in and the console's API."""
+
     def __init__(
         self,
         host: Host,

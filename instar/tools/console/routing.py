@@ -35,6 +35,8 @@ def is_followed_link(request: Request) -> bool:
 
 
 class ConsoleRouter:
+    """Passes requests below ``/console`` to the console, and all others to the API."""
+
     def __init__(self, api: Handler, load: Callable[[], Console]) -> None:
         self._api = api
         self._console = LazyFuture(load)

@@ -11,6 +11,8 @@ from instar.base.fast_dataclass import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class OidcSettings:
+    """Issuer and client by which users sign in."""
+
     issuer: str
     client: str
     authority: Path | None = None

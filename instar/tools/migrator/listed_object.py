@@ -17,6 +17,8 @@ from instar.tools.migrator.content_diff import digest
 
 @dataclass(frozen=True, slots=True)
 class ListedObject:
+    """What a migration keeps of an object in a list."""
+
     key: str
     uid: str
     revision: str

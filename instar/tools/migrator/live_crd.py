@@ -21,6 +21,8 @@ USER_AGENT = user_agents.MIGRATE
 
 @dataclass(frozen=True)
 class LiveCrd:
+    """A CRD as the cluster has it now."""
+
     crd: Crd
     revision: str
     """The CRD's resourceVersion when it was read."""
@@ -73,6 +75,7 @@ class LiveCrd:
 
 
 def read_live_crd(obj: Object) -> LiveCrd:
+    """Read the JSON of a CRD of the cluster."""
     metadata = obj.get("metadata") or {}
     times = [
         entry.get("time")
@@ -84,6 +87,7 @@ def read_live_crd(obj: Object) -> LiveCrd:
 
 
 def latest(times: Iterable[str | None]) -> datetime | None:
+    """Return the latest of some times; None if there is none."""
     return max((datetime.fromisoformat(text) for text in times if text), default=None)
 
 

@@ -41,6 +41,8 @@ MOST_QUARANTINED = 1000
 
 @dataclass(frozen=True, slots=True)
 class MigrationOptions:
+    """What the flags of ``instar migrate`` choose."""
+
     concurrency: int = 16
     page: int = 500
     verify: bool = True

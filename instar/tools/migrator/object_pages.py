@@ -51,6 +51,8 @@ _SLOW = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ObjectPage:
+    """A page of a list: its objects, and those that cannot be read."""
+
     found: list[ListedObject]
     unreadable: Mapping[str, ApiError]
     """Objects some version of which cannot be read, by key."""
@@ -98,6 +100,8 @@ async def list_page(
 
 
 class Lister:
+    """Lists the objects of a CRD, around those that cannot be converted."""
+
     def __init__(
         self,
         client: Client,

@@ -45,6 +45,8 @@ async def _unguarded(found: ListedObject) -> ObjectResult | None:
 
 
 class StorageVersionRewriter:
+    """Writes one object back unchanged, so that it is stored at the storage version."""
+
     def __init__(
         self,
         client: Client,

@@ -62,6 +62,8 @@ VETO = "PolicyVeto"
 
 @dataclass(frozen=True, slots=True)
 class ObjectResult:
+    """What became of one object."""
+
     key: str
     fate: Fate
     revision: str = ""

@@ -180,6 +180,7 @@ class Plan:
 
 
 def human(seconds: float) -> str:
+    """Return a duration as people write it."""
     if seconds < 1:
         return "a second"
     if seconds < 90:

@@ -24,6 +24,8 @@ _BRIEF_RETRIES = RetryPolicy(attempts=2)
 
 @dataclass
 class ReadCheckResult:
+    """What reading all objects at each version showed."""
+
     objects: int = 0
     problems: dict[str, str] = field(default_factory=dict)
     """By object: why it cannot be read at some version."""

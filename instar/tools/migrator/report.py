@@ -28,6 +28,8 @@ _MAX_SHOWN_REFUSALS = 2
 
 @dataclass
 class MigrationReport:
+    """Result of a migration: the plan, and what became of the objects."""
+
     plan: Plan
     dry_run: bool = False
     resumed: bool = False

@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
+    """How often and after which pauses a failed call is repeated."""
+
     attempts: int = 6
     first_delay: float = 0.2
     longest_delay: float = 15.0

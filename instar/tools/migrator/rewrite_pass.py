@@ -75,6 +75,8 @@ class Safeguards:
 
 
 class RewritePass:
+    """One pass over the objects of a CRD: prove, journal, write, compare."""
+
     def __init__(
         self,
         lister: Lister,

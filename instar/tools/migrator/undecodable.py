@@ -30,6 +30,8 @@ Probe = Callable[[str], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class UndecodableObject:
+    """An object that the API server cannot read at any version."""
+
     key: str
     """``namespace/name``, or the name alone."""
     after: str

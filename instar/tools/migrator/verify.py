@@ -56,6 +56,8 @@ class Verification:
 
 
 class Proof:
+    """Accounts for each object after a migration, by a last complete list."""
+
     def __init__(
         self,
         lister: Lister,

@@ -37,6 +37,8 @@ class GoNoGoReason(NamedTuple):
 
 
 class GoNoGo(NamedTuple):
+    """The decision of a rehearsal with its reasons."""
+
     go: bool
     reasons: tuple[GoNoGoReason, ...]
     """Reasons against, or those that were accepted."""
@@ -44,6 +46,7 @@ class GoNoGo(NamedTuple):
 
 
 def decide(rehearsal: Rehearsal, accepted: Collection[str] = ()) -> GoNoGo:
+    """Return GO unless a result that was not accepted speaks against it."""
     reasons = [GoNoGoReason("problem", text) for text in rehearsal.problems]
     reasons += [
         GoNoGoReason("unknown", f"{counted(number, 'object')}: {why}")

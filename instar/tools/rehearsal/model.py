@@ -172,6 +172,8 @@ class Way(StrEnum):
 
 @dataclass
 class WayBack:
+    """What rolling back from a step would lose."""
+
     way: Way = Way.FREE
     why: str = ""
     losses: Damages = field(default_factory=Damages)
@@ -180,6 +182,7 @@ class WayBack:
     objects: int = 0
 
     def absorb(self, other: WayBack) -> None:
+        """Add the result of another batch: the worse way counts."""
         if other.way.rank > self.way.rank:
             self.way, self.why = other.way, other.why
         self.losses.absorb(other.losses)
@@ -189,6 +192,8 @@ class WayBack:
 
 @dataclass
 class MigrationOutcome:
+    """What the migration of a rehearsal did."""
+
     counts: Counter[str] = field(default_factory=Counter)
     trouble: list[str] = field(default_factory=list)
     trimmed: bool = True
@@ -363,6 +368,8 @@ class CrdRehearsal:
 
 @dataclass
 class Rehearsal:
+    """Result of a rehearsal: each CRD, step by step."""
+
     origin: str
     releases: list[str]
     crds: list[CrdRehearsal] = field(default_factory=list)

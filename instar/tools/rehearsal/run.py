@@ -43,12 +43,16 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RehearsalRelease:
+    """The CRDs of one release."""
+
     name: str
     crds: Mapping[str, Object]
 
 
 @dataclass(frozen=True, slots=True)
 class RehearsalOptions:
+    """What the flags of ``instar rehearse`` choose."""
+
     converting: Converting
     jobs: int = 1
     batch: int = BATCH

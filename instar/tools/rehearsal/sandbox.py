@@ -55,6 +55,8 @@ class Listed(NamedTuple):
 
 
 class Sandbox:
+    """Embedded server with a copy of one CRD and some of its objects."""
+
     def __init__(
         self,
         api: Embedded,

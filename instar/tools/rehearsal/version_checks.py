@@ -33,6 +33,8 @@ class StepInputs(NamedTuple):
 
 
 class StepChecker:
+    """Reads and writes each object at each version after a step, and compares with before."""
+
     def __init__(self, stage: Sandbox, reference: ReferenceReadings, rewritten: int = 0) -> None:
         self._stage = stage
         self._reference = reference

@@ -52,6 +52,8 @@ def without_server_fields(obj: Object) -> Object:
 
 
 class Restorer:
+    """Brings an object back: creates it, or overwrites it and keeps its uid."""
+
     def __init__(self, client: Client, *, dry_run: bool = False) -> None:
         self._client = client
         self._dry_run = dry_run

@@ -80,6 +80,7 @@ def section(file: str, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def parse(raw: Mapping[str, Any], file: str = "") -> Config:
+    """Read the settings of a review. Raises ``ConfigError``."""
     unknown = sorted(set(raw) - _KEYS)
     if unknown:
         raise ConfigError(f"unknown setting {unknown[0]!r}; there is {', '.join(sorted(_KEYS))}")
@@ -133,6 +134,7 @@ def read_baseline(text: str) -> frozenset[str]:
 
 
 def write_baseline(report: Report) -> str:
+    """Return the findings of a report as the text of a baseline file."""
     found = [
         {
             "fingerprint": item.fingerprint,

@@ -32,6 +32,7 @@ class Rename(NamedTuple):
 
 
 def renames(found: list[NodeChange]) -> list[Rename]:
+    """Return pairs of a removed and an added field that look like one field with a new name."""
     gone = [
         item for item in found if item.old is not None and item.new is None and item.is_property
     ]

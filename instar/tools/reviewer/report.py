@@ -105,6 +105,8 @@ class Witness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
+    """One result of a review: rule, severity, place, and what is affected."""
+
     rule: str
     severity: Severity
     crd: str

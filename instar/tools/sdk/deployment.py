@@ -30,6 +30,8 @@ _HEADER = """\
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
+    """What ``instar webhook --manifests`` writes manifests for."""
+
     name: str
     namespace: str
     image: str

@@ -14,6 +14,8 @@ _LABELS = ("kind", "from_version", "to_version")
 
 
 class ConversionWebhookMetrics:
+    """Metrics of a conversion webhook."""
+
     def __init__(self) -> None:
         self._reviews = Counter(
             "instar_webhook_reviews_total", "Conversion reviews answered.", (*_LABELS, "result")
@@ -35,6 +37,7 @@ class ConversionWebhookMetrics:
         self._in_flight = Gauge("instar_webhook_in_flight", "Reviews being answered now.")
 
     def started(self) -> None:
+        """Count a review that is in progress."""
         self._in_flight.add()
 
     def ended(self) -> None:

@@ -81,6 +81,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Manifest:
+    """First part of a snapshot: where it is from, and a row for each part."""
+
     origin: str
     """The source, as a command line names it, without credentials."""
     started: str

@@ -40,6 +40,8 @@ class Digest:
 
 @dataclass
 class SnapshotPart:
+    """A part of a snapshot, opened when it is read."""
+
     name: str
     open: Callable[[], BinaryIO]
     count: int

@@ -40,6 +40,8 @@ class StoreCollection:
 
 @dataclass(frozen=True)
 class PlacedObject:
+    """Key and value of an object in a store."""
+
     key: str
     value: bytes
     namespace: str

@@ -61,6 +61,8 @@ class CaseStep:
 
 @dataclass(slots=True)
 class Coverage:
+    """Which bounds and rules of a CRD the cases of a suite violate."""
+
     items: dict[Item, bool]
 
     @property

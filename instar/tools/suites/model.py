@@ -59,6 +59,8 @@ class SuiteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SuiteCase:
+    """One case of a suite."""
+
     act: Act
     name: str
     line: int
@@ -77,6 +79,8 @@ class SuiteCase:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
+    """A file of cases for one CRD."""
+
     file: str
     name: str
     crd_name: str = ""

@@ -44,6 +44,8 @@ class References(NamedTuple):
 
 
 class CrdAccess:
+    """Reads and writes the CRDs of a cluster for an upgrade."""
+
     def __init__(self, client: Client, patience: RetryPolicy) -> None:
         self._client = client
         self._patience = patience

@@ -56,6 +56,8 @@ def _rule(
 
 @dataclass(frozen=True, slots=True)
 class UpgradeJob:
+    """What ``instar upgrade --manifests`` writes manifests for."""
+
     name: str
     namespace: str
     image: str

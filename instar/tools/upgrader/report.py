@@ -25,6 +25,8 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UpgradeStep:
+    """One step of an upgrade with its state."""
+
     name: str
     state: StepState
     text: str = ""
@@ -33,6 +35,8 @@ class UpgradeStep:
 
 @dataclass
 class CrdUpgrade:
+    """The steps of one CRD."""
+
     name: str
     steps: list[UpgradeStep] = field(default_factory=list)
     migration: Object | None = None
@@ -50,6 +54,8 @@ class CrdUpgrade:
 
 @dataclass
 class UpgradeReport:
+    """Result of an upgrade."""
+
     server: str
     crds: list[CrdUpgrade] = field(default_factory=list)
     refused: str = ""

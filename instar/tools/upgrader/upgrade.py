@@ -40,6 +40,8 @@ Judge = Callable[[Object | None, Object], Awaitable[tuple[bool, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class UpgradeOptions:
+    """What the flags of ``instar upgrade`` choose."""
+
     plan_only: bool = False
     take_back: bool = True
     """Undo a CRD whose later steps fail, and put its objects back."""

@@ -23,6 +23,8 @@ class ValidationLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ValidationFinding:
+    """One result of a validation, with file and line."""
+
     level: ValidationLevel
     message: str
     file: str

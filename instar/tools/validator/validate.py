@@ -46,6 +46,8 @@ def identity(obj: Object) -> ObjectKey:
 
 
 class ManifestValidator:
+    """Sends manifests to an embedded server as dry runs and collects what it rejects."""
+
     def __init__(self, api: Embedded, old: Mapping[ObjectKey, Object] | None = None) -> None:
         self._api = api
         self._old = old or {}

@@ -32,6 +32,8 @@ class ExecError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
+    """Token or certificate that an exec plugin printed."""
+
     token: str | None = None
     cert: bytes | None = None
     key: bytes | None = None
@@ -43,6 +45,8 @@ class Credential:
 
 @dataclass(slots=True)
 class ExecPlugin:
+    """The ``exec`` section of a kubeconfig."""
+
     command: str
     version: str
     args: tuple[str, ...] = ()

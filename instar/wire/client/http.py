@@ -44,6 +44,8 @@ class OpenedResponse:
 
 
 class Http:
+    """HTTP client of the tools: TLS, connection pool, deadline."""
+
     def __init__(
         self, tls: ssl.SSLContext | None, seconds: float, *, proxies: bool, proxy: str | None = None
     ) -> None:

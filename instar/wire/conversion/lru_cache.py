@@ -16,6 +16,8 @@ _ENTRY_OVERHEAD = 400
 
 
 class ConversionCache:
+    """Cache of converted objects, by scope (a generation of a CRD) and key."""
+
     def __init__(
         self,
         *,

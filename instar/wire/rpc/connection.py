@@ -54,6 +54,8 @@ _RESETS = {
 
 
 class Http2Connection(asyncio.Protocol):
+    """One HTTP/2 connection of the gRPC client."""
+
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.ready: asyncio.Future[None] = loop.create_future()

@@ -15,6 +15,8 @@ from instar.wire.rpc.stream import Http2Stream
 
 
 class Outgoing:
+    """Sends frames of a connection within the peer's windows."""
+
     def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
         self._loop, self._transport = loop, transport
         self._parts: list[bytes] = []

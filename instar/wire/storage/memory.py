@@ -26,6 +26,8 @@ from instar.wire.storage.store import (
 
 
 class MemoryStore:
+    """Store in the memory of this process (``memory:``)."""
+
     def __init__(self) -> None:
         self._index = RevisionIndex()
         self._log: dict[int, Event] = {}

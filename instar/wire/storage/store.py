@@ -118,6 +118,8 @@ Ended = Callable[[StoreError], None]
 
 
 class Subscription(Protocol):
+    """Handle of a listener; closing it ends the events."""
+
     def close(self) -> None: ...
 
 

@@ -34,11 +34,15 @@ class WebhookCall(NamedTuple):
 
 
 class Failure(NamedTuple):
+    """A failed call of a webhook."""
+
     kind: str
     text: str
 
 
 class CallLog:
+    """Remembers the latest calls and failures of each webhook, for the console."""
+
     def __init__(self, clock: Callable[[], float] = time.time, most: int = MOST_WEBHOOKS) -> None:
         self._clock = clock
         self._most = most

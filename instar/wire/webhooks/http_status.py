@@ -33,6 +33,8 @@ _TEXT_OF_THE_SERVER = (403, 415)
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
+    """Response of a webhook: status, body, and the headers that its errors depend on."""
+
     status: int
     content_type: str
     body: bytes

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 
 class HostPort(NamedTuple):
+    """Address to connect to."""
+
     host: str
     port: int
 

@@ -45,6 +45,8 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransportSettings:
+    """How webhooks are reached: addresses, certificates, proxies."""
+
     resolver: Resolver = field(default_factory=ServiceResolver)
     client_certificate: ClientCertificate | None = None
     calls_at_once: int = 32

@@ -93,6 +93,8 @@ def _service(text: str) -> tuple[str, str, int]:
 
 
 def ca_bundle(args: argparse.Namespace) -> str:
+    """Return the CA of ``--ca-file`` in base64. Raises ``CliFailure`` if it is missing or
+    unreadable."""
     if args.instar_service is None:
         return ""
     if args.ca_file is None:
@@ -104,6 +106,7 @@ def ca_bundle(args: argparse.Namespace) -> str:
 
 
 def move_options(args: argparse.Namespace) -> MoveOptions:
+    """Return the options of the move that the flags give."""
     return MoveOptions(
         in_flight=args.in_flight,
         discard=args.discard,

@@ -44,6 +44,8 @@ class _CachedDecision(NamedTuple):
 
 
 class RbacAuthorizer:
+    """Allows a request if a rule of a role that is bound to the user matches it."""
+
     def __init__(self, policy: Callable[[], RbacPolicy]) -> None:
         """``policy`` is called for each decision and may first process pending changes."""
         self._policy = policy

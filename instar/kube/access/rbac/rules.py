@@ -16,6 +16,8 @@ ALL = "*"
 
 
 class PolicyRule(NamedTuple):
+    """A rule of a Role or ClusterRole."""
+
     verbs: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
@@ -66,6 +68,7 @@ def rules_of(role: Object) -> RoleRules:
 
 
 def rule_of(rule: Object) -> PolicyRule:
+    """Read a rule of a Role from its JSON."""
     return PolicyRule(
         _texts(rule.get("verbs")),
         _texts(rule.get("apiGroups")),
@@ -98,6 +101,7 @@ def matches_kind(rule: PolicyRule, attributes: Attributes) -> bool:
 
 
 def matches(rule: PolicyRule, attributes: Attributes) -> bool:
+    """Return whether a rule allows a request."""
     return matches_kind(rule, attributes) and (not rule.names or attributes.name in rule.names)
 
 

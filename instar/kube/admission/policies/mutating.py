@@ -51,6 +51,8 @@ class MutationFailed(Exception):
 
 
 class Mutation(NamedTuple):
+    """A compiled mutation of a MutatingAdmissionPolicy."""
+
     patch_type: str
     expression: AdmissionExpression
 

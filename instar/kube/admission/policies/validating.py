@@ -48,6 +48,8 @@ class FailedValidation(NamedTuple):
 
 
 class Annotation(NamedTuple):
+    """An audit annotation that a policy made of one object, or why it failed."""
+
     key: str
     value: str = ""
     failure: str = ""
@@ -55,6 +57,8 @@ class Annotation(NamedTuple):
 
 
 class PolicyResult(NamedTuple):
+    """What the validations of a policy decided on one object."""
+
     decisions: list[FailedValidation]
     annotations: list[Annotation]
 

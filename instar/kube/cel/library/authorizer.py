@@ -55,6 +55,8 @@ class CelAuthzQuestion:
 
 @dataclass(frozen=True, slots=True)
 class CelAuthzDecision(Opaque):
+    """Result of a check of the variable ``authorizer`` in an expression."""
+
     cel_type = DECISION.name
     allowed: bool
     reason: str = ""
@@ -66,6 +68,8 @@ Decide = Callable[[CelAuthzQuestion], CelAuthzDecision]
 
 @dataclass(frozen=True, slots=True)
 class CelAuthorizer(Opaque):
+    """The variable ``authorizer`` of an expression."""
+
     cel_type = AUTHORIZER.name
     decide: Decide
     service_account: tuple[str, str] | None = None

@@ -17,6 +17,8 @@ _LONGEST_LINE = 16384
 
 @dataclass(frozen=True, slots=True)
 class Issue:
+    """An error of an expression, with its position."""
+
     pos: int
     text: str
 

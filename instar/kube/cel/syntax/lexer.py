@@ -66,12 +66,14 @@ class Token(NamedTuple):
 
 
 def begins_value(token: Token) -> bool:
+    """Return whether an operand may begin with this token."""
     if token.kind == "op":
         return token.text in _OPENING
     return token.kind in ("const", "wrong") or (token.kind == "ident" and token.text != "in")
 
 
 def tokenize(source: str) -> tuple[list[Token], list[Issue]]:
+    """Split an expression into tokens; return them with the errors found."""
     tokens: list[Token] = []
     issues: list[Issue] = []
     pos, end = 0, len(source)

@@ -64,6 +64,7 @@ def integer(value: Any, where: str, path: str, unknown: list[str]) -> Any:
 
 
 def nonzero_integer(value: Any, where: str, path: str, unknown: list[str]) -> Any:
+    """Return an integer of metadata; None for 0, which Go leaves out."""
     return integer(value, where, path, unknown) or None
 
 

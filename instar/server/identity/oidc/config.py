@@ -41,6 +41,8 @@ class ClaimMapping:
 
 @dataclass(frozen=True)
 class ClaimRule:
+    """A rule that the claims of a token must satisfy."""
+
     claim: str = ""
     required: str = ""
     expression: str = ""
@@ -67,12 +69,16 @@ class TrustedIssuer:
 
 @dataclass(frozen=True)
 class AnonymousRules:
+    """Whether anonymous requests are allowed, and on which paths."""
+
     enabled: bool
     paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Authentication:
+    """An authentication configuration: token issuers and anonymous access."""
+
     issuers: tuple[TrustedIssuer, ...]
     anonymous: AnonymousRules | None = None
 

@@ -47,6 +47,8 @@ class ObjectPlace(NamedTuple):
 
 
 class AdoptedGroup:
+    """The actions of the adoption API on one group. Each may be repeated."""
+
     def __init__(self, backend: Backend, catalog: Catalog, floor: HistoryFloor, name: str) -> None:
         self._backend, self._catalog, self._floor, self._name = backend, catalog, floor, name
 

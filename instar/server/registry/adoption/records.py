@@ -34,12 +34,15 @@ class AdoptionState(Enum):
 
 
 class AdoptionRecord(NamedTuple):
+    """State of a group and the revision at which its history begins."""
+
     state: AdoptionState = AdoptionState.NONE
     floor: int = 0
     """History of the group begins here."""
 
 
 async def read_record(store: Store, group: str) -> AdoptionRecord:
+    """Return the record of a group; the state ``NONE`` if there is none."""
     found = await store.get(_state_key(group))
     if found is None:
         return AdoptionRecord()
@@ -48,6 +51,7 @@ async def read_record(store: Store, group: str) -> AdoptionRecord:
 
 
 async def write_record(store: Store, group: str, record: AdoptionRecord) -> None:
+    """Store the record of a group."""
     document = {"state": record.state.value, "floor": record.floor}
     await put_record(store, _state_key(group), orjson.dumps(document) + b"\n")
 

@@ -30,6 +30,8 @@ _AT_ONCE = 1_000
 
 
 class ServerCensus:
+    """Counts stored objects by version, from the watch cache."""
+
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._counters: dict[str, _Counter] = {}

@@ -33,6 +33,8 @@ _FLUSH_ATTEMPTS = 5
 
 
 class UseKey(NamedTuple):
+    """What a request is counted by: resource, version, verb, user and user agent."""
+
     group: str
     resource: str
     version: str

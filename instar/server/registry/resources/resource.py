@@ -111,9 +111,11 @@ class Target:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def named(self, name: str) -> Target:
+        """Return the target of the object with this name in the same collection."""
         return Target(self.resource, self.serving, self.codec, self.version, self.namespace, name)
 
     def entry(self) -> CacheEntry | None:
+        """Return the cache entry of the object; None if it does not exist."""
         return self.resource.objects.entries.get(self.suffix)
 
     def under_latest_crd(self) -> Target:

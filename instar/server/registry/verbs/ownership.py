@@ -158,6 +158,7 @@ class Ownership:
         return self._target.serving.versions.get(group_version.version)
 
     def writer(self) -> Writer:
+        """Return the manager of this write, as its entry in managedFields will name it."""
         serving, version = self._target.serving, self._target.version
         return Writer(
             self._options.manager,

@@ -72,6 +72,8 @@ def _readable(response: Response) -> dict[str, str]:
 
 
 class EmbeddedHost:
+    """The console inside ``instar serve``: calls the server in the same process."""
+
     mode = "serve"
 
     def __init__(

@@ -53,6 +53,8 @@ class SignInLinks:
 
 
 class KubeconfigHost:
+    """The console of ``instar console``: calls a cluster with a kubeconfig."""
+
     mode = "cluster"
 
     def __init__(self, client: Client, links: SignInLinks, context: str | None) -> None:

@@ -21,6 +21,8 @@ from instar.wire.client.client import Client
 
 @dataclass(frozen=True, slots=True)
 class HolderCensus:
+    """How many objects set each field, of all that were counted."""
+
     holders: Mapping[str, FieldHolders]
     total: int
     revision: str

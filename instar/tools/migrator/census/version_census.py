@@ -34,6 +34,8 @@ _BRIEF = RetryPolicy(attempts=3)
 
 @dataclass(frozen=True, slots=True)
 class StoredVersionCensus:
+    """How many objects are stored at each version, and how certain that is."""
+
     counts: Mapping[str, int]
     """Objects known to be stored at a version."""
     unknown: int = 0

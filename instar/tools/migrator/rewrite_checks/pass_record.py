@@ -21,6 +21,8 @@ from instar.tools.migrator.progress_file import default_path
 
 @dataclass(frozen=True, slots=True)
 class PassRecord:
+    """Record of a complete pass over the objects of a CRD."""
+
     server: str
     crd: str
     uid: str

@@ -106,6 +106,8 @@ class ChangeTally:
 
 
 class RewriteChecker:
+    """Proves that a rewrite of an object changes nothing at any served version."""
+
     def __init__(
         self,
         client: Client,

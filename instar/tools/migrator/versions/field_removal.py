@@ -26,6 +26,8 @@ class NoSuchField(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
+    """A deprecated field of a version, with its message."""
+
     version: str
     path: str
     text: str

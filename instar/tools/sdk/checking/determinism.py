@@ -28,6 +28,8 @@ _MOST_OBJECTS = 80
 
 @dataclass(frozen=True, slots=True)
 class DeterminismResult:
+    """Whether conversions gave the same result in another order and process."""
+
     tested: int
     counterexample: Counterexample | None = None
     note: str = ""

@@ -13,6 +13,8 @@ Verdict = Literal["kept", "broken", "unchecked"]
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
+    """An object that breaks a law, with the conversions that show it."""
+
     message: str
     inputs: list[dict[str, Any]]
     steps: list[tuple[str, Any]]
@@ -41,6 +43,8 @@ class LawResult:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
+    """Result of ``instar check``."""
+
     crd: str
     converter: str
     seed: int

@@ -26,6 +26,8 @@ _BRIEF_RETRIES = RetryPolicy(attempts=2)
 
 
 class ClusterSource:
+    """Reads objects of a cluster through its API."""
+
     exact = False
     needs_serving = True
 

@@ -24,6 +24,8 @@ _ROUNDS = 8
 
 
 class Pseudonyms:
+    """Replaces values by pseudonyms of the same shape; equal values get equal ones."""
+
     def __init__(self, key: bytes) -> None:
         self._key = key
 

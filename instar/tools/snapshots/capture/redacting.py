@@ -47,6 +47,8 @@ def read_field(text: str) -> RedactedField:
 
 @dataclass(frozen=True)
 class Redaction:
+    """Which fields a snapshot replaces by pseudonyms."""
+
     pseudonyms: Pseudonyms
     fields: tuple[RedactedField, ...] = ()
     secrets: bool = True

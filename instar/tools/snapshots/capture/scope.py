@@ -47,6 +47,8 @@ CRD_RESOURCE = CapturedResource(
 
 @dataclass(frozen=True)
 class CaptureScope:
+    """Which objects a snapshot takes."""
+
     crds: frozenset[str] = frozenset()
     """Names of CRDs; empty means all."""
     more: tuple[str, ...] = ()

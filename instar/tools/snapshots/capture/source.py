@@ -43,6 +43,8 @@ class Gap(Exception):
 
 
 class Source(Protocol):
+    """Where a snapshot reads objects: a cluster, a store, or files."""
+
     origin: str
     exact: bool
     """Whether objects are known to be at the version they are stored at."""

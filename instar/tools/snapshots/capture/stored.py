@@ -22,6 +22,8 @@ from instar.wire.storage.store import Page, Record, Store, StoreError
 
 
 class StoreSource:
+    """Reads objects as a store has them, at one revision."""
+
     exact = True
     needs_serving = False
 

@@ -23,6 +23,8 @@ class DecryptionFailed(Exception):
 
 
 class ValueCipher(Protocol):
+    """Encrypts and decrypts values; ``place`` is the key that a value is bound to."""
+
     def seal(self, value: bytes, place: bytes) -> bytes: ...
 
     def open(self, data: bytes, place: bytes) -> bytes:

@@ -70,6 +70,8 @@ Provider = Keyed | Kms | IdentityProvider
 
 
 class EncryptionRule(NamedTuple):
+    """The providers for some resources, in order."""
+
     subjects: tuple[GroupPlural, ...]
     providers: tuple[Provider, ...]
 

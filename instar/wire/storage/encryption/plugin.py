@@ -55,6 +55,8 @@ class Plugin(Protocol):
 
 
 class GrpcPlugin:
+    """Calls a KMS v2 plugin over its socket."""
+
     def __init__(self, socket: str, timeout: float) -> None:
         self._socket = socket
         self._timeout = timeout

@@ -48,6 +48,8 @@ _CHUNK = 2000
 
 
 class EtcdStore:
+    """Store in etcd: one key for each object, etcd's revisions."""
+
     def __init__(
         self,
         addresses: list[str],

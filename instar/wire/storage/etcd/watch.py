@@ -33,6 +33,8 @@ Translate = Callable[[wire.WatchEvent], Event | None]
 
 
 class EtcdWatch:
+    """Watch of a prefix in etcd, reopened at the last revision when it breaks."""
+
     def __init__(
         self,
         client: EtcdClient,

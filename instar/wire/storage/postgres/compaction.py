@@ -58,6 +58,8 @@ select max(revision) from (
 
 
 class PostgresCompaction:
+    """Deletes superseded rows of the log and runs VACUUM."""
+
     def __init__(
         self, server: PostgresServer, link: PostgresLink, metrics: PostgresMetrics
     ) -> None:

@@ -61,6 +61,8 @@ order by part.revision
 
 
 class PostgresFeed:
+    """Delivers new rows of the log to the watch cache."""
+
     def __init__(self, server: PostgresServer, metrics: PostgresMetrics) -> None:
         self._server, self._metrics = server, metrics
         self._link = PostgresLink(server, "feed")

@@ -23,6 +23,8 @@ _GOODBYE_SECONDS = 1.0
 
 
 class PostgresLink:
+    """One connection to the primary, opened again when it breaks."""
+
     def __init__(self, server: PostgresServer, purpose: str) -> None:
         self._server, self._purpose = server, purpose
         self._connection: Connection | None = None

@@ -73,6 +73,8 @@ select count(*) from {schema}.log where revision > (select revision from {schema
 
 
 class PostgresReads:
+    """Reads rows and the head revision from the primary."""
+
     def __init__(self, server: PostgresServer, link: PostgresLink) -> None:
         self._server, self._link = server, link
         texts = (_HEAD, _GET, _PAGE, _NEWEST, _PAST)

@@ -30,6 +30,8 @@ _PAUSE = 0.2
 
 
 class BatchSettlement:
+    """Finds out the outcome of a batch whose response was lost."""
+
     def __init__(self, server: PostgresServer, metrics: PostgresMetrics) -> None:
         self._server, self._metrics = server, metrics
         self._sql = server.sql(_SETTLE)

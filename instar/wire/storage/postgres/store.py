@@ -38,6 +38,8 @@ _TOUCH = "select {schema}.touch_1($1)"
 
 
 class PostgresStore:
+    """Store in one schema of a PostgreSQL database."""
+
     def __init__(self, settings: PostgresSettings, *, must_exist: bool = False) -> None:
         self._server = PostgresServer(settings, must_exist=must_exist)
         self._metrics = PostgresMetrics()

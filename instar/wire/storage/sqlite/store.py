@@ -51,6 +51,8 @@ _COMPACT = "UPDATE compaction SET revision = ?"
 
 
 class SqliteStore:
+    """Store in one SQLite file, which this process alone may write."""
+
     def __init__(self, path: str) -> None:
         """Open the file, or create it. Raises ``StoreError`` when that cannot be done."""
         self._file = SqliteFile(path)

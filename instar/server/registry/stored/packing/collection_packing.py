@@ -206,4 +206,5 @@ def packed_value(dictionary: ValueDictionary, entry: Packable) -> PackedValue | 
 def packed_values(
     dictionary: ValueDictionary, entries: Iterable[Packable]
 ) -> list[PackedValue | None]:
+    """Return the packed view of each entry; None for those that stay as they are."""
     return [packed_value(dictionary, entry) for entry in entries]

@@ -37,6 +37,7 @@ class HotValues:
         self._old: dict[PackedEntry, InMemoryEntry] = {}
 
     def get(self, entry: PackedEntry) -> InMemoryEntry | None:
+        """Return the unpacked copy of an entry; None if it is not kept."""
         found = self._young.get(entry)
         if found is None:
             found = self._old.get(entry)
@@ -45,6 +46,7 @@ class HotValues:
         return found
 
     def keep(self, entry: PackedEntry, loaded: InMemoryEntry) -> None:
+        """Keep an unpacked copy, unless it would take much of the budget alone."""
         if entry.size > _LARGEST_HOT:
             return
         self._young[entry] = loaded
@@ -53,6 +55,7 @@ class HotValues:
             self._old, self._young, self._room = self._young, {}, self._half
 
     def clear(self) -> None:
+        """Drop all copies."""
         self._young, self._old, self._room = {}, {}, self._half
 
     def __len__(self) -> int:
@@ -115,6 +118,8 @@ class PackedEntry(CacheEntry):
         return self._size if self.packed_normal is None else self.packed_normal.size
 
     def keep_normal(self, loaded: InMemoryEntry, token: object) -> None:
+        """Pack the normal view of the unpacked entry, too; ``token`` says for which schema it is
+        normal."""
         found = loaded.normal
         self.packed_normal = None
         if found is not None:
@@ -122,6 +127,7 @@ class PackedEntry(CacheEntry):
         self.token = token
 
     def load(self) -> InMemoryEntry:
+        """Return the unpacked entry, from ``HotValues`` if it was read lately."""
         hot = self.kind.hot
         found = hot.get(self)
         if found is None:
