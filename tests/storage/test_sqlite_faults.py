@@ -19,6 +19,7 @@ from instar.wire.storage.sqlite.store import SqliteStore
 from instar.wire.storage.store import Event, StoreError, Unavailable, Write
 from instar.wire.storage.verify import verify_file
 from tests.storage.recorder import Recorder
+from tests.support.small_disk import small_disk
 
 pytestmark = pytest.mark.anyio
 
@@ -200,17 +201,6 @@ class FullDisk:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@contextmanager
-def mounted(folder: Path) -> Iterator[None]:
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("a small tmpfs cannot be mounted here")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
 async def write_until_full(store: SqliteStore) -> dict[str, int]:
     acknowledged: dict[str, int] = {}
     for number in range(2000):
@@ -238,7 +228,7 @@ async def check_recovery(path: Path, store: SqliteStore, acknowledged: dict[str,
 async def test_a_full_disk_fails_writes_and_the_store_recovers_when_space_is_back(
     tmp_path: Path,
 ) -> None:
-    with mounted(tmp_path):
+    with small_disk(tmp_path, "2m"):
         filler = tmp_path / "filler"
         filler.write_bytes(b"x" * 1_000_000)
         store = SqliteStore(str(tmp_path / "s.db"))

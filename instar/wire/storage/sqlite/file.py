@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,6 +22,8 @@ from instar.wire.storage.store import StoreError, StoreInUse, StoreLost, Unusabl
 
 APPLICATION_ID = 0x696E7374  # "inst"
 FORMAT = 1
+_FULL = 1 << 20
+"""Bytes: a store opens its log and its shared memory in a few hundred kilobytes."""
 _HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\0"
 _CHECKPOINT_PAGES = 1000
@@ -38,6 +41,16 @@ _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
 )
+
+
+def _disk_note(path: Path) -> str:
+    """Return how little space is left, if it is little: SQLite calls that an I/O error when it
+    opens a file."""
+    try:
+        free = shutil.disk_usage(path.parent).free
+    except OSError:
+        return ""
+    return f"; the disk is full ({free >> 10} KiB are free)" if free < _FULL else ""
 
 
 class SqliteFile:
@@ -68,7 +81,8 @@ class SqliteFile:
                 raise
         except sqlite3.Error as error:
             os.close(self._lock)
-            raise UnusableStore(f"{self.path}: cannot be opened: {error}") from error
+            text = f"{self.path}: cannot be opened: {error}{_disk_note(self.path)}"
+            raise UnusableStore(text) from error
         except BaseException:
             os.close(self._lock)
             raise
