@@ -16,6 +16,7 @@ from tests.migrator.support import (
     edit_crd,
     fill,
     group_of,
+    lossy_crd,
     migrating_condition,
     name_of,
     objects_path,
@@ -377,3 +378,19 @@ def test_a_run_keeps_owners_that_the_server_takes_at_one_version_only(cluster: U
     assert report.restored == 3
     for number, managers in before.items():
         assert _managers(cluster, definition, f"w{number:05d}").keys() >= managers.keys()
+
+
+def test_an_owner_of_a_field_that_the_user_lets_go_is_not_missed(cluster: Upstream) -> None:
+    """The field has no place at the version at which the server takes owners."""
+    definition = lossy_crd(cluster, 3, range(3))
+    other = f"{group_of(definition)}/v1beta1"
+
+    def planned() -> None:
+        cluster.wipes = lambda obj: any(item["apiVersion"] == other for item in entries_of(obj))
+
+    report = migrated(cluster, definition, planned=planned, accept_changes=("spec.legacy",))
+
+    assert report.ok, report.lines()
+    assert report.restored == 3
+    for number in range(3):
+        assert _managers(cluster, definition, f"w{number:05d}")

@@ -112,7 +112,7 @@ class StorageVersionRewriter:
                 what = [str(change.difference) for change in changes[:3]]
                 why = self._checker.explained(changes) if changes else ""
                 return differs(found.key, revision, version, what, why)
-        missing = lost(found.expected, entries_of(after))
+        missing = self._missing(found, after)
         restored = False
         if missing and not self._dry_run and not self._subresource:
             after, missing = await self._restored(found, after, missing)
@@ -123,6 +123,9 @@ class StorageVersionRewriter:
             return ObjectResult(found.key, Fate.WOULD_PASS, revision)
         fate = Fate.CURRENT if revision == found.revision else Fate.REWRITTEN
         return ObjectResult(found.key, fate, revision, restored=restored)
+
+    def _missing(self, found: ListedObject, after: Object) -> list[str]:
+        return lost(found.expected, entries_of(after), self._checker.given_up(found))
 
     async def _restored(
         self, found: ListedObject, after: Object, missing: list[str]
@@ -142,7 +145,7 @@ class StorageVersionRewriter:
                 after = await call_with_retries(partial(self._patch, again), self._patience)
             except ApiError:
                 break
-            missing = lost(found.expected, entries_of(after))
+            missing = self._missing(found, after)
             if not missing:
                 break
         return after, missing

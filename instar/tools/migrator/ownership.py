@@ -9,6 +9,7 @@ writes at; after it, the owners are compared with those from before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -23,9 +24,11 @@ from instar.kube.apply.field_set import (
     path_text,
     union,
 )
+from instar.tools.migrator.content_diff import is_covered
 from instar.tools.migrator.field_mapping import carried
 
 _SHOWN = 3
+_ITEM = re.compile(r"\[[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +80,23 @@ def relabelled(
     return OwnershipRelabelling(kept, labelled, dropped)
 
 
-def lost(before: Iterable[Object], after: Iterable[Object]) -> list[str]:
+def lost(
+    before: Iterable[Object], after: Iterable[Object], given_up: Collection[str] = ()
+) -> list[str]:
     """Return the managers that own less than before, each as ``argocd (Apply): .spec.size``.
 
-    A field that became part of an atomic one is still owned, with its parent.
+    A field that became part of an atomic one is still owned, with its parent. ``given_up``: paths
+    whose fields the object may lose, so that they need no owner.
     """
     now = _by_owner(after)
     found = []
     for owner, fields in _by_owner(before).items():
         kept = now.get(owner, {})
-        missing = [path for path in members(fields) if not _covered(kept, path)]
+        missing = [
+            path
+            for path in members(fields)
+            if not _covered(kept, path) and not _is_given_up(path, given_up)
+        ]
         if missing:
             paths = ", ".join(path_text(path) for path in missing[:_SHOWN])
             more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
@@ -150,6 +160,13 @@ def _covered(fields: FieldSet, path: tuple[str, ...]) -> bool:
             return position > 0 and not node
         node = child
     return not node or SELF in node
+
+
+def _is_given_up(path: tuple[str, ...], given_up: Collection[str]) -> bool:
+    if not given_up:
+        return False
+    name = _ITEM.sub("[]", path_text(path)).lstrip(".")
+    return any(is_covered(name, accepted) for accepted in given_up)
 
 
 def _carried_entry(entry: Object, reading: Object | None, obj: Object) -> tuple[Object, int]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import field
 from functools import partial
 
@@ -143,6 +144,15 @@ class RewriteChecker:
         """Return the objects, since the last call, whose writes make accepted changes."""
         found, self._changing = self._changing, set()
         return found
+
+    def given_up(self, found: ListedObject) -> list[str]:
+        """Return the paths of fields that an object may lose, because the user accepted it."""
+        paths = list(self._accepted)
+        if found.key in self._accepted_keys:
+            with suppress(MetaError):
+                changes = self._effect.of(found.readings)
+                paths += [change.field for change in changes if change.difference.is_loss]
+        return paths
 
     def unaccepted(self, key: str, changes: Collection[FieldChange]) -> list[FieldChange]:
         """Return the changes of an object that the user did not accept."""
