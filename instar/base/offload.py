@@ -49,6 +49,20 @@ def run_inline(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
         STEP.brief = False
 
 
+def run_if_small(cost: int, work: Callable[[*Arguments], T], *arguments: *Arguments) -> T | None:
+    """Return ``work(*arguments)`` where that may run in the event loop; None where it must run in a
+    thread, which code that cannot wait leaves to its caller. ``work`` never returns None."""
+    if cost > limits.LOOP_BYTES:
+        return None
+    STEP.brief = True  # as in ``run_inline``, without a call
+    try:
+        return work(*arguments)
+    except TooLargeForLoop:
+        return None
+    finally:
+        STEP.brief = False
+
+
 class _Threads:
     """Bounded thread pool for costly segments, created on first use. It has few threads, because
     they share one interpreter lock."""

@@ -133,6 +133,19 @@ def test_a_step_of_the_loop_that_outgrows_it_is_done_in_a_thread() -> None:
     assert obj == {"spec": {"l": [{"d": LARGE_DEFAULT}] * 2}}
 
 
+def test_code_that_cannot_wait_gets_none_for_work_that_belongs_into_a_thread() -> None:
+    compiled = compile_schema({"type": "object", "properties": {"spec": GROWING}})
+    outgrown: dict[str, Any] = {"spec": {"l": [{}, {}]}}
+
+    def default() -> bool:
+        compiled.default(outgrown)
+        return True
+
+    assert offload.run_if_small(limits.LOOP_BYTES, len, "ab") == 2
+    assert offload.run_if_small(limits.LOOP_BYTES + 1, len, "ab") is None
+    assert offload.run_if_small(1, default) is None
+
+
 def test_defaults_within_defaults_are_counted_while_they_are_made() -> None:
     """Each null of a list is replaced by a list of nulls: 200 to the fourth strings."""
     schema: dict[str, Any] = {"type": "string", "default": "x" * 20}

@@ -1,12 +1,13 @@
 """HTTP/1.1 connection to a backend that streams: one exchange at a time, with back pressure.
 
-``backends.py`` opens and keeps connections; ``proxy.py`` and ``BackendPool.fetch`` read the
-response. Deadlines are the caller's.
+``backends.py`` opens and keeps connections, and ``kubelets.py`` opens one for each request;
+``proxy.py`` and ``BackendPool.fetch`` read the response. Deadlines are the caller's.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
@@ -17,6 +18,8 @@ from instar.base.field_errors import go_quote
 from instar.server.http.body_stream import ByteSink
 from instar.server.http.messages import Header
 from instar.wire.webhooks import dial_errors
+from instar.wire.webhooks.dialer import Dialer, NotConnected
+from instar.wire.webhooks.resolver import HostPort
 
 _SWITCHING_PROTOCOLS = 101
 _FULL = limits.WRITE_BUFFER
@@ -279,3 +282,28 @@ class BackendConnection(asyncio.Protocol):
             return
         self._complete = True
         self._reusable = self._parser.should_keep_alive() and not self._is_head_request
+
+
+async def open_connection(
+    dialer: Dialer, target: HostPort, server_name: str, tls: Callable[[], ssl.SSLContext]
+) -> BackendConnection:
+    """Open a TLS connection to a server whose certificate names ``server_name``. Raises
+    ``BackendFailed``, and what ``tls`` raises."""
+    try:
+        made, address = await dialer.dial(*target)
+    except NotConnected as error:
+        raise BackendFailed(error.explained.text) from error
+    try:
+        _, connection = await asyncio.get_running_loop().create_connection(
+            lambda: BackendConnection(server_name, address),
+            sock=made,
+            ssl=tls(),
+            server_hostname=server_name,
+        )
+    except OSError as error:
+        told = dial_errors.lost_connection(server_name, address, error)
+        raise BackendFailed(told.text) from error
+    except BaseException:
+        made.close()
+        raise
+    return connection

@@ -18,12 +18,12 @@ from instar.server.aggregation.backend_connection import (
     BackendConnection,
     BackendFailed,
     ResponseHead,
+    open_connection,
 )
 from instar.server.aggregation.request_head import InvalidHeader, request_head
 from instar.server.aggregation.routes import BackendService
 from instar.server.aggregation.service_endpoints import ServiceObjects, ServiceRouting
-from instar.wire.webhooks import dial_errors
-from instar.wire.webhooks.dialer import Dialer, NotConnected, address_text
+from instar.wire.webhooks.dialer import Dialer, address_text
 from instar.wire.webhooks.failure import CallFailed
 from instar.wire.webhooks.https import ClientCertificate, tls_context
 from instar.wire.webhooks.resolver import HostPort, ServiceResolver
@@ -88,23 +88,7 @@ class BackendPool:
     async def connect(self, target: HostPort) -> BackendConnection:
         """Open a connection. Raises ``BackendFailed``."""
         name = self.backend.server_name
-        try:
-            made, address = await self._dialer.dial(*target)
-        except NotConnected as error:
-            raise BackendFailed(error.explained.text) from error
-        try:
-            _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: BackendConnection(name, address),
-                sock=made,
-                ssl=self._tls(),
-                server_hostname=name,
-            )
-        except OSError as error:
-            told = dial_errors.lost_connection(name, address, error)
-            raise BackendFailed(told.text) from error
-        except BaseException:
-            made.close()
-            raise
+        connection = await open_connection(self._dialer, target, name, self._tls)
         self._open.add(connection)
         connection.on_lost = self._lost
         return connection

@@ -6,7 +6,6 @@ connection is used once. ``rest/pods/kubelet_requests.py`` says which address an
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import Sequence
 from functools import cached_property
@@ -17,16 +16,16 @@ from instar.server.aggregation.backend_connection import (
     BackendConnection,
     BackendFailed,
     ResponseHead,
+    open_connection,
 )
-from instar.server.aggregation.proxied_feed import ProxiedFeed, Upload
+from instar.server.aggregation.proxied_feed import ProxiedFeed, exchange_streamed
 from instar.server.aggregation.proxy import framing_of
 from instar.server.aggregation.request_head import kubelet_head, response_headers
 from instar.server.http.messages import Request, Response
-from instar.wire.webhooks import dial_errors
-from instar.wire.webhooks.dialer import Dialer, NotConnected, address_text
+from instar.wire.webhooks.dialer import Dialer, address_text
 from instar.wire.webhooks.failure import CallFailed
 from instar.wire.webhooks.https import ClientCertificate, tls_context
-from instar.wire.webhooks.resolver import ServiceResolver
+from instar.wire.webhooks.resolver import HostPort, ServiceResolver
 
 _SWITCHING_PROTOCOLS = 101
 
@@ -51,33 +50,15 @@ class Kubelets:
         head = kubelet_head(request, uri, address_text(host, port), framing)
         request.patience = 0.0
         try:
-            connection = await self._connect(host, port)
-            answer = await _exchange(connection, request, head, chunked=framing.chunked)
+            connection = await open_connection(
+                self._dialer, HostPort(host, port), host, lambda: self._tls
+            )
+            answer = await exchange_streamed(connection, request, head, chunked=framing.chunked)
         except BackendFailed as error:
             raise errors.Internal(f"error dialing backend: {error}") from error
         except CallFailed as error:
             raise errors.Internal(f"error dialing backend: {error.text}") from error
         return _response(request, connection, answer)
-
-    async def _connect(self, host: str, port: int) -> BackendConnection:
-        """Raises ``BackendFailed``."""
-        try:
-            made, address = await self._dialer.dial(host, port)
-        except NotConnected as error:
-            raise BackendFailed(error.explained.text) from error
-        try:
-            _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: BackendConnection(host, address),
-                sock=made,
-                ssl=self._tls,
-                server_hostname=host,
-            )
-        except OSError as error:
-            raise BackendFailed(dial_errors.lost_connection(host, address, error).text) from error
-        except BaseException:
-            made.close()
-            raise
-        return connection
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -89,24 +70,6 @@ class Kubelets:
             context.load_verify_locations(cafile=str(self._authority))
         context.set_alpn_protocols(["http/1.1"])
         return context
-
-
-async def _exchange(
-    connection: BackendConnection, request: Request, head: bytes, *, chunked: bool
-) -> ResponseHead:
-    """Send the request and wait for the head of the response. Raises ``BackendFailed``."""
-    stream = request.incoming
-    try:
-        waiting = connection.begin(head, bodiless=request.method == "HEAD")
-        if stream is not None:
-            connection.on_writable = stream.resume
-            stream.attach(Upload(connection, chunked=chunked))
-        elif request.body:
-            connection.send(request.content())
-        return await waiting
-    except BaseException:
-        connection.abort()
-        raise
 
 
 def _response(request: Request, connection: BackendConnection, answer: ResponseHead) -> Response:

@@ -1,7 +1,7 @@
 """Streams of a proxied request: the response to the client, the body to the backend.
 
-``proxy.py`` makes them. Both push what they get at once and pause their source while the other
-side is slow, so that neither holds more than a connection's buffer.
+``proxy.py`` and ``kubelets.py`` make them. Both push what they get at once and pause their source
+while the other side is slow, so that neither holds more than a connection's buffer.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from instar.server.aggregation.backend_connection import BackendConnection
+from instar.server.aggregation.backend_connection import BackendConnection, ResponseHead
 from instar.server.http.body_stream import BodyStream
-from instar.server.http.messages import Outlet
+from instar.server.http.messages import Outlet, Request
 
 
 class Upload:
@@ -32,6 +32,25 @@ class Upload:
     def broken(self, error: Exception) -> None:
         """The client has disconnected: the backend cannot get the rest."""
         self._connection.abort()
+
+
+async def exchange_streamed(
+    connection: BackendConnection, request: Request, head: bytes, *, chunked: bool
+) -> ResponseHead:
+    """Send head and body of a request, and wait for the head of the response, which may come before
+    the end of the body. Raises ``BackendFailed``."""
+    stream = request.incoming
+    try:
+        waiting = connection.begin(head, bodiless=request.method == "HEAD")
+        if stream is not None:
+            connection.on_writable = stream.resume
+            stream.attach(Upload(connection, chunked=chunked))
+        elif request.body:
+            connection.send(request.content())
+        return await waiting
+    except BaseException:
+        connection.abort()
+        raise
 
 
 class ProxiedFeed:

@@ -19,7 +19,7 @@ from instar.server.aggregation.backend_connection import (
     ResponseHead,
 )
 from instar.server.aggregation.backends import BackendPool, Backends
-from instar.server.aggregation.proxied_feed import ProxiedFeed, Upload
+from instar.server.aggregation.proxied_feed import ProxiedFeed, exchange_streamed
 from instar.server.aggregation.request_head import (
     Framing,
     InvalidHeader,
@@ -148,19 +148,8 @@ class ApiProxy:
         return self._response(passage, connection, answer)
 
     async def _upload(self, passage: _Passage, connection: BackendConnection) -> ResponseHead:
-        """Send head and body, and wait for the head of the response, which may come first."""
-        request, stream = passage.request, passage.request.incoming
-        try:
-            waiting = connection.begin(passage.head, bodiless=request.method == "HEAD")
-            if stream is not None:
-                connection.on_writable = stream.resume
-                stream.attach(Upload(connection, chunked=passage.framing.chunked))
-            elif request.body:
-                connection.send(request.content())
-            return await waiting
-        except BaseException:
-            connection.abort()
-            raise
+        chunked = passage.framing.chunked
+        return await exchange_streamed(connection, passage.request, passage.head, chunked=chunked)
 
     def _response(
         self, passage: _Passage, connection: BackendConnection, answer: ResponseHead

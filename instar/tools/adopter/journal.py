@@ -7,7 +7,6 @@ report of earlier steps, and for a return the uids that were given anew.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ import orjson
 
 from instar.base.json_values import Object
 from instar.tools.adopter.errors import AdoptError
+from instar.tools.file_lock import lock_beside
 
 _FORMAT = 1
 
@@ -100,13 +100,8 @@ def _private(path: str, flags: int) -> int:
 
 def _locked(path: Path) -> IO[str]:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = Path(f"{path}.lock").open("w", encoding="utf-8")  # noqa: SIM115 - held until close()
+        return lock_beside(path)
+    except BlockingIOError:
+        raise AdoptError(f"another instar adopt is using {path}") from None
     except OSError as error:
         raise AdoptError(f"cannot write the journal {path}: {error}") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        raise AdoptError(f"another instar adopt is using {path}") from None
-    return lock

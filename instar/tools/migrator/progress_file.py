@@ -10,7 +10,6 @@ is verified, the managedFields that the object should have after it. The content
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ from typing import NamedTuple
 
 from instar.base.json_values import Object
 from instar.kube.apply.applying import BEFORE_FIRST_APPLY
+from instar.tools.file_lock import lock_beside
 from instar.tools.migrator.listed_object import ListedObject
 from instar.tools.migrator.outcomes import (
     DONE,
@@ -81,12 +81,9 @@ class ProgressFile:
     def __init__(self, path: str | Path = ":memory:") -> None:
         self._lock = None
         if str(path) != ":memory:":
-            Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = Path(f"{path}.lock").open("w", encoding="utf-8")  # noqa: SIM115 - held as long as we live
             try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._lock = lock_beside(path)
             except BlockingIOError:
-                self._lock.close()
                 raise JournalBusy(f"another instar migrate is using {path}") from None
             # Messages hold values of objects, so only the owner may read them.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

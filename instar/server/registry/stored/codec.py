@@ -292,13 +292,8 @@ class Codec:
         """Return the stored bytes brought to today's schema of their own version."""
         if entry.token is stored:
             return entry.normal or entry.ready or entry.view
-        if not offload.is_small(entry.size):
-            return None
-        try:
-            loaded = offload.run_inline(self._normal, entry, stored)
-        except offload.TooLargeForLoop:
-            return None
-        return loaded.normal or loaded.view
+        loaded = offload.run_if_small(entry.size, self._normal, entry, stored)
+        return None if loaded is None else loaded.normal or loaded.view
 
     def _normal(self, entry: CacheEntry, stored: VersionServing) -> InMemoryEntry:
         loaded = entry.load()

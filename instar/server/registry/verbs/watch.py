@@ -372,10 +372,8 @@ class _Frames:
         """Encode an event; in a thread if that is costly."""
         if self.render.costs_little:
             return self.render(type_, view)
-        if offload.is_small(len(view)):
-            with contextlib.suppress(offload.TooLargeForLoop):
-                return offload.run_inline(self.render, type_, view)
-        return self._rendered_in_thread(type_, view)
+        line = offload.run_if_small(len(view), self.render, type_, view)
+        return self._rendered_in_thread(type_, view) if line is None else line
 
     async def _rendered_in_thread(self, type_: str, view: bytes) -> bytes:
         try:

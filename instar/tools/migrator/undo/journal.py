@@ -12,7 +12,6 @@ with full synchronisation survives a kill at any moment.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import zlib
@@ -24,6 +23,7 @@ from typing import IO, NamedTuple
 import orjson
 
 from instar.base.json_values import Object
+from instar.tools.file_lock import lock_beside
 from instar.tools.migrator.listed_object import ListedObject
 
 DEFAULT_LIMIT = 2 << 30
@@ -253,16 +253,11 @@ def _is_still_first(known: JournalledObject, found: ListedObject) -> bool:
 
 def _locked(path: str) -> IO[str]:
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = Path(f"{path}.lock").open("w", encoding="utf-8")  # noqa: SIM115 - held until close()
+        return lock_beside(path)
+    except BlockingIOError:
+        raise UndoJournalError(f"another instar process is using {path}") from None
     except OSError as error:
         raise UndoJournalError(f"{path}: {error}") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        raise UndoJournalError(f"another instar process is using {path}") from None
-    return lock
 
 
 def _rotate(path: str) -> None:
