@@ -69,7 +69,8 @@ def _slice(port_name: str = "https", ready: bool | None = True) -> dict[str, Any
         ("/apis/g.example.com/v1x", False),
         ("/apis", False),
         ("/api/v1/pods", False),
-        ("/openapi/v3/apis/g.example.com/v1", False),
+        ("/openapi/v3/apis/g.example.com/v1", True),
+        ("/openapi/v3/apis/g.example.com/v2", False),
     ],
 )
 def test_a_route_is_the_exact_group_and_version_with_everything_below(path: str, led: bool) -> None:
