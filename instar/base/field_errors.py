@@ -46,7 +46,7 @@ class FieldErrorCode(StrEnum):
     """CEL rules were not run because of other errors."""
 
 
-_STEPS = re.compile(r"\[[^]]*\]|[^.[\]]+")
+_STEPS = re.compile(r"\[[^]]*]?|[^.[\]]+")
 
 
 class _Omitted:

@@ -56,6 +56,14 @@ PRIMARY = (
 )
 
 
+def test_an_empty_expression_is_refused_at_column_0_as_upstream() -> None:
+    with pytest.raises(BadExpression) as caught:
+        analyse("", VARIABLES)
+
+    text = f"Syntax error: mismatched input '<EOF>' expecting {PRIMARY}"
+    assert str(caught.value) == f"ERROR: <input>:1:0: {text}"
+
+
 @pytest.mark.parametrize(
     ("source", "column", "text"),
     [
@@ -76,7 +84,6 @@ PRIMARY = (
         ("duration('zz') == duration('1s')", 10, "invalid duration argument"),
         ("timestamp('zz') == timestamp('1s')", 11, "invalid timestamp argument"),
         ("s.matches('[')", 11, "invalid matches argument"),
-        ("", 1, f"Syntax error: mismatched input '<EOF>' expecting {PRIMARY}"),
         ("1 +", 4, f"Syntax error: mismatched input '<EOF>' expecting {PRIMARY}"),
         ("i i", 3, "Syntax error: extraneous input 'i' expecting <EOF>"),
         ("namespace == 1", 1, "reserved identifier: namespace"),

@@ -21,8 +21,8 @@ from tests.migrator.support import crd
 RATE = 7.0
 LOCAL = frozenset({"serve", "envtest"})
 """Their ``--kubeconfig`` is a file that they write."""
-UNPACED = frozenset({"console"})
-"""A person waits for each answer."""
+UNPACED = frozenset({"adopt", "console"})
+"""Writers are refused, or a person waits, until the answers have come."""
 ASKING: dict[str, list[str]] = {
     "access": ["record", "alice"],
     "census": ["widgets.example.com"],

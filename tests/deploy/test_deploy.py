@@ -162,11 +162,12 @@ def test_the_control_plane_starts_with_its_own_command_line(tmp_path: Path) -> N
     words = [word.replace("/data/", f"{tmp_path}/") for word in container("control-plane")["args"]]
     words = ["--listen=127.0.0.1:0" if word.startswith("--listen") else word for word in words]
     with subprocess.Popen(
-        [sys.executable, "-m", "instar", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "instar", *words], cwd=ROOT, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
-            assert process.stdout is not None
-            assert "ready" in process.stdout.readline()
+            assert process.stderr is not None
+            logged = map(json.loads, process.stderr)
+            assert any("instar is ready" in line["msg"] for line in logged)
             config = json.loads((tmp_path / "kubeconfig").read_text())
             server = config["clusters"][0]["cluster"]["server"]
             unverified = ssl._create_unverified_context()

@@ -26,6 +26,7 @@ ANOTHER_WAY = {
 }
 """A value for each, and the word it becomes; the last says what is so anyhow."""
 VALUES = {
+    "advertise-address": "10.0.0.1",
     "anonymous-auth": "true",
     "audit-log-format": "json",
     "audit-log-mode": "batch",

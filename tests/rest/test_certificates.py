@@ -108,10 +108,10 @@ def test_a_front_proxy_is_trusted_by_its_certificate_only(
                 "extra": {"acme.com/tenant": ["t1"]},
             },
         )
-        # Without the header it is nobody, however it is called; so is another of its authority.
-        assert ask(server, tmp_path, proxies.client("front", ("system:masters",), DAY))[0] == 403
+        # A proxy's certificate is no user's, with whatever name; so is another of its authority.
+        assert ask(server, tmp_path, proxies.client("front", ("system:masters",), DAY))[0] == 401
         other = proxies.client("other", ("system:masters",), DAY)
-        assert ask(server, tmp_path, other, TOLD)[0] == 403
+        assert ask(server, tmp_path, other, TOLD)[0] == 401
         assert ask(server, tmp_path, None, TOLD)[0] == 403
         # A client is a client, whatever its headers say.
         status, info = ask(server, tmp_path, authority.client("front", (), DAY), TOLD)

@@ -136,8 +136,11 @@ JSON = st.recursive(
 )
 
 
-@given(JSON, JSON)
-def test_a_patch_between_two_values_leads_from_one_to_the_other(before: Any, after: Any) -> None:
+OBJECTS = st.dictionaries(st.text("a/~", max_size=2), JSON)
+
+
+@given(OBJECTS, OBJECTS)
+def test_a_patch_between_two_objects_leads_from_one_to_the_other(before: Any, after: Any) -> None:
     assert json_patch(copy_json(before), patch_between(before, after)) == after
 
 

@@ -83,7 +83,14 @@ def _add_tls_arguments(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="of TLS 1.2 and before, by IANA's names",
     )
-    add("--disable-http2-serving", action="store_true", help="speak HTTP/1.1 only")
+    add(
+        "--disable-http2-serving",
+        nargs="?",
+        const="true",
+        default="false",
+        choices=("true", "false"),
+        help="speak HTTP/1.1 only",
+    )
 
 
 def _suites(text: str) -> tuple[str, ...]:
@@ -105,7 +112,7 @@ def guard_settings(args: argparse.Namespace) -> dict[str, Any]:
             key=args.tls_private_key_file,
             minimum=args.tls_min_version,
             ciphers=args.tls_cipher_suites,
-            http2=not args.disable_http2_serving,
+            http2=args.disable_http2_serving != "true",
         ),
         "admission_config": args.admission_control_config_file,
         "reads_at_once": args.max_requests_inflight,
