@@ -1,4 +1,4 @@
-"""The server that adopts, as the tool sees it: its API ``adopt.instar.dev`` for one group.
+"""Client of instar's adoption API (``adopt.instar.dev``) for one group. Every step calls it.
 
 Requests go through the main cluster's aggregation layer, with the caller's own rights.
 """

@@ -1,4 +1,6 @@
-"""APIServices of the moved group: whose they are, and the patch that routes one to instar. Pure."""
+"""APIServices of the moved group: where one routes, and the patch that routes it to instar. Pure.
+
+``cluster.py`` reads and writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main cluster as the mover sees it: CRDs, APIServices, the freeze policy, and each API server.
+"""Access to the main cluster during a move: CRDs, APIServices, the freeze policy, API servers.
 
 ``adopt.py`` and ``return_group.py`` call it. Writes are idempotent; the client does not retry what
 the cluster refuses.

@@ -1,4 +1,7 @@
-"""Digests of objects, by which both sides are compared at every version. Pure."""
+"""Digests of objects. Pure.
+
+``comparison.py`` and ``return_group.py`` compare the objects of two servers by them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a group cannot be moved; ``cli/commands/adopt`` prints it as one line."""
+"""Error that stops a move; ``cli/commands/adopt`` prints it as one line."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Journal of a move: which step was reached, and what only this tool knows.
+"""Journal of a move: the steps that are done, and facts that the cluster does not show.
 
 ``adopt.py`` and ``return_group.py`` write it before and after each step; it is on disk (fsync)
-before the next one begins. Where the group is, the cluster itself tells: a lost journal costs the
-report of earlier steps, and for a return the uids that were given anew.
+before the next one begins. The cluster shows which server has the group, so a lost journal costs
+only the report of earlier steps, and for a return the uids that changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a move works with, and what it reports: shared by ``adopt.py`` and ``return_group.py``."""
+"""State of one move: options, clients, journal, reports.
+
+``preparation.py`` makes it for ``adopt.py`` and ``return_group.py``.
+"""
 
 from __future__ import annotations
 

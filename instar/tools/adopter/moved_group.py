@@ -1,4 +1,6 @@
-"""The group that is moved: its CRDs with what the steps need of them. Pure."""
+"""The group that is moved: its CRDs with the facts that the steps need. Pure.
+
+``cluster.py`` reads it once for a run."""
 
 from __future__ import annotations
 

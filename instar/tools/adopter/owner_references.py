@@ -1,7 +1,7 @@
 """Owner references to objects whose uid changes on the way back.
 
 While such an owner has no uid in the main cluster, its garbage collector would delete what it owns.
-So ``return_group.py`` takes these references away before the flip (they are in the journal), and
+So ``return_group.py`` removes these references before the flip (the journal has them), and
 ``restore`` writes them with the new uid afterwards.
 """
 

@@ -1,4 +1,4 @@
-"""What a move will do, how long writes will be refused, and what stands in its way.
+"""Plan of a move: what it will do, how long writes will be refused, and what prevents it.
 
 ``cli/commands/adopt`` calls it before every move, and alone with ``--plan``. It writes nothing
 but dry runs.
@@ -26,7 +26,7 @@ _POLICY_SECONDS, _ROUTE_SECONDS = 0.6, 0.8
 
 @dataclass
 class MovePlan:
-    """A move that was looked at."""
+    """Plan of a move, as ``--plan`` shows it."""
 
     group: str
     back: bool

@@ -1,9 +1,9 @@
-"""Moves a group back to the main cluster, which still has the objects of before in etcd.
+"""Moves a group back to the main cluster, whose etcd has the objects as they were at the adoption.
 
-``cli/commands/adopt`` calls it for ``--return``. With ``--etcd`` everything is written below the
-API before the flip, as it is. Without, the flip comes first, and what changed is then written
-through the API while all other writes are refused: until that is done readers see the objects as
-they were when the group was adopted.
+``cli/commands/adopt`` calls it for ``--return``. With ``--etcd`` the objects are written
+into etcd before the flip, as they are. Without it the flip comes first, and changed objects are
+then written through the API while all other writes are refused: until that is done, readers see
+the objects as they were when the group was adopted.
 """
 
 from __future__ import annotations

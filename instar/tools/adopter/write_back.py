@@ -1,4 +1,4 @@
-"""Writes what changed in instar back through the main cluster's API, where etcd is out of reach.
+"""Writes the objects that changed in instar through the main cluster's API (return without etcd).
 
 ``return_group.py`` calls it after the flip, under a policy that lets this writer alone write.
 Objects that the main cluster has keep their uid and are updated in place; a created one gets a uid
@@ -33,7 +33,7 @@ _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 class WriteBack:
-    """One return: counts what it wrote, and knows the uids that were given anew."""
+    """One return: the numbers of objects written, and the new uid of each created object."""
 
     def __init__(self, client: Client, adoption: AdoptionClient, manager: str, floor: int) -> None:
         """Only objects written in instar after the revision ``floor`` can differ."""

@@ -63,6 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the longest timeout of a validating webhook for the group)",
     )
     add("--journal", metavar="FILE", type=Path, help="default: adopt-GROUP.json")
+    _add_overwriting_arguments(parser)
+    add_output_argument(parser, ("text", "json"))
+    add_cluster_arguments(parser, paced=False)
+    add_storage_arguments(parser)
+
+
+def _add_overwriting_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--discard",
         action="store_true",
@@ -79,9 +87,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="with --return: write objects into the cluster's etcd (etcd://HOST:PORT) as they are",
     )
-    add_output_argument(parser, ("text", "json"))
-    add_cluster_arguments(parser, paced=False)
-    add_storage_arguments(parser)
 
 
 def _service(text: str) -> tuple[str, str, int]:

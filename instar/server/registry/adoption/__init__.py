@@ -1,5 +1,6 @@
-"""Groups that come from a main cluster with their objects: what ``instar adopt`` asks a server.
+"""Adoption of API groups with their objects from a main cluster: the server's side of
+``instar adopt``.
 
-``server/endpoints/adoption.py`` calls it. Objects are put below the API, as they were: without
-admission, validation or new identities. The order of the steps is the tool's (``tools/adopter``).
+``server/endpoints/adoption.py`` calls it. Objects are written as they were in the main
+cluster, without admission, validation or new uids. The order of the steps is in ``tools/adopter``.
 """

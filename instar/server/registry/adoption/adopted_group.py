@@ -1,4 +1,4 @@
-"""One group that is moved here from a main cluster, or back: its objects as they are stored.
+"""Stored objects of one group that moves here from a main cluster, or back.
 
 ``server/endpoints/adoption.py`` makes one per request. Putting an object writes the given bytes
 with identity, times, owners of fields and deletion as they are; equal bytes are not written again,

@@ -1,6 +1,6 @@
-"""What a server remembers of an adopted group: its state, and the uid of each object that came.
+"""Stored records of an adopted group: its state, and the uid of each copied object.
 
-``adopted_group.py`` reads and writes them. They lie in the store beside the objects, so that every
+``adopted_group.py`` reads and writes them. They are in the store with the objects, so that every
 replica knows them and a return months later can tell which objects the main cluster has.
 """
 
@@ -57,7 +57,7 @@ async def write_record(store: Store, group: str, record: AdoptionRecord) -> None
 
 
 async def read_uids(store: Store, group: str) -> dict[str, str]:
-    """Return the uids of the objects that came, by key (plural/namespace/name)."""
+    """Return the uids of the copied objects, by key (plural/namespace/name)."""
     found: dict[str, str] = {}
     for record in (await store.range(_uids_prefix(group))).records:
         found.update(orjson.loads(record.value))
