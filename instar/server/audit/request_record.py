@@ -147,6 +147,7 @@ def _is_address(text: str) -> bool:
 
 
 def shown_agent(agent: str) -> str:
+    """Return a user agent, shortened if it is long."""
     return agent if len(agent) <= _LONGEST_AGENT else agent[:_LONGEST_AGENT] + "...TRUNCATED"
 
 

@@ -113,6 +113,7 @@ def check_field_label(label: str, serving: Serving, version: VersionServing) -> 
 
 
 def list_revision(request: Request) -> int | None:
+    """Return the ``resourceVersion`` of a list request; None if it has none."""
     return _revision(request, lambda text: BadRequest(f"invalid resource version: {text}"))
 
 

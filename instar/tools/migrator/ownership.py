@@ -43,6 +43,7 @@ class OwnershipRelabelling:
 
 
 def entries_of(obj: Object) -> list[Object]:
+    """Return the managedFields of an object."""
     found = obj["metadata"].get("managedFields") or []
     return [entry for entry in found if isinstance(entry, dict)]
 

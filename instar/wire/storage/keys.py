@@ -12,6 +12,7 @@ CORE = "core"
 
 
 def collection_prefix(group: str, plural: str) -> str:
+    """Return the prefix of the keys of a resource's objects."""
     return f"{group or CORE}/{plural}/"
 
 

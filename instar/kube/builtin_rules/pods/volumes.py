@@ -75,6 +75,7 @@ def source_errors(volume: Object, path: str) -> list[FieldError]:
 
 
 def backstep_errors(text: str, path: str) -> list[FieldError]:
+    """Return an error if a path has the element ``..``."""
     return [invalid(path, text, "must not contain '..'")] if ".." in text.split("/") else []
 
 

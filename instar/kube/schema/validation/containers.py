@@ -31,6 +31,7 @@ def array_checks(schema: Structural, compile_node: Compile) -> list[Check]:
 
 
 def uniqueness(schema: Structural) -> list[Check]:
+    """Return the check of ``uniqueItems``, if the schema has it."""
     return [_unique] if schema.raw.get("uniqueItems") is True else []
 
 

@@ -135,6 +135,7 @@ def _numeric(types: tuple[str, ...], format: str) -> tuple[str, str]:
 
 
 def stated_types(schema: Structural) -> tuple[str, ...]:
+    """Return the types that a schema names; none if it names no type."""
     if schema.type:
         return (schema.type,)
     return ("integer", "string") if schema.int_or_string else ()

@@ -234,6 +234,7 @@ class Http2Sender:
         self._pump()
 
     def limit_payload(self, most: int) -> None:
+        """Send frames of at most ``most`` bytes, as the client's settings ask."""
         self._most_payload = min(most, _MOST_PAYLOAD)
 
     def backlog(self) -> int:

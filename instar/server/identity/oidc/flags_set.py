@@ -18,4 +18,5 @@ _DEFAULTS: Mapping[str, Any] = {
 
 
 def is_given(flags: Mapping[str, Any]) -> bool:
+    """Return whether one of the ``--oidc-…`` flags is set."""
     return any(value != _DEFAULTS.get(name, "") for name, value in flags.items())

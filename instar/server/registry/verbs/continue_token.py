@@ -28,6 +28,7 @@ FROM_START = ContinueFrom(-1, "")
 
 
 def write_token(revision: int, start: str) -> str:
+    """Return the ``continue`` token of a list whose next page begins at ``start``."""
     document = orjson.dumps({"v": TOKEN_VERSION, "rv": revision, "start": start})
     return base64.urlsafe_b64encode(document).rstrip(b"=").decode()
 
@@ -40,6 +41,7 @@ def _not_json(document: bytes) -> str:
 
 
 def read_token(token: str) -> ContinueFrom:
+    """Read a ``continue`` token of a client. Raises an ``ApiError`` if it is not valid."""
     refused = "invalid continue token: continue key is not valid"
     try:
         document = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)

@@ -72,6 +72,7 @@ _SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[_Resources, ...
 
 
 def flow_objects() -> Iterator[Object]:
+    """Yield the default FlowSchemas and PriorityLevelConfigurations."""
     yield _level("exempt", {"type": "Exempt"})
     for name, shares, lent, queuing in _LEVELS:
         response: Object = {"type": "Reject"}

@@ -51,6 +51,7 @@ _VERSION_PRIORITIES = {
 
 
 def account_object(namespace: str) -> Object:
+    """Return the ServiceAccount ``default`` of a namespace."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
@@ -59,6 +60,7 @@ def account_object(namespace: str) -> Object:
 
 
 def authority_object(namespace: str, authority: str) -> Object:
+    """Return the ConfigMap ``kube-root-ca.crt`` of a namespace."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -133,6 +135,7 @@ def service_objects(port: int, network: IPv4Network) -> Iterator[Object]:
 
 
 def class_objects() -> Iterator[Object]:
+    """Yield the system priority classes."""
     pods = "Used for system critical pods that must"
     for name, value, text in (
         (
@@ -162,6 +165,7 @@ def api_objects(group_versions: Iterable[tuple[str, str]]) -> Iterator[Object]:
 
 
 def custom_api_object(group: str, version: str) -> Object:
+    """Return the APIService of a version that a CRD serves."""
     return _api_piece(group, version, "true", _CUSTOM_PRIORITY, _CUSTOM_VERSION_PRIORITY)
 
 

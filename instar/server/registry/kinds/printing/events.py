@@ -15,6 +15,7 @@ from instar.server.registry.kinds.printing.texts import name_of, part, since
 
 
 def event(obj: Object, now: datetime) -> list[Any]:
+    """Return the cells of an event's row in a Table."""
     about = obj.get("involvedObject") or obj.get("regarding") or {}
     series = obj.get("series")
     begun = _either(obj, "firstTimestamp", "deprecatedFirstTimestamp") or obj.get("eventTime")

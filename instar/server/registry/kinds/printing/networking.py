@@ -77,6 +77,7 @@ def _service_cidr(obj: Object, now: datetime) -> list[Any]:
 
 
 def endpoints(obj: Object, now: datetime) -> list[Any]:
+    """Return the cells of an Endpoints object's row in a Table."""
     found: list[str] = []
     for subset in obj.get("subsets") or ():
         addresses = [one.get("ip", "") for one in subset.get("addresses") or ()]

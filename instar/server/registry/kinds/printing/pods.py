@@ -36,6 +36,7 @@ def done(pod: Object) -> list[Object]:
 
 
 def pod(pod: Object, now: datetime) -> list[Any]:
+    """Return the cells of a pod's row in a Table."""
     spec, status = part(pod, "spec"), part(pod, "status")
     seen = _PodState(pod)
     addresses = status.get("podIPs") or ()

@@ -40,6 +40,7 @@ def _class(obj: Object) -> str:
 
 
 def volume(obj: Object, now: datetime) -> list[Any]:
+    """Return the cells of a PersistentVolume's row in a Table."""
     spec = part(obj, "spec")
     claim = spec.get("claimRef")
     return [
@@ -58,6 +59,7 @@ def volume(obj: Object, now: datetime) -> list[Any]:
 
 
 def claim(obj: Object, now: datetime) -> list[Any]:
+    """Return the cells of a PersistentVolumeClaim's row in a Table."""
     spec, status = part(obj, "spec"), part(obj, "status")
     bound = spec.get("volumeName", "")
     return [
