@@ -7,7 +7,7 @@ import type { JsonMap } from "../../logic/json";
 import { ago } from "../../logic/moments";
 import { withQuery } from "../../logic/paths";
 import { Badge, Loading, ProblemNote } from "../../ui/bits";
-import { useRead } from "../../ui/resource";
+import { type Read, useRead } from "../../ui/resource";
 import { choose, route } from "../../ui/router";
 import { SideBySide } from "../../ui/sidebyside";
 import { withoutNoise } from "./noise";
@@ -40,9 +40,13 @@ async function readPast(path: string, signal: AbortSignal): Promise<Past | undef
   }
 }
 
-export function History(props: { path: string; revision: string }) {
-  const { path } = props;
-  const read = useRead<Past | undefined>(`${path} ${props.revision}`, (signal) => readPast(path, signal));
+/** What the server remembers of an object at a revision; without a path nothing is read. */
+export function useHistory(path: string | undefined, revision: string): Read<Past | undefined> {
+  return useRead(path === undefined ? "" : `${path} ${revision}`, (signal) => (path === undefined ? Promise.resolve(undefined) : readPast(path, signal)));
+}
+
+export function History(props: { path: string; read: Read<Past | undefined> }) {
+  const { path, read } = props;
   const writes = useMemo(() => [...(read.value?.revisions ?? [])].reverse(), [read.value]);
   if (!read.loading && !read.problem && !read.value) return null;
   const chosen = Number(route.value.query.get("revision"));

@@ -17,7 +17,7 @@ import { Page } from "../../ui/page";
 import { useRead } from "../../ui/resource";
 import { choose, route } from "../../ui/router";
 import { type SideColumn, SideBySide } from "../../ui/sidebyside";
-import { History } from "./history";
+import { History, useHistory } from "./history";
 import { withoutNoise } from "./noise";
 
 export function ObjectPage(props: PageProps) {
@@ -34,6 +34,7 @@ function OneObject(props: { crd: string; namespace: string; name: string }) {
   const served = found?.versions.find((one) => one.served)?.version;
   const names = namesOf(crd);
   const past = served === undefined ? undefined : `/instar/history${objectPath(names, served, namespace, name)}`;
+  const history = useHistory(past, found ? revisionOf(found) : "");
   return (
     <Page
       title={name}
@@ -45,14 +46,14 @@ function OneObject(props: { crd: string; namespace: string; name: string }) {
       twins={[
         { text: "at every version", href: path },
         ...(served === undefined ? [] : [{ text: `at ${served}`, href: objectPath(names, served, namespace, name) }]),
-        ...(past === undefined ? [] : [{ text: "history", href: past }]),
+        ...(past === undefined || !history.value ? [] : [{ text: "history", href: past }]),
       ]}
       actions={served !== undefined && <Following path={collectionPath(names, served, namespace)} name={name} reload={read.reload} />}
     >
       {read.problem && <ProblemNote problem={read.problem} retry={read.reload} />}
       {!found && read.loading && <Loading what={name} />}
       {found && <Versions found={found} />}
-      {found && past !== undefined && <History path={past} revision={revisionOf(found)} />}
+      {found && past !== undefined && <History path={past} read={history} />}
     </Page>
   );
 }

@@ -1,0 +1,1 @@
+import{b as p}from"./chunk-WEH377OG.js";import{c as s,g as m}from"./chunk-FXCM3BXQ.js";import{$ as t,I as r,b as o}from"./chunk-EDN5AAV5.js";s();t();m();var i=document.getElementById("app");i&&o(r(p,{}),i);
