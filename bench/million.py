@@ -34,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.million", description=__doc__)
     parser.add_argument("--objects", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     parser.add_argument("--values", nargs="*", default=["memory", "disk"])
+    parser.add_argument("--pack-values", choices=("auto", "off"), default="auto")
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--file", type=Path, help="keep the file, and use it if it is there")
     options = parser.parse_args()
@@ -44,7 +45,9 @@ def main() -> None:
                 fill(path, count)
             print(f"{count} objects, file of {path.stat().st_size / 1e6:.0f} MB", flush=True)
             for mode in options.values:
-                for name, figure in measured(path, folder, mode, options.seconds):
+                for name, figure in measured(
+                    path, folder, (mode, options.pack_values), options.seconds
+                ):
                     print(f"  {mode:7} {name:44} {figure:10.4g}", flush=True)
 
 
@@ -74,9 +77,13 @@ def copies(key: str, value: bytes, revision: int, count: int) -> Iterator[tuple[
         yield revision + number, f"{prefix}/{other}", changed
 
 
-def measured(path: Path, folder: Path, mode: str, seconds: int) -> Iterator[tuple[str, float]]:
+def measured(
+    path: Path, folder: Path, modes: tuple[str, str], seconds: int
+) -> Iterator[tuple[str, float]]:
     began = time.perf_counter()
-    with serving(f"sqlite:{path}", folder, "--values", mode) as server:
+    with serving(
+        f"sqlite:{path}", folder, "--values", modes[0], "--pack-values", modes[1]
+    ) as server:
         yield "restart to ready, s", time.perf_counter() - began
         yield "CPU until then, s", server.cpu_seconds()
         time.sleep(2)
