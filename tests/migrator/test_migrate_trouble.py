@@ -269,7 +269,10 @@ def test_an_interrupted_run_says_so_and_can_continue(server: LiveServer, tmp_pat
     definition = stale_crd(server, 200)
     options = ("--progress", str(tmp_path / "progress"), "--page", "10")
     words = command(server, "migrate", name_of(definition), *options, "--qps", "20")
+    # A test run in the background of a shell ignores SIGINT, and so would the command.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    signal.signal(signal.SIGINT, handler)
     try:
         eventually(lambda: census(server, definition)["v1"] > 20)
         process.send_signal(signal.SIGINT)
