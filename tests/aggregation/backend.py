@@ -163,8 +163,11 @@ class Backend:
         return found
 
     def last(self, path: str) -> Arrived:
-        """The last request to a path."""
-        return next(one for one in reversed(self.requests) if one.path == path)
+        """The last request to a path; waits for the first."""
+        found: Arrived = self.wait_for(
+            lambda came: next((one for one in reversed(came) if one.path == path), None)
+        )
+        return found
 
     def _accept(self) -> None:
         while not self._stopped:
