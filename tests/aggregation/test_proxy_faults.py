@@ -227,7 +227,8 @@ def test_a_changed_bundle_counts_at_once(main: LiveServer) -> None:
                 lambda: (
                     main.request("GET", "/apis/moved.example.com/v1/things").status == 404
                     and other.requests
-                )
+                ),
+                within=90.0,  # a failed probe is repeated after 30 s at the latest
             )
 
     assert answer
