@@ -19,6 +19,7 @@ from instar.tools.adopter.preflight import look
 from instar.tools.adopter.return_group import give_back
 from tests.support.adoption import MERGE, V1, V2, MovableCluster, Writers, movable_cluster
 from tests.support.main_cluster import GROUP, report
+from tests.support.waiting import eventually
 
 _BY_API = MoveOptions(in_flight=0.05, margin=20, accept_new_uids=True)
 Work = Callable[[GroupMove], Awaitable[Any]]
@@ -148,7 +149,10 @@ def test_a_plan_changes_nothing_and_names_what_is_in_the_way(cluster: MovableClu
         "spec": {"service": {"namespace": "default", "name": "other", "port": 443}},
     }
     path = f"/apis/apiregistration.k8s.io/v1/apiservices/v2.{GROUP}"
-    assert cluster.main.request("PATCH", path, foreign, content_type=MERGE).status == 200
+    # The APIService of a new CRD comes a moment after it.
+    eventually(
+        lambda: cluster.main.request("PATCH", path, foreign, content_type=MERGE).status == 200
+    )
 
     plan = _run(cluster, lambda move: look(move, back=False))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from instar.base.errors import AlreadyExists, ApiError, Conflict, NotFound
 from instar.base.json_values import Object
@@ -128,7 +129,7 @@ class MovedCluster:
             for replica in self.replicas:
                 where = "instar" if instar else "itself"
                 why = f"{replica.access.server} does not answer {path} by {where}"
-                await within(lambda r=replica, p=path: _answers(r, p, instar), why)  # type: ignore[misc]
+                await within(partial(_answers, replica, path, instar), why)
 
     # -- freezing
 
@@ -161,7 +162,7 @@ class MovedCluster:
         """Wait until every API server refuses the canary."""
         for replica in self.replicas:
             why = f"{replica.access.server} does not enforce the policy"
-            await within(lambda r=replica: _refuses_canary(r), why)  # type: ignore[misc]
+            await within(partial(_refuses_canary, replica), why)
 
     async def can_prove_freeze(self) -> str:
         """Return why an API server cannot be asked for the canary; empty if all can."""

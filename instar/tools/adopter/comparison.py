@@ -8,9 +8,10 @@ through the main cluster and compared with what it was there before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 
 from instar.base.errors import NotFound
+from instar.base.json_values import Object
 from instar.base.plurals import counted
 from instar.tools.adopter.adoption_client import AdoptionClient
 from instar.tools.adopter.digests import ObjectDigest, digest_of
@@ -145,8 +146,8 @@ class SideComparison:
                 return True
         return still
 
-    async def _read(self, answer: object) -> ObjectDigest | None:
+    async def _read(self, answer: Awaitable[Object]) -> ObjectDigest | None:
         try:
-            return digest_of(await answer)  # type: ignore[misc]
+            return digest_of(await answer)
         except NotFound:
             return None
