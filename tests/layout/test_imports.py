@@ -55,6 +55,10 @@ LATE = {
     ("instar/wire/storage/value_dictionary.py", "zstandard"): "only for a large collection",
     ("instar/kube/crds/validation/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
     (
+        "instar/kube/builtin_rules/advice/tls_pairs.py",
+        "instar.kube.builtin_rules.advice.tls_keys",
+    ): "cryptography only for TLS Secrets",
+    (
         "instar/server/registry/admission/plugins/certificate_signing.py",
         "instar.kube.builtin_rules.signing",
     ): "cryptography only for requests of one signer",

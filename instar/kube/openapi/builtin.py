@@ -1,9 +1,9 @@
 """OpenAPI models of the built-in kinds, from the type tables of ``kube/facts``.
 
 Called by ``documents.py``. The tables have no documentation, so common fields are described here,
-those of CRDs and metadata in ``crd_field_descriptions.py``, and the most used ones of other kinds
-in ``field_descriptions.py`` and ``spec_field_descriptions.py``; the rest has types only. The caller
-decides which kinds are served.
+those of CRDs and metadata in ``crd_field_descriptions.py``, and those of the most used kinds in the
+other ``*_field_descriptions.py``; the rest has types only. The caller decides which kinds are
+served.
 """
 
 from __future__ import annotations
@@ -18,13 +18,27 @@ from instar.kube.openapi.field_descriptions import FIELD_DESCRIPTIONS
 from instar.kube.openapi.kind_descriptions import KIND_DESCRIPTIONS
 from instar.kube.openapi.models import API_VERSION, KIND, LIST_META, OBJECT_META
 from instar.kube.openapi.naming import META_PREFIX
+from instar.kube.openapi.nested_field_descriptions import NESTED_FIELDS
+from instar.kube.openapi.node_field_descriptions import NODE_FIELDS
 from instar.kube.openapi.reference_style import V3, Dialect
 from instar.kube.openapi.spec_field_descriptions import SPEC_FIELDS
+from instar.kube.openapi.status_field_descriptions import STATUS_FIELDS
+from instar.kube.openapi.volume_field_descriptions import VOLUME_FIELDS
 
 BORROWED = {
     ("CustomResourceDefinition", "v1beta1"): (("apiextensions.k8s.io/v1", "JSONSchemaProps"),)
 }
 """Types that a hand-written schema refers to, by its kind and version."""
+DESCRIPTIONS = (
+    CRD_FIELDS,
+    SPEC_FIELDS,
+    FIELD_DESCRIPTIONS,
+    STATUS_FIELDS,
+    NODE_FIELDS,
+    VOLUME_FIELDS,
+    NESTED_FIELDS,
+)
+"""All tables of field descriptions."""
 _KINDS = "x-kubernetes-group-version-kind"
 _MEMBERS = {
     "apiVersion": API_VERSION,
@@ -58,7 +72,7 @@ def builtin_models(roots: Iterable[tuple[str, str]], dialect: Dialect) -> Object
 def _field_descriptions(type_name: str) -> Iterator[tuple[str, str]]:
     if type_name.endswith("Condition"):
         yield from CONDITION.items()
-    for table in (CRD_FIELDS, SPEC_FIELDS, FIELD_DESCRIPTIONS):
+    for table in DESCRIPTIONS:
         yield from table.get(type_name, {}).items()
 
 

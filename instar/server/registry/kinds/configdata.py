@@ -9,16 +9,14 @@ import base64
 from typing import TYPE_CHECKING
 
 from instar.base.json_values import Object
+from instar.kube.builtin_rules.advice.tls_pairs import mismatch
 from instar.kube.builtin_rules.basics import immutable_errors
 from instar.kube.builtin_rules.configdata import config_map_errors, frozen_errors, secret_errors
-from instar.kube.schema.pipeline import Warn
 from instar.server.registry.kinds.builtin import BuiltinStrategy
 
 if TYPE_CHECKING:
     from instar.base.field_errors import FieldError
     from instar.server.registry.resources.serving import VersionServing
-
-_NO_PEM = "tls: failed to find any PEM data in certificate input"
 
 
 class ConfigMapStrategy(BuiltinStrategy):
@@ -40,13 +38,13 @@ class SecretStrategy(BuiltinStrategy):
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return secret_errors(obj)
 
-    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
-        found = super().check_create(obj, version, warn)
-        if not found and obj.get("type") == "kubernetes.io/tls":
-            certificate = base64.b64decode(obj["data"]["tls.crt"] or "")
-            if b"-----BEGIN " not in certificate:
-                warn(_NO_PEM)
-        return found
+    def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
+        if obj.get("type") != "kubernetes.io/tls":
+            return []
+        data = obj["data"]
+        certificate, key = (base64.b64decode(data[name] or "") for name in ("tls.crt", "tls.key"))
+        reason = mismatch(certificate, key)
+        return [] if reason is None else [reason]
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         found = immutable_errors(new.get("type"), old.get("type"), "type")
