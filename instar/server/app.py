@@ -52,7 +52,7 @@ from instar.server.rest.error_responses import (
     too_many_requests,
     unexpected,
 )
-from instar.server.rest.negotiate import ACCEPTED
+from instar.server.rest.negotiate import not_acceptable
 from instar.server.rest.pods.kubelet_requests import KubeletConnections
 from instar.server.rest.read_only import refusal
 from instar.server.rest.request_attributes import ResourcePath
@@ -104,10 +104,11 @@ class App:
         read_only: bool = False,
         aggregator: Aggregator | None = None,
         aggregated: bool = False,
+        cbor: bool = False,
     ) -> None:
         """Without ``flow`` any number of requests may be in flight. With ``aggregated`` a proxy is
         the aggregation layer of a main cluster, which adds headers of its own."""
-        self._aggregator, self._aggregated = aggregator, aggregated
+        self._aggregator, self._aggregated, self._cbor = aggregator, aggregated, cbor
         self._read_only = read_only
         self._auditor = auditor
         self._flow = flow
@@ -143,6 +144,7 @@ class App:
 
     async def __call__(self, request: Request, peer: User | None) -> Response:
         began = request.began = perf_counter()
+        request.cbor = self._cbor
         failure: BaseException | None = None
         try:
             try:
@@ -379,7 +381,7 @@ class App:
     async def _serve_review(self, request: Request, target: Target) -> Response:
         obj, form = await verbs.read_review(self._context, request, target)
         if form.transform:
-            raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
+            raise not_acceptable(request)
         answer = await self._reviews.answer(obj, request.asked, self._context.timestamp())
         return typed_response(201, answer, form)
 

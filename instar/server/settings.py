@@ -213,6 +213,8 @@ class Settings:
     """Whether the bootstrap objects of every cluster are created."""
     watch_list: bool = True
     """Whether watches may ask for initial events (the feature gate WatchList)."""
+    cbor: bool = False
+    """Whether requests and responses may be CBOR (the feature gate CBORServingAndStorage)."""
     rescue_deletes: bool = False
     history_seconds: float = 300.0
     """How long past revisions stay readable."""

@@ -48,16 +48,12 @@ def test_known_gates_are_accepted() -> None:
 
 
 def test_a_gate_without_effect_is_named_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
-    given = Namespace(
-        feature_gates=["CBORServingAndStorage=true,WatchList=false,OpenAPIEnums=true"]
-    )
+    given = Namespace(feature_gates=["DRADeviceTaintRules=true,WatchList=false,OpenAPIEnums=true"])
 
     gates = gates_of(given)
 
-    assert gates == {"CBORServingAndStorage": True, "WatchList": False}
-    assert caplog.messages == [
-        "feature gate CBORServingAndStorage=true has no effect in this server"
-    ]
+    assert gates == {"DRADeviceTaintRules": True, "WatchList": False}
+    assert caplog.messages == ["feature gate DRADeviceTaintRules=true has no effect in this server"]
 
 
 def test_without_watch_list_initial_events_are_refused_in_upstreams_words() -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from instar.kube.api.encoding.cbor_reading import read_cbor
 from instar.server.http.websocket import NORMAL, PROTOCOL_ERROR, ClientFrames, frame
 from tests.support.server import LiveServer, live_server
 
@@ -99,6 +100,23 @@ def test_protobuf_events_are_binary_messages_without_a_length(server: LiveServer
     assert last == _CLOSE
     assert {opcode for opcode, _ in events} == {2}
     assert all(payload.startswith(b"\x0a\x05ADDED\x12") for _, payload in events)
+
+
+def test_cbor_events_are_binary_messages() -> None:
+    path = "/api/v1/namespaces?watch=1&timeoutSeconds=1"
+
+    with (
+        live_server(cbor=True) as server,
+        _open(server, path, Accept="application/cbor") as made,
+        made.makefile("rb") as reader,
+    ):
+        _head(reader)
+        *events, last = _frames(reader)
+
+    assert last == _CLOSE
+    assert len(events) > 1
+    assert {opcode for opcode, _ in events} == {2}
+    assert {read_cbor(payload)["type"] for _, payload in events} == {"ADDED"}
 
 
 def test_an_event_comes_when_the_object_is_made_and_pings_are_answered(server: LiveServer) -> None:

@@ -32,7 +32,7 @@ from instar.cli.serving.authentication_flags import identity_settings
 from instar.cli.serving.cluster_flags import cluster_settings
 from instar.cli.serving.controller_flags import controllers
 from instar.cli.serving.converter_flags import load_converters, why_unused
-from instar.cli.serving.feature_gate_flags import WATCH_LIST, gates_of, plugins_off
+from instar.cli.serving.feature_gate_flags import CBOR, WATCH_LIST, gates_of, plugins_off
 from instar.cli.serving.log_format import set_up_logging
 from instar.cli.serving.process_memory import freeze_startup_objects, keep_freed_pages
 from instar.cli.serving.runtime_config import served_versions
@@ -143,6 +143,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         admissions=admission_flags.modules(args.admission_module),
         admission_plugins=admission_flags.plugins(args) - plugins_off(gates),
         watch_list=gates.get(WATCH_LIST, True),
+        cbor=gates.get(CBOR, False),
         review=_review(args.review),
         deny_breaking=args.review == "deny",
         webhook_client_cert=args.webhook_client_cert,

@@ -17,12 +17,13 @@ from instar.tools.envtest.feature_gates import BadFeatureGate, changed_gates
 log = logging.getLogger(__name__)
 
 WATCH_LIST = "WatchList"
+CBOR = "CBORServingAndStorage"
 _PLUGINS = {
     "MutatingAdmissionPolicy": "MutatingAdmissionPolicy",
     "PodTopologyLabelsAdmission": "PodTopologyLabels",
 }
 """Gates that are on, and the admission plugin that each of them turns off."""
-HONOURED = frozenset({WATCH_LIST, *_PLUGINS})
+HONOURED = frozenset({WATCH_LIST, CBOR, *_PLUGINS})
 """Gates that take effect in instar."""
 
 

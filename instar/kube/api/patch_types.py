@@ -15,6 +15,12 @@ class PatchType(StrEnum):
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
     APPLY = "application/apply-patch+yaml"
+    APPLY_CBOR = "application/apply-patch+cbor"
+
+    @property
+    def applies(self) -> bool:
+        """Whether it is a server-side apply."""
+        return self in (PatchType.APPLY, PatchType.APPLY_CBOR)
 
 
 OF_CUSTOM = (PatchType.JSON, PatchType.MERGE, PatchType.APPLY)

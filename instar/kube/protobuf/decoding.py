@@ -23,6 +23,7 @@ from typing import Any
 from instar.base.errors import RequestTooLarge
 from instar.base.json_values import Object, copy_json
 from instar.base.limits import MAX_STORED
+from instar.kube.api.encoding.go_text import GO_TEXT
 from instar.kube.facts.messages import MessageField, fields_of
 from instar.kube.protobuf import special_types
 from instar.kube.protobuf.errors import ProtobufError
@@ -39,7 +40,6 @@ from instar.kube.protobuf.wire import (
     BYTES,
     END,
     FIXED64,
-    GO_TEXT,
     VARINT,
     int32,
     int64,

@@ -11,12 +11,13 @@ from collections.abc import Iterable
 
 from instar.base.json_values import Object
 from instar.base.limits import MAX_STORED
+from instar.kube.api.encoding.go_text import GO_TEXT
 from instar.kube.facts.messages import META, message_of
 from instar.kube.protobuf.decoding import ROOM, decoder
 from instar.kube.protobuf.encoding import encoder
 from instar.kube.protobuf.errors import EnvelopeError, MessageError, ProtobufError, UnknownKind
 from instar.kube.protobuf.special_types import parts
-from instar.kube.protobuf.wire import BYTES, END, GO_TEXT, VARINT, length_prefixed, tag, text_bytes
+from instar.kube.protobuf.wire import BYTES, END, VARINT, length_prefixed, tag, text_bytes
 
 MAGIC = b"k8s\x00"
 _TYPE_META, _RAW, _TAIL = b"\x0a", b"\x12", b"\x1a\x00\x22\x00"

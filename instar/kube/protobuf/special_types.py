@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 import orjson
 
+from instar.kube.api.encoding.go_text import GO_TEXT
 from instar.kube.api.encoding.json_text import decode as decode_json
 from instar.kube.protobuf.errors import ProtobufError
 from instar.kube.protobuf.json_forms import TOO_DEEP
 from instar.kube.protobuf.wire import (
     BYTES,
-    GO_TEXT,
     VARINT,
     int32,
     int64,

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from instar.base.json_values import Object
+from instar.kube.api.encoding.go_text import GO_TEXT
 from instar.kube.protobuf.envelope import decode_object
 from instar.kube.protobuf.errors import EnvelopeError, ProtobufError
 from instar.kube.protobuf.special_types import parts
-from instar.kube.protobuf.wire import BYTES, END, GO_TEXT, length_prefixed, tag, text_bytes
+from instar.kube.protobuf.wire import BYTES, END, length_prefixed, tag, text_bytes
 
 _LENGTH = 4
 _TYPE, _OBJECT, _RAW = tag(1, BYTES), tag(2, BYTES), tag(1, BYTES)

@@ -6,8 +6,6 @@ client (``wire/storage/etcd/messages.py``).
 
 from __future__ import annotations
 
-import codecs
-
 from instar.kube.protobuf.errors import ProtobufError
 
 VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = range(6)
@@ -18,18 +16,6 @@ _MASK = 2**64 - 1
 _SIGN32, _WRAP32 = 1 << 31, 1 << 32
 _SIGN64, _WRAP64 = 1 << 63, 1 << 64
 _ONE_BYTE = [bytes((value,)) for value in range(0x80)]
-
-GO_TEXT = "instar-go-text"
-"""Error handler for texts that are not UTF-8: each bad byte becomes U+FFFD, as in Go."""
-
-
-def _replace_one(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    return "\ufffd", error.start + 1
-
-
-codecs.register_error(GO_TEXT, _replace_one)
 
 
 def varint(value: int) -> bytes:

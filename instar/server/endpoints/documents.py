@@ -248,7 +248,7 @@ def _in_media(document: bytes, media: str) -> bytes:
 
 
 async def _document(request: Request, document: bytes) -> Response:
-    form = response_form(request, Offer.BUILTIN)
+    form = response_form(request, Offer.DOCUMENT)
     if form.transform:
         raise NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
     if form.media == JSON and not form.pretty:

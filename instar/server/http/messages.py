@@ -75,6 +75,8 @@ class Request:
     """Why a credential was rejected, for the audit log only: the client does not see it."""
     expired: bool = False
     """Whether the deadline has passed and the handler was cancelled."""
+    cbor: bool = False
+    """Whether the server reads and writes CBOR."""
     incoming: BodyStream | None = None
     """The body, where it is streamed: ``body`` is then empty."""
 

@@ -237,6 +237,7 @@ class ServerComponents:
             auditor=self.loaded.auditor,
             flow=self.flow,
             read_only=self.settings.read_only,
+            cbor=self.settings.cbor,
             aggregator=self.aggregator,
             aggregated=not self.home.serves_builtins,
         )

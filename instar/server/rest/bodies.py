@@ -1,4 +1,4 @@
-"""Request bodies: JSON, YAML or protobuf decoded to plain objects.
+"""Request bodies: JSON, YAML, protobuf or CBOR decoded to plain objects.
 
 ``verbs.py``, ``scaling.py`` and other handlers call it. The registry validates the objects.
 """
@@ -8,6 +8,12 @@ from __future__ import annotations
 from instar.base import offload
 from instar.base.errors import BadRequest
 from instar.base.json_values import Object
+from instar.kube.api.encoding.cbor_reading import (
+    MalformedCbor,
+    UnacceptableCbor,
+    read_cbor,
+    type_name,
+)
 from instar.kube.api.encoding.json_text import TooDeep
 from instar.kube.api.encoding.object_text import (
     Body,
@@ -18,6 +24,7 @@ from instar.kube.api.encoding.object_text import (
     read_json_object,
 )
 from instar.kube.api.encoding.strict_error_order import as_json_is_read, as_yaml_is_read
+from instar.kube.api.patch_types import PatchType
 from instar.kube.protobuf.envelope import decode_object
 from instar.kube.protobuf.errors import MessageError, ProtobufError, UnknownKind
 from instar.kube.schema.metadata.types import MetaError
@@ -25,7 +32,7 @@ from instar.kube.schema.pipeline import decode_metadata
 from instar.kube.typed.reading import TypedError
 from instar.kube.typed.reading import read_object as read_typed
 from instar.server.http.messages import Request
-from instar.server.rest.negotiate import PROTOBUF, YAML, body_media, unknown_format
+from instar.server.rest.negotiate import CBOR, PROTOBUF, YAML, body_media, unknown_format
 
 __all__ = [
     "Body",
@@ -36,10 +43,24 @@ __all__ = [
     "repeated_in_go_order",
     "typed_body",
 ]
+NO_KIND = "unable to determine group/version/kind: "
 
 
 class NotYaml(MalformedObject):
     """The text is not YAML."""
+
+
+class NotCbor(MalformedObject):
+    """The body is not one CBOR item that can be an object."""
+
+
+class Unfitting(NotCbor):
+    """A CBOR object with a part that JSON has no value for."""
+
+    def __init__(self, text: str, value: Object) -> None:
+        super().__init__(text)
+        self.kind = str(value.get("kind") or "")
+        self.version = str(value.get("apiVersion") or "").rpartition("/")[2]
 
 
 def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
@@ -51,7 +72,14 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     if media == PROTOBUF:
         return _read_protobuf_object(body, kind, typed_as)
     try:
-        parsed = _read_yaml(body) if media == YAML else read_json_object(body)
+        parsed = parse(body, media)
+    except Unfitting as error:
+        raise BadRequest(
+            f'{error.kind or kind} in version "{error.version}" cannot be handled as a {kind}: '
+            f"{error}"
+        ) from error
+    except NotCbor as error:
+        raise _unrecognised(body, kind, f"{NO_KIND}{error}") from error
     except NotYaml as error:
         raise _unrecognised(body, kind, str(error)) from error
     except MalformedObject as error:
@@ -60,7 +88,7 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
         for name, expected in (("apiVersion", typed_as), ("kind", kind)):
             parsed.obj[name] = parsed.obj.get(name) or expected
     if not parsed.obj.get("kind"):
-        text = body.decode(errors="replace")
+        text = body.hex() if media == CBOR else body.decode(errors="replace")
         raise _unrecognised(body, kind, f"Object 'Kind' is missing in '{text}'")
     return parsed
 
@@ -70,10 +98,12 @@ def _unrecognised(body: bytes, kind: str, why: str) -> BadRequest:
     return BadRequest(f"{text}: {why} ({_summary(body)})")
 
 
-def read_applied(body: bytes) -> Body:
-    """The applied configuration of a server-side apply: always read as YAML."""
+def read_applied(body: bytes, kind: PatchType = PatchType.APPLY) -> Body:
+    """The applied configuration of a server-side apply: read as YAML, or as CBOR."""
     try:
-        return parse(body, YAML)
+        return parse(body, CBOR if kind is PatchType.APPLY_CBOR else YAML)
+    except NotCbor as error:  # upstream names YAML here, too
+        raise BadRequest(f"error decoding YAML: {error}") from error
     except NotYaml as error:
         raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from error
     except NoObject as error:
@@ -87,12 +117,14 @@ def read_applied(body: bytes) -> Body:
 
 
 def parse(body: bytes, media: str) -> Body:
-    """Any JSON, YAML or protobuf object. Raises ``MalformedObject``."""
+    """Any JSON, YAML, protobuf or CBOR object. Raises ``MalformedObject``."""
     if media == PROTOBUF:
         try:
             return _read_protobuf(body)
         except ProtobufError as error:
             raise MalformedObject(str(error)) from error
+    if media == CBOR:
+        return _read_cbor(body)
     return _read_yaml(body) if media == YAML else read_json_object(body)
 
 
@@ -100,8 +132,8 @@ def repeated_in_go_order(
     body: bytes, media: str, duplicates: list[Repeated], unknown: list[str]
 ) -> list[Repeated]:
     """Unknown and repeated fields of a built-in kind, in the order of Go's decoder."""
-    if media == PROTOBUF:
-        return duplicates
+    if media in (PROTOBUF, CBOR):
+        return [*duplicates, *(Repeated(f'unknown field "{path}"') for path in unknown)]
     if media != YAML:
         return [Repeated(text) for text in as_json_is_read(body, unknown)]
     from instar.kube.api.encoding.yaml_text import read_yaml
@@ -122,6 +154,21 @@ def _read_yaml(body: bytes) -> Body:
     except YamlError as error:
         raise NotYaml(str(error)) from error
     return object_of(value, [Repeated(text, by_line=True) for text in repeated])
+
+
+def _read_cbor(body: bytes) -> Body:
+    try:
+        value = read_cbor(body)
+    except MalformedCbor as error:
+        raise NotCbor(str(error)) from error
+    except UnacceptableCbor as error:
+        if error.at_top or not isinstance(error.value, dict):
+            raise NotCbor(str(error)) from error
+        raise Unfitting(str(error), error.value) from error
+    if not isinstance(value, dict | None):
+        found = f"cbor: cannot unmarshal {type_name(body)} into Go value of type "
+        raise NotCbor(f"{found}map[string]interface {{}}")
+    return object_of(value, [])
 
 
 def _read_protobuf(body: bytes, api_version: str = "", kind: str = "") -> Body:
@@ -154,7 +201,7 @@ def _summary(body: bytes) -> str:
 
 async def typed_body(request: Request, api_version: str, kind: str) -> Object:
     """A body of another kind than the resource it is sent to; only its type is checked."""
-    media, content = body_media(request.header(b"content-type")), request.content()
+    media, content = body_media(request), request.content()
     return await offload.run(len(content), lambda: _typed(content, media, api_version, kind))
 
 

@@ -14,6 +14,7 @@ from instar.kube.api.patch_types import PatchType
 from instar.server.http.messages import Request
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+CBOR, CBOR_SEQUENCE = "application/cbor", "application/cbor-seq"
 ACCEPTED = f"{JSON}, {YAML}, {PROTOBUF}"
 _STREAMS = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
 _META_VERSIONS = ("v1", "v1beta1")
@@ -54,6 +55,8 @@ class Offer(Enum):
     """Custom resources: JSON and YAML; protobuf only for Tables and partial metadata."""
     BUILTIN = auto()
     """Built-in kinds: protobuf, too."""
+    DOCUMENT = auto()
+    """Discovery: as built-in kinds, but never CBOR."""
 
 
 def response_form(request: Request, offer: Offer = Offer.CUSTOM) -> ResponseFormat:
@@ -62,41 +65,59 @@ def response_form(request: Request, offer: Offer = Offer.CUSTOM) -> ResponseForm
     pretty = _wants_pretty(request)
     if accept in ("", "*/*", JSON) and not pretty:
         return PLAIN
-    form = _negotiated(accept, False, offer)
+    cbor = request.cbor and offer is not Offer.DOCUMENT
+    form = _negotiated(accept, False, offer, cbor)
     if form is None:
-        raise unacceptable(accept, offer)
+        raise unacceptable(accept, offer, cbor=cbor)
     if pretty and form.media == JSON:
         return ResponseFormat(form.media, form.transform, form.version, pretty=True)
     return form
 
 
-def unacceptable(accept: str, offer: Offer) -> NotAcceptable:
+def unacceptable(accept: str, offer: Offer, *, cbor: bool = False) -> NotAcceptable:
     """Built-in kinds have the message of kube-apiserver's router, custom resources another."""
-    known = any(clause.media in (JSON, YAML, PROTOBUF, "*/*") for clause in clauses(accept))
-    if offer is Offer.BUILTIN and not known:
-        text = f"406: Not Acceptable\n\nAvailable representations: {ACCEPTED}"
+    offered = (JSON, YAML, PROTOBUF, "*/*", *((CBOR,) if cbor else ()))
+    known = any(clause.media in offered for clause in clauses(accept))
+    if offer is not Offer.CUSTOM and not known:
+        text = f"406: Not Acceptable\n\nAvailable representations: {_accepted(cbor)}"
         return NotAcceptable(text, details={})
-    return NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
+    return _none_but(_accepted(cbor))
+
+
+def not_acceptable(request: Request) -> NotAcceptable:
+    """The error where a known media type has a form that the endpoint does not offer."""
+    return _none_but(_accepted(request.cbor))
+
+
+def _none_but(accepted: str) -> NotAcceptable:
+    return NotAcceptable(f"only the following media types are accepted: {accepted}")
+
+
+def _accepted(cbor: bool) -> str:
+    return f"{ACCEPTED}, {CBOR}" if cbor else ACCEPTED
 
 
 def watch_form(request: Request, offer: Offer = Offer.CUSTOM) -> ResponseFormat:
     """The format of a watch: JSON lines, or protobuf frames. Raises ``NotAcceptable``."""
-    form = _negotiated(request.header(b"accept"), True, offer)
+    accept, cbor = request.header(b"accept"), request.cbor
+    form = _negotiated(accept, True, offer, cbor)
     if form is None:
-        accepted = ACCEPTED if _only_protobuf(request.header(b"accept")) else _STREAMS
-        raise NotAcceptable(f"only the following media types are accepted: {accepted}")
+        streams = f"{_STREAMS}, {CBOR_SEQUENCE}" if cbor else _STREAMS
+        raise _none_but(_accepted(cbor) if _only_binary(accept, cbor) else streams)
     return form
 
 
-def _only_protobuf(accept: str) -> bool:
-    return all(clause.media == PROTOBUF for clause in clauses(accept))
+def _only_binary(accept: str, cbor: bool) -> bool:
+    binary = (PROTOBUF, CBOR, CBOR_SEQUENCE) if cbor else (PROTOBUF,)
+    return all(clause.media in binary for clause in clauses(accept))
 
 
 def error_form(request: Request) -> ResponseFormat:
     """The format of an error: the accepted one if it is offered, else JSON."""
     for clause in clauses(request.header(b"accept")):
-        if clause.media in (JSON, YAML, PROTOBUF):
-            impossible = clause.media == PROTOBUF and clause.get("as") not in ("", *_PARTIALS)
+        binary = clause.media == PROTOBUF or (clause.media == CBOR and request.cbor)
+        if binary or clause.media in (JSON, YAML):
+            impossible = binary and clause.get("as") not in ("", *_PARTIALS)
             media = JSON if impossible else clause.media
             return ResponseFormat(media, pretty=_wants_pretty(request))
     return ResponseFormat(pretty=_wants_pretty(request))
@@ -109,25 +130,25 @@ def _wants_pretty(request: Request) -> bool:
     return request.headers.get(b"user-agent", b"").startswith(_BROWSERS)
 
 
-def _negotiated(accept: str, watch: bool, offer: Offer) -> ResponseFormat | None:
+def _negotiated(accept: str, watch: bool, offer: Offer, cbor: bool) -> ResponseFormat | None:
     """Parse the header, or take the cached result: clients send the same one each time."""
     find = _known_form if len(accept) <= _LONGEST_KEPT else _found_form
-    return find(accept, watch, offer)
+    return find(accept, watch, offer, cbor)
 
 
-def _found_form(accept: str, watch: bool, offer: Offer) -> ResponseFormat | None:
+def _found_form(accept: str, watch: bool, offer: Offer, cbor: bool) -> ResponseFormat | None:
     if not accept:
         return PLAIN
     for clause in clauses(accept):
-        form = _form_for(clause, watch, offer)
+        form = _form_for(clause, watch, offer, cbor)
         if form is not None:
             return form
     return None
 
 
-def _form_for(clause: _Clause, watch: bool, offer: Offer) -> ResponseFormat | None:
+def _form_for(clause: _Clause, watch: bool, offer: Offer, cbor: bool) -> ResponseFormat | None:
     transform = clause.get("as")
-    media = _media_for(clause, transform, offer)
+    media = _media_for(clause, transform, offer, cbor)
     if media == YAML and watch:
         return None
     if not media or clause.get("stream") not in ("", "watch"):
@@ -142,13 +163,15 @@ def _form_for(clause: _Clause, watch: bool, offer: Offer) -> ResponseFormat | No
     return ResponseFormat(media, transform, version, pretty)
 
 
-def _media_for(clause: _Clause, transform: str, offer: Offer) -> str:
+def _media_for(clause: _Clause, transform: str, offer: Offer, cbor: bool) -> str:
     """The media type for a clause; empty if the endpoint does not offer it."""
     if clause.media == "*/*" or (clause.media == "application/*" and offer is Offer.CUSTOM):
         return JSON
     if clause.media in (JSON, YAML):
         return clause.media
-    binary = transform in _PARTIALS or (offer is Offer.BUILTIN and not transform)
+    if clause.media == CBOR and cbor:
+        return "" if transform == "Table" else CBOR
+    binary = transform in _PARTIALS or (offer is not Offer.CUSTOM and not transform)
     return PROTOBUF if clause.media == PROTOBUF and binary else ""
 
 
@@ -178,27 +201,30 @@ _known_form = lru_cache(maxsize=256)(_found_form)
 _known_clauses = lru_cache(maxsize=256)(_clauses)
 
 
-def body_media(content_type: str) -> str:
-    """JSON, YAML or protobuf; a missing header means JSON."""
+def body_media(request: Request) -> str:
+    """JSON, YAML, protobuf or CBOR; a missing header means JSON."""
+    content_type = request.header(b"content-type")
     if content_type == JSON:
         return JSON
     media = content_type.partition(";")[0].strip().lower()
     if media in ("", JSON):
         return JSON
-    if media in (YAML, PROTOBUF):
+    if media in (YAML, PROTOBUF) or (media == CBOR and request.cbor):
         return media
-    raise unknown_format()
+    raise unknown_format(cbor=request.cbor)
 
 
-def unknown_format() -> UnsupportedMediaType:
+def unknown_format(*, cbor: bool = False) -> UnsupportedMediaType:
     return UnsupportedMediaType(
         "the body of the request was in an unknown format - accepted media types include: "
-        + ACCEPTED
+        + _accepted(cbor)
     )
 
 
-def patch_type(content_type: str, accepted: tuple[PatchType, ...], *, builtin: bool) -> PatchType:
-    media = content_type.partition(";")[0].strip().lower()
+def patch_type(request: Request, accepted: tuple[PatchType, ...], *, builtin: bool) -> PatchType:
+    media = request.header(b"content-type").partition(";")[0].strip().lower()
+    if request.cbor and PatchType.APPLY in accepted:
+        accepted = (*accepted, PatchType.APPLY_CBOR)
     for known in accepted:
         if known == media:
             return known

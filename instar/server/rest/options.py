@@ -30,7 +30,7 @@ from instar.server.registry.resources.serving import Serving, VersionServing
 from instar.server.registry.verbs.delete_options import UNREADABLE, DeleteOptions
 from instar.server.registry.verbs.metadata import parse_revision
 from instar.server.registry.verbs.read import ListOptions
-from instar.server.rest.bodies import MalformedObject, parse
+from instar.server.rest.bodies import NO_KIND, MalformedObject, NotCbor, parse
 from instar.server.rest.negotiate import body_media
 
 _MAX_MANAGER = 128
@@ -173,9 +173,11 @@ def _hooks(request: Request) -> dict[str, Any]:
 
 
 def _delete_body(request: Request) -> dict[str, Any]:
-    media = body_media(request.header(b"content-type"))
+    media = body_media(request)
     try:
         body = parse(request.content(), media).obj
+    except NotCbor as error:
+        raise BadRequest(f"{NO_KIND}{error}") from error
     except MalformedObject as error:
         raise BadRequest(f"couldn't get version/kind; {error}") from error
     kind, version = body.get("kind") or "", body.get("apiVersion") or ""

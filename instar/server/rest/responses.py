@@ -23,10 +23,12 @@ from instar.server.http.messages import JSON_TYPE, Header, Response
 from instar.server.registry.resources.columns import TablePrinter, utc_now
 from instar.server.registry.resources.serving import VersionServing
 from instar.server.registry.verbs.read import Listing
-from instar.server.rest.negotiate import PROTOBUF, YAML, ResponseFormat
+from instar.server.rest.cbor_documents import cbor_list, to_cbor
+from instar.server.rest.negotiate import CBOR, PROTOBUF, YAML, ResponseFormat
 
 PROTOBUF_TYPE: Header = (b"content-type", PROTOBUF.encode())
 YAML_TYPE: Header = (b"content-type", b"application/yaml")
+CBOR_TYPE: Header = (b"content-type", CBOR.encode())
 log = logging.getLogger(__name__)
 _CHUNK = 96 << 10
 
@@ -107,6 +109,8 @@ def _formed_list(
         return Response(200, (_protobuf_list(version, meta, objects),), [PROTOBUF_TYPE])
     if not form.transform and form.media == YAML:
         return Response(200, (_yaml_list(version, listing, objects),), [YAML_TYPE])
+    if not form.transform and form.media == CBOR:
+        return Response(200, (_cbor_list(version, listing, objects),), [CBOR_TYPE])
     if not form.transform:
         return Response(200, (_pretty_list(version, listing, objects),), [JSON_TYPE])
     if form.transform == "Table":
@@ -124,7 +128,7 @@ def _formed_list(
 
 def is_plain(form: ResponseFormat) -> bool:
     """Whether a response consists of stored bytes alone."""
-    return not (form.transform or form.pretty or form.media in (YAML, PROTOBUF))
+    return not (form.transform or form.pretty or form.media in (YAML, PROTOBUF, CBOR))
 
 
 def _yaml_list(
@@ -134,6 +138,12 @@ def _yaml_list(
     from instar.kube.api.encoding.yaml_text import write_yaml
 
     return write_yaml({**_without_items(version, listing), "items": objects})
+
+
+def _cbor_list(
+    version: VersionServing, listing: Listing, objects: Iterator[dict[str, Any]]
+) -> bytes:
+    return cbor_list(_without_items(version, listing), version.api_version, version.kind, objects)
 
 
 def _protobuf_list(
@@ -297,6 +307,8 @@ def _written(status: int, chunks: Sequence[bytes], form: ResponseFormat) -> Resp
         return Response(status, (to_protobuf(b"".join(chunks)),), [PROTOBUF_TYPE])
     if form.media == YAML:
         return Response(status, (to_yaml(b"".join(chunks)),), [YAML_TYPE])
+    if form.media == CBOR:
+        return Response(status, (to_cbor(b"".join(chunks)),), [CBOR_TYPE])
     if form.pretty:
         return Response(status, (encode_pretty(orjson.loads(b"".join(chunks))),), [JSON_TYPE])
     return Response(status, (*chunks, b"\n"), [JSON_TYPE])

@@ -50,7 +50,7 @@ async def do_scale(
     else:
         accepted = target.serving.strategy.patch_types
         builtin = target.serving.builtin
-        kind = patch_type(request.header(b"content-type"), accepted, builtin=builtin)
+        kind = patch_type(request, accepted, builtin=builtin)
         form = response_form(request, Offer.BUILTIN)
         written = await _patch(context, request, target, paths, kind)
     return _answer(orjson.loads(written.view), paths, form)
@@ -60,7 +60,7 @@ async def _update(
     context: Context, request: Request, target: Target, paths: ScalePaths
 ) -> WriteResult:
     options = write_options(request, "UpdateOptions")
-    media, content = body_media(request.header(b"content-type")), request.content()
+    media, content = body_media(request), request.content()
     scale, problems = await offload.run(options.size, lambda: _read(content, media))
     if problems and options.field_validation == "Strict":
         raise errors.BadRequest(f"{_HANDLED}strict decoding error: {', '.join(problems)}")
@@ -73,9 +73,9 @@ async def _update(
 async def _patch(
     context: Context, request: Request, target: Target, paths: ScalePaths, kind: PatchType
 ) -> WriteResult:
-    if kind is PatchType.APPLY:
+    if kind.applies:
         options = write_options(request, "PatchOptions", apply=True)
-        config = await offload.run(options.size, lambda: _read_applied(request.content()))
+        config = await offload.run(options.size, lambda: _read_applied(request.content(), kind))
         return await apply_scale(context, target, config, paths, options)
     options = write_options(request, "PatchOptions")
     change = await offload.run(
@@ -92,8 +92,8 @@ def _read(content: bytes, media: str) -> tuple[Object, list[str]]:
     return scale, [*map(str, body.duplicates), *(f'unknown field "{path}"' for path in unknown)]
 
 
-def _read_applied(content: bytes) -> Object:
-    config = read_applied(content).obj
+def _read_applied(content: bytes, kind: PatchType) -> Object:
+    config = read_applied(content, kind).obj
     _decoded(config)
     return config
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from instar.base import errors, offload
 from instar.base.json_values import Object
 from instar.kube.api.encoding.object_text import Repeated
-from instar.kube.api.patch_types import PatchType
 from instar.kube.patches.documents import read_patch
 from instar.server.http.messages import JSON_TYPE, Header, Request, Response
 from instar.server.http.websocket import is_websocket
@@ -33,6 +32,8 @@ from instar.server.registry.verbs.write_request import WriteResult
 from instar.server.rest.bodies import Body, read_applied, read_object, repeated_in_go_order
 from instar.server.rest.list_stream import streamed_list
 from instar.server.rest.negotiate import (
+    CBOR,
+    CBOR_SEQUENCE,
     PLAIN,
     PROTOBUF,
     Offer,
@@ -101,14 +102,14 @@ async def do_watch(context: Context, request: Request, target: Target) -> Respon
     stream = await open_watch(context.backend, target, options, kind, render)
     feed = WatchFeed(context.backend, stream, bookmarks=options.bookmarks, timeout_seconds=timeout)
     if is_websocket(request):
-        return websocket_watch(request, feed, binary=form.media == PROTOBUF)
+        return websocket_watch(request, feed, form.media)
     return Response(200, (), [_stream_type(form)], stream=feed)
 
 
 def _stream_type(form: ResponseFormat) -> Header:
     if form.media == PROTOBUF:
         return (b"content-type", f"{PROTOBUF};stream=watch".encode())
-    return JSON_TYPE
+    return (b"content-type", CBOR_SEQUENCE.encode()) if form.media == CBOR else JSON_TYPE
 
 
 def _narrowed_to_name(target: Target, name: str | None) -> Target:
@@ -119,7 +120,7 @@ def _narrowed_to_name(target: Target, name: str | None) -> Target:
 
 async def do_create(context: Context, request: Request, target: Target) -> Response:
     form = response_form(request, _offer(target))
-    media = body_media(request.header(b"content-type"))
+    media = body_media(request)
     options = write_options(request, "CreateOptions")
     obj = await _body(request, target, media, options)
     check_namespace(obj["metadata"], target)
@@ -133,7 +134,7 @@ async def do_update(
     _check_named(target)
     form = response_form(request, _offer(target))
     options = write_options(request, "UpdateOptions")
-    media = body_media(request.header(b"content-type"))
+    media = body_media(request)
     obj = await _body(request, target, media, options)
     written = await replace(context, target, obj, options, subresource)
     status = 201 if written.created else 200
@@ -144,12 +145,12 @@ async def do_patch(
     context: Context, request: Request, target: Target, subresource: str = ""
 ) -> Response:
     accepted, builtin = target.serving.strategy.patch_types, target.serving.builtin
-    kind = patch_type(request.header(b"content-type"), accepted, builtin=builtin)
+    kind = patch_type(request, accepted, builtin=builtin)
     _check_named(target)
     form = response_form(request, _offer(target))
-    options = write_options(request, "PatchOptions", apply=kind is PatchType.APPLY)
-    if kind is PatchType.APPLY:
-        body = await offload.run(options.size, read_applied, request.content())
+    options = write_options(request, "PatchOptions", apply=kind.applies)
+    if kind.applies:
+        body = await offload.run(options.size, read_applied, request.content(), kind)
         written = await apply_configuration(
             context, target, body.obj, body.duplicates, options, subresource
         )
@@ -186,7 +187,7 @@ async def read_review(
     """Decode a review, which is answered and not stored; field ownership is kept as usual."""
     form = response_form(request, _offer(target))
     options = write_options(request, "CreateOptions")
-    media = body_media(request.header(b"content-type"))
+    media = body_media(request)
     obj = await _body(request, target, media, options)
     await Ownership(context, target, options).on_create(obj)
     await admit_posted_object(context, target, obj, options)

@@ -31,7 +31,8 @@ from instar.server.registry.verbs.watch_events import (
     error_event,
     plain_event,
 )
-from instar.server.rest.negotiate import PROTOBUF, ResponseFormat
+from instar.server.rest.cbor_documents import cbor_event
+from instar.server.rest.negotiate import CBOR, PROTOBUF, ResponseFormat
 from instar.server.rest.responses import partial, table, table_row, to_protobuf
 
 BOOKMARK_SECONDS = 60.0
@@ -50,6 +51,8 @@ def watch_renderer(
     """The encoder of events, and its key: watches with the same key share the bytes."""
     if form.media == PROTOBUF:
         return ("protobuf", form.transform, form.version), _ProtobufEvents(form)
+    if form.media == CBOR:
+        return ("cbor", form.transform, form.version), _CborEvents(form)
     if not form.transform:
         return "", EventRenderer()
     if form.transform == "Table":
@@ -81,6 +84,20 @@ class _ProtobufEvents(EventRenderer):
         if self._form.transform and type_ != "ERROR":
             view = encode(partial(orjson.loads(view), self._form.version))
         return watch_frame(type_, to_protobuf(view))
+
+
+class _CborEvents(EventRenderer):
+    """CBOR items, each a WatchEvent whose object is a complete document."""
+
+    costs_little = False
+
+    def __init__(self, form: ResponseFormat) -> None:
+        self._form = form
+
+    def __call__(self, type_: str, view: bytes) -> bytes:
+        if self._form.transform and type_ != "ERROR":
+            view = encode(partial(orjson.loads(view), self._form.version))
+        return cbor_event(type_, view)
 
 
 class _TableEvents(EventRenderer):

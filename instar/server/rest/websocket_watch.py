@@ -1,4 +1,5 @@
-"""Watch over a WebSocket: each event is a message, text for JSON and binary for protobuf.
+"""Watch over a WebSocket: each event is a message, text for JSON, and binary for protobuf and
+CBOR.
 
 ``verbs.py`` calls it where the client of a watch asks to change the protocol. The events come from
 a ``WatchFeed`` as for any other watch.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from instar.kube.api.encoding.cbor_reading import items
 from instar.server.http.messages import Feed, Outlet, Request, Response
 from instar.server.http.websocket import (
     BINARY,
@@ -19,24 +21,25 @@ from instar.server.http.websocket import (
     frame,
     refused_handshake,
 )
+from instar.server.rest.negotiate import JSON, PROTOBUF
 
 
-def websocket_watch(request: Request, feed: Feed, *, binary: bool) -> Response:
+def websocket_watch(request: Request, feed: Feed, media: str) -> Response:
     """Answer the handshake; the events follow. A refused one ends the watch."""
     refused = refused_handshake(request)
     if refused is not None or request.incoming is None:
         feed.close()
         return refused or Response(400, bare=True)
     response = accepted_handshake(request)
-    response.stream = _WebSocketFeed(feed, request, binary=binary)
+    response.stream = _WebSocketFeed(feed, request, media)
     return response
 
 
 class _WebSocketFeed:
     """The outlet of a watch and the feed of a connection: makes messages of events."""
 
-    def __init__(self, feed: Feed, request: Request, *, binary: bool) -> None:
-        self._feed, self._incoming, self._binary = feed, request.incoming, binary
+    def __init__(self, feed: Feed, request: Request, media: str) -> None:
+        self._feed, self._incoming, self._media = feed, request.incoming, media
         self._outlet: Outlet | None = None
 
     # --- the connection's side: Feed -------------------------------------------------------
@@ -61,8 +64,8 @@ class _WebSocketFeed:
         outlet = self._outlet
         if outlet is None:
             return True
-        kind, events = (BINARY, _lengths(data)) if self._binary else (TEXT, _lines(data))
-        return outlet.send(b"".join([frame(kind, event) for event in events]))
+        kind = TEXT if self._media == JSON else BINARY
+        return outlet.send(b"".join([frame(kind, each) for each in _events(data, self._media)]))
 
     def backlog(self) -> int:
         return 0 if self._outlet is None else self._outlet.backlog()
@@ -86,6 +89,12 @@ class _WebSocketFeed:
             if code:
                 outlet.send(close_frame(code))
             outlet.finish()
+
+
+def _events(data: bytes, media: str) -> Iterator[bytes]:
+    if media == JSON:
+        return _lines(data)
+    return _lengths(data) if media == PROTOBUF else items(data)
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
