@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import zlib
 from typing import NamedTuple
 
 from tests.fuzz.case import Case
@@ -53,6 +54,7 @@ class _Stream(asyncio.Protocol):
         self._chunked = False
         self._in_body = False
         self._kept = b""
+        self._packed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -84,6 +86,7 @@ class _Stream(asyncio.Protocol):
         lower = head.lower()
         self._status = int(head[9:12]) if head[:5] == b"HTTP/" and head[9:12].isdigit() else 0
         self._chunked = b"transfer-encoding: chunked" in lower
+        self._packed = b"content-encoding: gzip" in lower
         self._left = 0
         at = lower.find(b"content-length: ")
         if at >= 0:
@@ -111,8 +114,17 @@ class _Stream(asyncio.Protocol):
             del self._buffer[: self._left]
         self._in_body = False
         if self._status >= 200 or self._status == 0:
-            self.replies.append(Reply(self._status, self._kept[:_KEPT]))
+            kept = _unpacked(self._kept) if self._packed else self._kept
+            self.replies.append(Reply(self._status, kept[:_KEPT]))
         return True
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Return the beginning of what was packed with gzip; the data as it is if it was not."""
+    try:
+        return zlib.decompressobj(wbits=31).decompress(data, _KEPT)
+    except zlib.error:
+        return data
 
 
 class Connection:
