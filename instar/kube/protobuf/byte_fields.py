@@ -1,6 +1,6 @@
 """Binary fields of built-in kinds: their bytes in place of the base64 text that JSON has.
 
-``server/rest/cbor_responses.py`` calls it before it writes CBOR, which has a type for bytes. The
+``server/rest/cbor_documents.py`` calls it before it writes CBOR, which has a type for bytes. The
 fields are those that the protobuf message of a kind declares as ``bytes``.
 """
 
