@@ -3,8 +3,8 @@
 ``server/lifecycle/composition.py`` adds it to the admission chain, which calls it when a Service is
 created or updated. Allocations are read from the stored Services by an index that follows them; a
 value given to a write in flight is reserved until the Service is stored or a time limit has passed.
-An address is claimed in the store as well, so that other servers do not give it to a Service at the
-same moment. Node ports are not: two replicas may assign the same one.
+Addresses and ports are claimed in the store as well, so that other servers do not give them to a
+Service at the same moment (``node_port_claims.py`` has the claims of ports).
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ from instar.kube.builtin_rules.services import (
     has_node_ports,
     is_headless,
 )
+from instar.server.registry.admission.plugins.node_port_claims import (
+    NodePort,
+    NodePortClaims,
+    PortClaim,
+)
 from instar.server.registry.admission.plugins.service_networks import (
     random_addresses,
     service_networks,
@@ -43,6 +48,7 @@ _IN_FLIGHT_SECONDS = 30.0
 _TRIES = 64
 _BEYOND_NODE_PORTS = 32768
 _STATIC_PORTS = 86
+_ALLOCATED = "provided port is already allocated"
 
 
 class AddressClaim(Enum):
@@ -70,16 +76,19 @@ class ServiceAddresses:
         backend: Backend,
         network: IPv4Network = NETWORK,
         claims: StoreClaims | None = None,
+        port_claims: NodePortClaims | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``network`` counts while there is no ServiceCIDR. Without ``claims`` only this process
-        gives addresses."""
-        self._network, self._claims = network, claims
+        gives addresses, without ``port_claims`` only it gives ports."""
+        self._network, self._claims, self._port_claims = network, claims, port_claims
         self._services = backend.collection(collection_prefix("", "services"))
         self._ranges = backend.collection(collection_prefix("networking.k8s.io", "servicecidrs"))
         self._backend, self._clock = backend, clock
         self._taken: dict[Hashable, set[str]] | None = None
         self._in_flight: dict[Hashable, tuple[float, str]] = {}
+        self._released: dict[NodePort, tuple[str, int]] = {}
+        """Node port → the Service that gave it up last, and the revision of that."""
 
     def allocate(self, operation: Operation) -> Awaitable[None] | None:
         serving, obj = operation.target.serving, operation.obj
@@ -101,10 +110,13 @@ class ServiceAddresses:
         if not found and has_cluster_ip(spec):
             _set_families(spec)
             found = await self._give_address(operation, spec, before, owner)
+        asked = set(_ports(spec))
         if not found and has_node_ports(spec):
             found = self._give_ports(spec, owner, operation.dry_run)
         if not found and has_health_port(spec) and not spec.get("healthCheckNodePort"):
             spec["healthCheckNodePort"] = self._free_port("TCP", owner, operation.dry_run)
+        if not found and self._port_claims is not None and not operation.dry_run:
+            found = await self._claim_ports(self._port_claims, operation, owner, asked)
         if found:
             raise invalid("", "Service", metadata.get("name", ""), found)
 
@@ -163,18 +175,50 @@ class ServiceAddresses:
             elif wanted not in NODE_PORTS:
                 text = "provided port is not in the valid range. The range of valid ports is "
                 return [wrong(where, wanted, f"{text}{NODE_PORTS[0]}-{NODE_PORTS[-1]}")]
-            elif self._is_taken((protocol, wanted), owner):
-                return [wrong(where, wanted, "provided port is already allocated")]
+            elif self._is_taken(NodePort(protocol, wanted), owner):
+                return [wrong(where, wanted, _ALLOCATED)]
             else:
-                self._reserve((protocol, wanted), owner, dry_run)
+                self._reserve(NodePort(protocol, wanted), owner, dry_run)
         return []
 
+    async def _claim_ports(
+        self, claims: NodePortClaims, operation: Operation, owner: str, asked: set[NodePort]
+    ) -> list[FieldError]:
+        """Claim the ports that the Service does not have yet, among all servers. Ports that another
+        one has claimed are replaced, but for those that the client asked for."""
+        spec = (operation.obj or {})["spec"]
+        while places := [place for place in _ports(spec) if not self._holds(place, owner)]:
+            refused = await claims.take(places, owner, self._was_released)
+            if not refused:
+                operation.undo.append(partial(self._give_ports_back, claims, places, owner))
+                break
+            for place, holder in refused.items():
+                if place in asked:
+                    return [_refused_port(spec, place)]
+                self._reserve(place, holder, dry_run=False)
+                _replace_port(spec, place, self._free_port(place.protocol, owner, dry_run=False))
+        return []
+
+    async def _give_ports_back(
+        self, claims: NodePortClaims, places: Iterable[NodePort], owner: str
+    ) -> None:
+        await claims.give_back(places, owner)
+        for place in places:
+            self._in_flight.pop(place, None)
+
+    def _holds(self, place: NodePort, owner: str) -> bool:
+        return owner in self._index().get(place, ())
+
+    def _was_released(self, claim: PortClaim) -> bool:
+        owner, revision = self._released.get(claim.place, ("", 0))
+        return owner == claim.owner and revision > claim.after
+
     def _free_port(self, protocol: str, owner: str, dry_run: bool) -> int:
-        places = ((protocol, port) for port in upper_first(NODE_PORTS, _STATIC_PORTS))
+        places = (NodePort(protocol, port) for port in upper_first(NODE_PORTS, _STATIC_PORTS))
         found = self._free(places, owner, dry_run)
         if found is None:
             raise Internal("failed to allocate a nodePort: range is full")
-        port: int = found[1]
+        port: int = found.number
         return port
 
     # Allocations --------------------------------------------------------------------------------
@@ -222,6 +266,19 @@ class ServiceAddresses:
             self._note(change.old, added=False)
         if change.new is not None:
             self._note(change.new, added=True)
+        if change.old is not None:
+            self._note_released(change.old, change.revision)
+
+    def _note_released(self, entry: CacheEntry, revision: int) -> None:
+        if self._port_claims is None:
+            return
+        try:
+            spec = entry.decode().get("spec") or {}
+        except UnreadableEntry:
+            return
+        for place in _ports(spec):
+            if not self._holds(place, entry.suffix):
+                self._released[place] = (entry.suffix, revision)
 
     def _note(self, entry: CacheEntry, *, added: bool) -> None:
         assert self._taken is not None
@@ -242,11 +299,31 @@ class ServiceAddresses:
 
 def _places(spec: Object) -> Iterable[Hashable]:
     yield from (address for address in spec.get("clusterIPs") or () if address != "None")
+    yield from _ports(spec)
+
+
+def _ports(spec: Object) -> Iterable[NodePort]:
+    """Yield the node ports of a Service, without those that are still to be given."""
     for port in spec.get("ports") or ():
         if port.get("nodePort"):
-            yield (port.get("protocol", "TCP"), port["nodePort"])
+            yield NodePort(port.get("protocol", "TCP"), port["nodePort"])
     if spec.get("healthCheckNodePort"):
-        yield ("TCP", spec["healthCheckNodePort"])
+        yield NodePort("TCP", spec["healthCheckNodePort"])
+
+
+def _refused_port(spec: Object, place: NodePort) -> FieldError:
+    for position, port in enumerate(spec.get("ports") or ()):
+        if NodePort(port.get("protocol", "TCP"), port.get("nodePort", 0)) == place:
+            return wrong(f"spec.ports[{position}].nodePort", place.number, _ALLOCATED)
+    return wrong("spec.healthCheckNodePort", place.number, _ALLOCATED)
+
+
+def _replace_port(spec: Object, place: NodePort, number: int) -> None:
+    for port in spec.get("ports") or ():
+        if NodePort(port.get("protocol", "TCP"), port.get("nodePort", 0)) == place:
+            port["nodePort"] = number
+            return
+    spec["healthCheckNodePort"] = number
 
 
 def _set_families(spec: Object) -> None:
