@@ -18,7 +18,8 @@ HOOKS = """
     start-cluster-authentication-info-controller start-kube-aggregator-informers
     apiservice-registration-controller apiservice-status-local-available-controller
     apiservice-status-remote-available-controller kube-apiserver-autoregistration
-    apiservice-openapi-controller
+    apiservice-openapi-controller storage-object-count-tracker-hook
+    start-kube-apiserver-identity-lease-garbage-collector
 """
 PLAIN = ("ping", "log", "etcd", "autoregister-completion")
 SUITES_LOOK_FOR = [
@@ -63,8 +64,9 @@ def test_the_checks_own_path_tells_the_reason() -> None:
 
 
 def test_excluded_checks_do_not_count() -> None:
-    assert ask("/readyz?exclude=etcd", store="gone") == (200, "ok")
-    _, text = ask("/readyz?exclude=etcd&exclude=b&exclude=a&verbose", store="gone")
+    both = "/readyz?exclude=etcd&exclude=etcd-readiness"
+    assert ask(both, store="gone") == (200, "ok")
+    _, text = ask(f"{both}&exclude=b&exclude=a&verbose", store="gone")
 
     assert "[+]etcd excluded: ok\n" in text
     assert 'warn: some health checks cannot be excluded: no matches for "a","b"\n' in text
@@ -105,6 +107,36 @@ def test_a_hook_is_done_whose_objects_were_deleted_before_it_was_asked() -> None
         shown = server.request("GET", "/readyz/poststarthook/bootstrap-controller")
 
         assert (gone.status, shown.text) == (200, "ok")
+
+
+def test_a_server_that_stops_is_not_ready() -> None:
+    health = Health({"etcd": lambda: None}, {}, lambda: None)
+    request = Request("GET", "/readyz/shutdown", {}, {}, b"")
+
+    outcomes = []
+    for stopping in (False, True):
+        health.stopping = stopping
+        response = health.respond(request)
+        assert response is not None
+        outcomes.append((response.status, b"".join(response.chunks)))
+
+    assert outcomes == [
+        (200, b"ok"),
+        (500, b"internal server error: process is shutting down\n"),
+    ]
+
+
+def test_the_server_notes_when_it_begins_to_stop() -> None:
+    with live_server() as server:
+        machinery = server.running.machinery
+        assert server.request("GET", "/readyz/shutdown").text == "ok"
+
+    assert machinery._health.stopping
+
+
+def test_readiness_looks_at_the_store_by_two_names() -> None:
+    for name in ("etcd", "etcd-readiness"):
+        assert ask(f"/readyz/{name}", store="gone")[0] == 500
 
 
 def test_results_of_whole_reports_are_counted_as_indicators(fresh_server: LiveServer) -> None:

@@ -39,19 +39,30 @@ class Health:
         self._checks = {
             "healthz": {**every, **hooks},
             "livez": {**every, **hooks},
-            "readyz": {**every, "informer-sync": reading, **hooks},
+            "readyz": {
+                **every,
+                **({"etcd-readiness": checks["etcd"]} if "etcd" in checks else {}),
+                "informer-sync": reading,
+                **hooks,
+                "shutdown": self._stops,
+            },
         }
         self.paths = tuple(
             path
             for name, checks in self._checks.items()
             for path in (f"/{name}", *(f"/{name}/{check}" for check in checks))
         )
+        self.stopping = False
+        """Whether the server takes no new connections any more."""
         self._latest: dict[Labels, float] = {}
         self._results = Counter(
             "kubernetes_healthchecks_total",
             "Results of all health checks, by check, endpoint and status.",
             ("name", "type", "status"),
         )
+
+    def _stops(self) -> str | None:
+        return "process is shutting down" if self.stopping else None
 
     def metrics(self) -> tuple[Metric, ...]:
         help = "Result of the latest health check, by check and endpoint: 1 if all was well."

@@ -376,6 +376,8 @@ class ServerComponents:
         )
 
     def end_watches(self) -> None:
+        """Called when the server begins to stop."""
+        self._health.stopping = True
         for resource in self.catalog.resources():
             resource.hub.end_all()
 

@@ -1,4 +1,5 @@
-"""Identity Lease of this API server (``apiserver-<hash>``), renewed while it runs.
+"""Identity Lease of this API server (``apiserver-<hash>``), renewed while it runs; once an hour the
+Leases of API servers that renewed theirs no more are deleted.
 
 Started by ``controller.py``. It also names the server's address, for ``server_endpoints.py``.
 """
@@ -8,6 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import logging
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from socket import gethostname
 
 from instar.base.errors import ApiError
@@ -22,8 +25,19 @@ from instar.wire.webhooks.resolver import HostPort
 
 log = logging.getLogger(__name__)
 _RENEW_SECONDS = 10.0
+_COLLECT_EVERY = timedelta(hours=1)
+_IDENTITY = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
 _DURATION_SECONDS = 3600
 _NAME_LENGTH = 26
+
+
+def is_expired(lease: Object, now: datetime) -> bool:
+    """Whether a Lease was not renewed for its duration; one that does not say so counts, too."""
+    spec = lease.get("spec") or {}
+    renewed, seconds = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    if renewed is None or seconds is None:
+        return True
+    return datetime.fromisoformat(renewed) + timedelta(seconds=seconds) < now
 
 
 class ServerLease:
@@ -38,6 +52,7 @@ class ServerLease:
         self._holder = f"{self._name}_{context.new_uid()}"
         self._address: HostPort | None = None
         self._kept: SupervisedTask | None = None
+        self._collects_at = datetime.min.replace(tzinfo=UTC)
 
     def start(self, address: HostPort | None) -> None:
         """Renew the Lease from now on. ``address``: where other machines reach this server."""
@@ -52,6 +67,7 @@ class ServerLease:
         while True:
             try:
                 await self._renew()
+                await self._collect_when_due()
             except (ApiError, Stale) as error:
                 # Not a conflict of writers but a store that takes no writes, such as a full disk.
                 level = logging.WARNING if isinstance(error, Stale) else logging.ERROR
@@ -70,6 +86,18 @@ class ServerLease:
             obj["spec"] = {**(obj.get("spec") or {}), **piece["spec"]}
             await self._maker.rewrite(resource, entry, obj)
 
+    async def _collect_when_due(self) -> None:
+        """Delete Leases that have expired. Another server may delete or renew one meanwhile."""
+        now = self._context.now()
+        if now < self._collects_at:
+            return
+        self._collects_at = now + _COLLECT_EVERY
+        resource, _, _ = self._maker.find(self._lease())
+        for entry in list(resource.objects.entries.values()):
+            if _IDENTITY.items() <= entry.labels.items() and is_expired(entry.decode(), now):
+                with suppress(Stale):
+                    await self._maker.remove(resource, entry)
+
     def _addressed(self, lease: Object) -> Object:
         if self._address is None:
             return lease
@@ -83,10 +111,7 @@ class ServerLease:
             "metadata": {
                 "name": self._name,
                 "namespace": "kube-system",
-                "labels": {
-                    "apiserver.kubernetes.io/identity": "kube-apiserver",
-                    "kubernetes.io/hostname": self._host,
-                },
+                "labels": {**_IDENTITY, "kubernetes.io/hostname": self._host},
             },
             "spec": {
                 "holderIdentity": self._holder,
