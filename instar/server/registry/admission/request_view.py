@@ -158,9 +158,9 @@ class RequestView:
         target = self.operation.target
         if source.api_version == wanted.api_version or self.operation.kind is not None:
             return obj
-        versions = target.serving.versions
+        version_at = target.serving.version_at
         return await target.codec.converted_for_admission(
-            obj, versions[source.version], versions[wanted.version]
+            obj, version_at(source.api_version), version_at(wanted.api_version)
         )
 
     def values(self, endpoint: RequestEndpoint, pair: ObjectPair) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from instar.kube.openapi.builtin_crd import CRD_V1BETA1
 from instar.kube.openapi.builtin_schemas import STORAGE_VERSION_MIGRATION
 from instar.server.registry.kinds.builtin import BuiltinStrategy
 from instar.server.registry.kinds.crds import CrdConverter
-from instar.server.registry.kinds.events import CORE, EventConverter, SecondEventStrategy
+from instar.server.registry.kinds.events import CORE, SECOND, EventConverter, SecondEventStrategy
 from instar.server.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.server.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.server.registry.kinds.migrations import MigrationPrinter, MigrationStrategy
@@ -48,7 +48,7 @@ from instar.wire.storage.keys import collection_prefix
 ExtendPrinter = Callable[[TablePrinter], TablePrinter]
 _STABLE = re.compile(r"v[0-9]+")
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
-_SECOND_EVENTS = ("events.k8s.io", "events")
+_EVENTS, _SECOND_EVENTS = ("", "events"), ("events.k8s.io", "events")
 _CONVERTERS = {
     ("autoscaling", "horizontalpodautoscalers"): "autoscaling_versions:AutoscalerConverter",
     **{
@@ -151,6 +151,8 @@ def _from_facts(
             yield crd_serving(crd_strategy, crds_stored_as, show_crds)
         elif place == _SECOND_EVENTS:
             yield _second_events(versions)
+        elif place == _EVENTS and _SECOND_EVENTS in found:
+            yield _core_events(versions)
         else:
             yield _serving(place, versions)
 
@@ -199,6 +201,23 @@ def _strategy(place: tuple[str, str]) -> Strategy:
         if place in places:
             setattr(strategy, flag, True)
     return strategy
+
+
+def _core_events(versions: list[ResourceFacts]) -> Serving:
+    """Serve the core group's events, which rules of admission may name by the other group, too."""
+    crd = _describe(_EVENTS, versions)
+    schema = _Schema(SECOND, "Event")
+    other = CrdVersion(name="second", served=False, storage=False, schema=schema)
+    return build_serving(
+        replace(crd, versions=(*crd.versions, other)),
+        converter=SharedConverter(EventConverter()),
+        strategy=partial(_strategy, _EVENTS),
+        compile_rules=lambda _: None,
+        verbs=versions[0].verbs,
+        builtin=True,
+        printer=partial(printer_for, versions[0]),
+        foreign={"second": SECOND},
+    )
 
 
 def _second_events(versions: list[ResourceFacts]) -> Serving:

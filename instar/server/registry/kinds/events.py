@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from instar.base.field_errors import FieldError
     from instar.server.registry.resources.serving import VersionServing
 
-CORE = "v1"
+CORE, SECOND = "v1", "events.k8s.io/v1"
 _TO_CORE = {
     "regarding": "involvedObject",
     "note": "message",

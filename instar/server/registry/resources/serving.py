@@ -213,6 +213,10 @@ class Serving:
         found = self.versions.get(version)
         return found if found is not None and found.served else None
 
+    def version_at(self, api_version: str) -> VersionServing:
+        """Return the version of an apiVersion, which may be one of another group."""
+        return next(each for each in self.versions.values() if each.api_version == api_version)
+
     @cached_property
     def converts_remotely(self) -> bool:
         """Whether a conversion may call a webhook, so that it can fail or be slow."""

@@ -246,7 +246,7 @@ class MutatingPolicies:
 
 
 def _version(operation: Operation, endpoint: RequestEndpoint) -> VersionServing:
-    return operation.target.serving.versions[endpoint.version]
+    return operation.target.serving.version_at(endpoint.api_version)
 
 
 def _schema(operation: Operation, endpoint: RequestEndpoint) -> TypedSchema | None:

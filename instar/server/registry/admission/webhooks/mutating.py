@@ -210,7 +210,7 @@ class _Journey:
             return
         serving = operation.target.serving
         try:
-            serving.strategy.readmit(obj, serving.versions[endpoint.version])
+            serving.strategy.readmit(obj, serving.version_at(endpoint.api_version))
         except errors.BadRequest as error:
             raise errors.Internal(error.message) from error
 
