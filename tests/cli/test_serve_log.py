@@ -100,6 +100,7 @@ def test_a_disk_without_room_is_an_error_once_and_its_end_is_told(
         for number in range(3):
             with pytest.raises(Unavailable):
                 await store.commit(Write(f"g/p/{number}", b"x" * 100_000, 0))
+            await store.check()
         writer.execute("PRAGMA max_page_count = 1000000")
         await store.commit(Write("g/p/b", b"{}", 0))
         await store.close()

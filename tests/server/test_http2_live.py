@@ -14,8 +14,7 @@ import orjson
 import pytest
 
 from instar.base.http2 import frames
-from instar.base.http2.hpack import HeaderDecoder
-from tests.support.http2 import WIDE, Frame, headers, request_block
+from tests.support.http2_client import TlsClient
 from tests.support.server import LiveServer, live_server
 
 WATCHES = 500
@@ -37,45 +36,6 @@ def context_of(server: LiveServer, *protocols: str) -> ssl.SSLContext:
 def address_of(server: LiveServer) -> tuple[str, int]:
     parts = urlsplit(server.url)
     return str(parts.hostname), int(parts.port or 0)
-
-
-class TlsClient:
-    """One HTTP/2 connection, read frame by frame."""
-
-    def __init__(self, tls: ssl.SSLSocket, token: str) -> None:
-        self._tls, self._token = tls, token
-        self._unread = b""
-        self._decoder = HeaderDecoder()
-        tls.sendall(frames.PREFACE + frames.settings({}) + WIDE)
-
-    def ask(self, stream: int, path: str, method: str = "GET", body: bytes = b"") -> None:
-        more = [(b"authorization", f"Bearer {self._token}".encode())]
-        block = request_block(method, path, [*more, (b"content-type", b"application/json")])
-        sent = headers(stream, block, last=not body)
-        if body:
-            sent += frames.frame(frames.DATA, frames.END_STREAM, stream, body)
-        self._tls.sendall(sent)
-
-    def next(self, *kinds: int) -> Frame:
-        """The next frame of these kinds; others are passed over."""
-        while True:
-            high, low, kind, flags, stream = frames.HEAD.unpack(self._exactly(frames.HEAD_SIZE))
-            payload = self._exactly(high << 16 | low)
-            if kind in kinds:
-                return Frame(kind, flags, stream, payload)
-
-    def status(self) -> bytes:
-        found = self._decoder.decode(self.next(frames.HEADERS).payload, 1 << 20)
-        return dict(found or ())[b":status"]
-
-    def _exactly(self, size: int) -> bytes:
-        while len(self._unread) < size:
-            data = self._tls.recv(1 << 16)
-            if not data:
-                raise EOFError
-            self._unread += data
-        found, self._unread = self._unread[:size], self._unread[size:]
-        return found
 
 
 @contextmanager

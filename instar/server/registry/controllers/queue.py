@@ -29,6 +29,8 @@ from instar.base.supervision import (
 from instar.wire.storage.store import Stale
 
 log = logging.getLogger(__name__)
+_USUAL_CONFLICTS = 3
+"""So many conflicts of a key in a row are logged."""
 _LONG_SECONDS = 1.0
 """A key that takes longer does not count towards the limit of concurrent keys, and is processed
 again only after a pause as long as it took."""
@@ -181,8 +183,11 @@ class Queue(Generic[K]):
         try:
             delay = await self._reconcile(key)
         except (ApiError, Stale) as error:
-            log.info("reconciling %s (%s) failed, will retry: %s", self._what, key, error)
             delay = self._failed(key)
+            # Another write came between: that is usual, unless it goes on.
+            usual = isinstance(error, Stale) and self._failures[key] < _USUAL_CONFLICTS
+            level = logging.DEBUG if usual else logging.INFO
+            log.log(level, "reconciling %s (%s) failed, will retry: %s", self._what, key, error)
         except (Exception, asyncio.CancelledError) as error:
             if is_being_cancelled(error):
                 raise
