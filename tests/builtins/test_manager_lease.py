@@ -54,6 +54,40 @@ def test_a_held_lease_leaves_namespaces_and_their_objects_to_the_manager() -> No
         assert _soon(lambda: _is_there(server, certificate))
 
 
+def test_a_held_lease_leaves_budgets_ranges_and_mirrored_endpoints_to_the_manager() -> None:
+    core, ranges = "/api/v1/namespaces/default", "/apis/networking.k8s.io/v1/servicecidrs"
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    with live_server(storage="memory:") as server:
+        _hold(server)
+        server.request("POST", budgets, {"metadata": {"name": "b"}, "spec": {"minAvailable": 1}})
+        server.request(
+            "POST", ranges, {"metadata": {"name": "r"}, "spec": {"cidrs": ["10.7.0.0/24"]}}
+        )
+        server.request(
+            "POST",
+            f"{core}/services",
+            {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 1}]}},
+        )
+        subset = {"addresses": [{"ip": "10.1.2.3"}], "ports": [{"port": 1}]}
+        server.request(
+            "POST", f"{core}/endpoints", {"metadata": {"name": "s"}, "subsets": [subset]}
+        )
+
+        def done() -> list[bool]:
+            return [
+                "observedGeneration" in server.request("GET", f"{budgets}/b").json["status"],
+                "finalizers" in server.request("GET", f"{ranges}/r").json["metadata"],
+                bool(server.request("GET", slices).json["items"]),
+            ]
+
+        assert done() == [False] * 3
+
+        server.request("PATCH", _LEASE, {"spec": {"holderIdentity": ""}}, content_type=_MERGE)
+
+        assert _soon(lambda: done() == [True] * 3)
+
+
 def test_controllers_continue_when_the_lease_has_run_out() -> None:
     with live_server(storage="memory:") as server:
         _hold(server, seconds=1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from instar.server.registry.controllers.controller_names import CONTROLLERS_HERE, SERVICE_RANGES
 from tests.support.server import Answer, LiveServer, live_server
 from tests.support.waiting import eventually
 
@@ -62,7 +63,8 @@ def test_services_that_ask_for_no_address_fill_a_range_until_it_is_full() -> Non
 def test_a_range_that_is_not_ready_gives_no_address(status: str) -> None:
     condition = {"type": "Ready", "status": status, "reason": "Terminating", "message": ""}
     condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
-    with live_server(storage="memory:") as server:
+    others = CONTROLLERS_HERE - {SERVICE_RANGES}
+    with live_server(storage="memory:", controllers=others) as server:
         _make_range(server, _SMALL)
         body = {"status": {"conditions": [condition]}}
         told = server.request("PATCH", f"{_RANGES}/own/status", body, content_type=_MERGE)

@@ -14,6 +14,8 @@ from instar.server.registry.controllers import controller_names as names
 from instar.server.registry.controllers.bootstrap.controller import BootstrapController
 from instar.server.registry.controllers.conversion_prefetch import ConversionPrefetch
 from instar.server.registry.controllers.crds import CrdController
+from instar.server.registry.controllers.disruption import DisruptionController
+from instar.server.registry.controllers.endpoint_mirror import EndpointMirror
 from instar.server.registry.controllers.event_ttl import EventExpiry
 from instar.server.registry.controllers.flow_schemas import FlowSchemaController
 from instar.server.registry.controllers.garbage.collector import GarbageCollector
@@ -28,6 +30,7 @@ from instar.server.registry.controllers.namespaces import InitialNamespaces, Nam
 from instar.server.registry.controllers.policies import PolicyController
 from instar.server.registry.controllers.quotas import QuotaController
 from instar.server.registry.controllers.roles.controller import RoleController
+from instar.server.registry.controllers.service_ranges import ServiceRangeController
 from instar.server.registry.controllers.storage_protection import StorageProtection
 from instar.server.registry.insight.census import ServerCensus
 from instar.server.registry.insight.usage import UsageKeeper, UsageRecorder
@@ -54,6 +57,9 @@ class Controllers:
     policies: PolicyController | None
     flow_schemas: FlowSchemaController
     storage_protection: StorageProtection
+    disruption: DisruptionController | None
+    endpoint_mirror: EndpointMirror | None
+    service_ranges: ServiceRangeController | None
     expiry: EventExpiry
     prefetch: ConversionPrefetch | None
     roles: RoleController | None
@@ -77,6 +83,9 @@ class Controllers:
             "policy type checks": self.policies,
             "flow schemas": self.flow_schemas,
             "storage protection": self.storage_protection,
+            "disruption budgets": self.disruption,
+            "mirrored endpoints": self.endpoint_mirror,
+            "service ranges": self.service_ranges,
             "event expiry": self.expiry,
             "conversion ahead of reads": self.prefetch,
             "default roles": self.roles,
@@ -146,6 +155,15 @@ def make_controllers(
         policies=(PolicyController(context, catalog, duty) if names.POLICY_STATUS in on else None),
         flow_schemas=FlowSchemaController(context, catalog, leadership),
         storage_protection=StorageProtection(context, catalog, duty, on),
+        disruption=(
+            DisruptionController(context, catalog, duty) if names.DISRUPTION in on else None
+        ),
+        endpoint_mirror=(
+            EndpointMirror(context, catalog, duty) if names.ENDPOINT_MIRROR in on else None
+        ),
+        service_ranges=(
+            ServiceRangeController(context, catalog, duty) if names.SERVICE_RANGES in on else None
+        ),
         expiry=EventExpiry(context, catalog.builtin("", "events"), leadership),
         prefetch=ConversionPrefetch(catalog, context.supervision) if prefetches else None,
         roles=_roles(context, catalog, duty, on) if has_roles else None,

@@ -21,10 +21,14 @@ MIGRATIONS = "storage-version-migrator-controller"
 CLAIM_PROTECTION = "persistentvolumeclaim-protection-controller"
 VOLUME_PROTECTION = "persistentvolume-protection-controller"
 CLASS_PROTECTION = "volumeattributesclass-protection-controller"
+DISRUPTION = "disruption-controller"
+ENDPOINT_MIRROR = "endpointslice-mirroring-controller"
+SERVICE_RANGES = "service-cidr-controller"
 
 CONTROLLERS_HERE = frozenset(
     {NAMESPACES, GARBAGE, QUOTAS, ACCOUNTS, ROOT_CA, ROLE_AGGREGATION, POLICY_STATUS, MIGRATIONS}
     | {CLAIM_PROTECTION, VOLUME_PROTECTION, CLASS_PROTECTION}
+    | {DISRUPTION, ENDPOINT_MIRROR, SERVICE_RANGES}
 )
 """Controllers of this server, all on by default."""
 
@@ -41,14 +45,16 @@ _ALIASES = {
     "svm": MIGRATIONS,
     "pvc-protection": CLAIM_PROTECTION,
     "pv-protection": VOLUME_PROTECTION,
+    "disruption": DISRUPTION,
+    "endpointslicemirroring": ENDPOINT_MIRROR,
 }
 """Former names upstream, and short ones of this server: garbage, quota, root-ca."""
 
 _ELSEWHERE_TEXT = """
     serviceaccount-token-controller endpoints-controller endpointslice-controller
-    endpointslice-mirroring-controller replicationcontroller-controller
+    replicationcontroller-controller
     pod-garbage-collector-controller daemonset-controller job-controller deployment-controller
-    replicaset-controller horizontal-pod-autoscaler-controller disruption-controller
+    replicaset-controller horizontal-pod-autoscaler-controller
     statefulset-controller cronjob-controller certificatesigningrequest-signing-controller
     certificatesigningrequest-approving-controller certificatesigningrequest-cleaner-controller
     podcertificaterequest-cleaner-controller ttl-controller bootstrap-signer-controller
@@ -59,9 +65,9 @@ _ELSEWHERE_TEXT = """
     kube-apiserver-serving-clustertrustbundle-publisher-controller ephemeral-volume-controller
     storageversion-garbage-collector-controller resourceclaim-controller
     resourcepoolstatusrequest-controller legacy-serviceaccount-token-cleaner-controller
-    service-cidr-controller selinux-warning-controller
-    serviceaccount-token endpoint endpointslice endpointslicemirroring replicationcontroller podgc
-    daemonset job deployment replicaset horizontalpodautoscaling disruption statefulset cronjob
+    selinux-warning-controller
+    serviceaccount-token endpoint endpointslice replicationcontroller podgc
+    daemonset job deployment replicaset horizontalpodautoscaling statefulset cronjob
     csrsigning csrapproving csrcleaner ttl bootstrapsigner tokencleaner nodeipam nodelifecycle
     persistentvolume-binder attachdetach persistentvolume-expander
     ttl-after-finished ephemeral-volume storage-version-gc resource-claim-controller

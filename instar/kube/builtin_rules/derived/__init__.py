@@ -1,0 +1,1 @@
+"""What controllers derive from built-in objects: numbers, conditions and other objects. Pure."""
