@@ -26,4 +26,13 @@ def test_the_real_controllers_run_as_written(tmp_path: Path) -> None:
     done = run_script(script(PAGE, "control plane"), tmp_path, "the control plane")
 
     assert 'deployment "web" successfully rolled out\n' in done.stdout
-    assert "job.batch/once condition met\n" in done.stdout
+    for told in (
+        "job.batch/once condition met\n",
+        "persistentvolumeclaim/data condition met\n",
+        "partitioned roll out complete: 2 new pods have been updated",
+        "deployment.apps/web condition met\n",
+        "poddisruptionbudget.policy/web condition met\n",
+    ):
+        assert told in done.stdout
+    assert "would violate the pod's disruption budget" in done.stderr
+    assert done.stdout.count(" drained\n") == 1
