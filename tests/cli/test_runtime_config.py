@@ -160,11 +160,19 @@ def test_a_claim_of_the_first_beta_is_judged_like_a_later_one(everything: LiveSe
             "coordination.k8s.io/v1beta1/namespaces/default/leasecandidates",
             {
                 "spec": {
-                    "leaseName": "l", "strategy": "OldestEmulationVersion", "binaryVersion": "1.36",
+                    "leaseName": "l", "strategy": "OldestEmulationVersion",
+                    "binaryVersion": "1.36.0", "emulationVersion": "1.35.0",
                 }
             },
         ),
-        ("internal.apiserver.k8s.io/v1alpha1/storageversions", {"spec": {}}),
+        (
+            "internal.apiserver.k8s.io/v1alpha1/storageversions",
+            {"metadata": {"name": "apps.deployments"}, "spec": {}},
+        ),
+        (
+            "resource.k8s.io/v1alpha3/resourcepoolstatusrequests",
+            {"spec": {"driver": "gpu.example.com"}},
+        ),
         (
             "resource.k8s.io/v1alpha3/devicetaintrules",
             {"spec": {"taint": {"key": "k.example.com/a", "effect": "NoSchedule"}}},
@@ -181,3 +189,132 @@ def test_objects_of_beta_and_alpha_versions_are_stored(
 
     assert (made.status, shown.status) == (201, 200), made.text
     assert shown.json["apiVersion"] == "/".join(path.split("/")[:2])
+
+
+_CANDIDATES = "coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
+_RULES = "resource.k8s.io/v1alpha3/devicetaintrules"
+_REQUESTS = "resource.k8s.io/v1alpha3/resourcepoolstatusrequests"
+_STORED = "internal.apiserver.k8s.io/v1alpha1/storageversions"
+
+
+def _candidate(**changes: str) -> dict[str, Any]:
+    spec = {
+        "leaseName": "l",
+        "strategy": "OldestEmulationVersion",
+        "binaryVersion": "1.36.0",
+        "emulationVersion": "1.36.0",
+    }
+    return {"spec": {**spec, **changes}}
+
+
+def _taint(**changes: Any) -> dict[str, Any]:
+    return {"spec": {"taint": {"key": "k", "effect": "NoSchedule"}, **changes}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "causes"),
+    [
+        (_CANDIDATES, _candidate(leaseName=""), ["spec.leaseName: Required value"]),
+        (
+            _CANDIDATES,
+            _candidate(binaryVersion="1.36"),
+            [
+                'spec.binaryVersion: Invalid value: "1.36": must be a valid semantic version',
+                'spec.binaryVersion: Invalid value: "1.36": must be greater than or equal to '
+                "`emulationVersion`",
+            ],
+        ),
+        (
+            _CANDIDATES,
+            _candidate(binaryVersion="1.35.0"),
+            [
+                'spec.binaryVersion: Invalid value: "1.35.0": must be greater than or equal to '
+                "`emulationVersion`"
+            ],
+        ),
+        (
+            _CANDIDATES,
+            _candidate(emulationVersion=""),
+            [
+                "spec.emulationVersion: Required value: must be specified when `strategy` is "
+                "'OldestEmulationVersion'"
+            ],
+        ),
+        (
+            _CANDIDATES,
+            _candidate(strategy="Newest"),
+            [
+                'spec.strategy.strategy: Unsupported value: "Newest": supported values: '
+                '"OldestEmulationVersion"'
+            ],
+        ),
+        (
+            _STORED,
+            {"spec": {}},
+            ['metadata.name: Invalid value: "own": name must be in the form of <group>.<resource>'],
+        ),
+        (
+            _RULES,
+            _taint(taint={"key": "k"}),
+            ["spec.taint.effect: Required value"],
+        ),
+        (
+            _RULES,
+            _taint(taint={"key": "k", "effect": "Never"}),
+            [
+                'spec.taint.effect: Unsupported value: "Never": supported values: "NoExecute", '
+                '"NoSchedule", "None"'
+            ],
+        ),
+        (
+            _RULES,
+            _taint(deviceSelector={"driver": ""}),
+            ["spec.deviceSelector.driver: Required value"],
+        ),
+        (_REQUESTS, {"spec": {"driver": ""}}, ["spec.driver: Required value"]),
+        (
+            _REQUESTS,
+            {"spec": {"driver": "d", "limit": 1001}},
+            ["spec.limit: Invalid value: 1001: must be less than or equal to 1000"],
+        ),
+    ],
+)
+def test_kinds_that_are_served_on_request_only_are_judged(
+    everything: LiveServer, path: str, body: dict[str, Any], causes: list[str]
+) -> None:
+    body = {**body, "metadata": {"name": "own"}}
+
+    refused = everything.request("POST", f"/apis/{path}", body)
+
+    assert refused.status == 422, refused.text
+    told = [f"{each['field']}: {each['message']}" for each in refused.json["details"]["causes"]]
+    assert told == causes
+
+
+def test_the_status_of_a_storage_version_is_judged(everything: LiveServer) -> None:
+    path = f"/apis/{_STORED}/judged.foos"
+    made = everything.request(
+        "POST", f"/apis/{_STORED}", {"metadata": {"name": "judged.foos"}, "spec": {}}
+    ).json
+    server = {"apiServerID": "a", "encodingVersion": "v1", "decodableVersions": ["v2"]}
+
+    refused = everything.request(
+        "PUT", f"{path}/status", {**made, "status": {"storageVersions": [server]}}
+    )
+    accepted = everything.request(
+        "PUT",
+        f"{path}/status",
+        {
+            **made,
+            "status": {
+                "storageVersions": [{**server, "decodableVersions": ["v1"]}],
+                "commonEncodingVersion": "v1",
+            },
+        },
+    )
+
+    assert [each["field"] for each in refused.json["details"]["causes"]] == [
+        "status.storageVersions[0].decodableVersions",
+        "status.commonEncodingVersion",
+    ]
+    assert accepted.status == 200, accepted.text

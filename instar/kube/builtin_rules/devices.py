@@ -15,11 +15,24 @@ from instar.base.field_errors import (
     key,
     not_supported,
     required,
+    too_long,
     too_many,
 )
 from instar.base.json_values import Object, same_json
-from instar.kube.api.string_rules import dns1123_label, dns1123_subdomain, qualified_name
-from instar.kube.builtin_rules.basics import IMMUTABLE, immutable_errors, texts_at
+from instar.kube.api.string_rules import (
+    dns1123_label,
+    dns1123_subdomain,
+    label_value,
+    qualified_name,
+)
+from instar.kube.builtin_rules.basics import (
+    IMMUTABLE,
+    choice_errors,
+    dns_label_errors,
+    immutable_errors,
+    label_name_errors,
+    texts_at,
+)
 from instar.kube.builtin_rules.go_internal_text import internal
 from instar.kube.cel.engine import BadExpression, analyse
 from instar.kube.cel.types import BOOL, DYN
@@ -32,6 +45,8 @@ _UNKNOWN_REQUEST = (
     "must be the name of a request in the claim or the name of a request and a subrequest "
     "separated by '/'"
 )
+_EFFECTS = ("NoExecute", "NoSchedule", "None")
+_LONGEST_DRIVER, _LONGEST_POOL, _MOST_POOLS = 63, 253, 1000
 _VALUES = ("int", "bool", "string", "version", "ints", "bools", "strings", "versions")
 _GO_VALUES = (
     "IntValue", "BoolValue", "StringValue", "VersionValue",
@@ -207,3 +222,56 @@ def frozen_template_errors(new: Object, old: Object) -> list[FieldError]:
         return []
     shown = {"Spec": internal(f"{_GROUP}#ResourceClaimSpec", new["spec"].get("spec") or {})}
     return [invalid("spec", shown, IMMUTABLE)]
+
+
+# Kinds that are served on request only ------------------------------------------------------------
+
+
+def taint_rule_errors(spec: Object, old: Object | None = None) -> list[FieldError]:
+    """Check a DeviceTaintRule; an effect that an update leaves as it is may be unknown."""
+    found: list[FieldError] = []
+    selector, taint = spec.get("deviceSelector") or {}, spec.get("taint") or {}
+    if "driver" in selector:
+        found += _driver_errors(selector["driver"], "spec.deviceSelector.driver")
+    if "pool" in selector:
+        found += _pool_errors(selector["pool"], "spec.deviceSelector.pool")
+    if "device" in selector:
+        found += dns_label_errors(selector["device"], "spec.deviceSelector.device")
+    found += label_name_errors(taint.get("key", ""), "spec.taint.key")
+    value, effect = taint.get("value", ""), taint.get("effect", "")
+    if value:
+        found += texts_at("spec.taint.value", value, label_value(value))
+    if old is None or (old.get("taint") or {}).get("effect", "") != effect:
+        where = "spec.taint.effect"
+        found += choice_errors(effect, where, _EFFECTS) if effect else [required(where)]
+    return found
+
+
+def pool_request_errors(spec: Object) -> list[FieldError]:
+    """Check a ResourcePoolStatusRequest."""
+    driver, limit = spec.get("driver", ""), spec.get("limit", 1)
+    found = _driver_errors(driver, "spec.driver") if driver else [required("spec.driver")]
+    if "poolName" in spec:
+        found += _pool_errors(spec["poolName"], "spec.poolName")
+    if limit > _MOST_POOLS:
+        text = f"must be less than or equal to {_MOST_POOLS}"
+        found.append(invalid("spec.limit", limit, text))
+    elif limit < 1:
+        found.append(invalid("spec.limit", limit, "must be greater than or equal to 1"))
+    return found
+
+
+def _driver_errors(name: str, path: str) -> list[FieldError]:
+    if not name:
+        return [required(path)]
+    found = [too_long(path, _LONGEST_DRIVER)] if len(name) > _LONGEST_DRIVER else []
+    return found + texts_at(path, name, dns1123_subdomain(name.lower()))
+
+
+def _pool_errors(name: str, path: str) -> list[FieldError]:
+    if not name:
+        return [required(path)]
+    found = [too_long(path, _LONGEST_POOL)] if len(name) > _LONGEST_POOL else []
+    for part in name.split("/"):
+        found += texts_at(path, part, dns1123_subdomain(part))
+    return found

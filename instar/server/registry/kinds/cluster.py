@@ -1,4 +1,5 @@
-"""Strategies of PriorityClass, Node, APIService, RuntimeClass and Lease.
+"""Strategies of PriorityClass, Node, APIService, RuntimeClass, Lease, LeaseCandidate and
+StorageVersion.
 
 The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
@@ -18,6 +19,13 @@ from instar.kube.builtin_rules.cluster import (
     priority_class_change_errors,
     priority_class_errors,
     runtime_class_errors,
+)
+from instar.kube.builtin_rules.server_versions import (
+    candidate_change_errors,
+    candidate_errors,
+    candidate_name,
+    storage_version_errors,
+    storage_version_name,
 )
 from instar.kube.schema.metadata.object_meta import NameRule, name_is_path_segment
 from instar.server.registry.kinds.builtin import BuiltinStrategy
@@ -94,6 +102,25 @@ class RuntimeClassStrategy(BuiltinStrategy):
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         return immutable_errors(new.get("handler"), old.get("handler"), "handler")
+
+
+class LeaseCandidateStrategy(BuiltinStrategy):
+    name_rule: NameRule = staticmethod(candidate_name)
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return candidate_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return candidate_change_errors(new, old)
+
+
+class StorageVersionStrategy(BuiltinStrategy):
+    name_rule: NameRule = staticmethod(storage_version_name)
+
+    def check_status_change(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        return storage_version_errors(new)
 
 
 class LeaseStrategy(BuiltinStrategy):

@@ -1,5 +1,5 @@
-"""Strategies of dynamic resource allocation: ResourceClaim, ResourceClaimTemplate, ResourceSlice
-and DeviceClass.
+"""Strategies of dynamic resource allocation: ResourceClaim, ResourceClaimTemplate, ResourceSlice,
+DeviceClass, DeviceTaintRule and ResourcePoolStatusRequest.
 
 The verbs find them through ``strategy_table.py``; ``kube/builtin_rules`` has the validation rules.
 """
@@ -9,13 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.base.json_values import Object
+from instar.kube.builtin_rules.basics import immutable_errors
 from instar.kube.builtin_rules.devices import (
     claim_errors,
     class_errors,
     frozen_spec_errors,
     frozen_template_errors,
+    pool_request_errors,
     slice_change_errors,
     slice_errors,
+    taint_rule_errors,
 )
 from instar.server.registry.kinds.builtin import BuiltinStrategy
 from instar.server.registry.kinds.device_versions import NEW, converted
@@ -79,3 +82,29 @@ class DeviceClassStrategy(BuiltinStrategy):
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return class_errors(obj["spec"])
+
+
+class DeviceTaintRuleStrategy(BuiltinStrategy):
+    counts_generation = True
+
+    def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
+        taint = obj["spec"].get("taint")
+        if taint is not None:
+            taint.setdefault("timeAdded", obj["metadata"].get("creationTimestamp"))
+
+    def check_new(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return taint_rule_errors(obj["spec"])
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return taint_rule_errors(new["spec"], old["spec"])
+
+
+class ResourcePoolStatusRequestStrategy(BuiltinStrategy):
+    def default(self, obj: Object, version: VersionServing) -> None:
+        obj["spec"].setdefault("limit", 100)
+
+    def check_new(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return pool_request_errors(obj["spec"])
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return immutable_errors(new["spec"], old["spec"], "spec")

@@ -68,6 +68,7 @@ RULES: Mapping[str, Mapping[str, str]] = {
     },
     "coordination.k8s.io": {
         "leases": "cluster:LeaseStrategy",
+        "leasecandidates": "cluster:LeaseCandidateStrategy",
     },
     "node.k8s.io": {
         "runtimeclasses": "cluster:RuntimeClassStrategy",
@@ -93,11 +94,16 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "flowschemas": "flowcontrol:FlowSchemaStrategy",
         "prioritylevelconfigurations": "flowcontrol:PriorityLevelStrategy",
     },
+    "internal.apiserver.k8s.io": {
+        "storageversions": "cluster:StorageVersionStrategy",
+    },
     "resource.k8s.io": {
         "resourceclaims": "devices:ResourceClaimStrategy",
         "resourceclaimtemplates": "devices:ResourceClaimTemplateStrategy",
         "resourceslices": "devices:ResourceSliceStrategy",
         "deviceclasses": "devices:DeviceClassStrategy",
+        "devicetaintrules": "devices:DeviceTaintRuleStrategy",
+        "resourcepoolstatusrequests": "devices:ResourcePoolStatusRequestStrategy",
     },
 }
 """By group and plural: ``module:Class``, imported when the kind is first used."""
