@@ -26,7 +26,9 @@ _ROUND = 20_000
 _REMEMBERED = 3000
 _SHRINK_SECONDS = 40.0
 _GROWTH = 150 << 20
-"""Bytes that a server may be larger at the end of a round than at the end of the second."""
+"""Bytes that a server may be larger than at the end of the second round."""
+_WEIGHINGS = 3
+"""At the ends of so many rounds in a row: kept pages and events come and go."""
 _LIVEZ = Case(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
 
 
@@ -194,8 +196,9 @@ class Campaign:
     def _weighed(self, world: World) -> None:
         memory = self.tally.memory
         memory.append(world.victim.memory)
-        if len(memory) > 2 and memory[-1] - memory[1] > _GROWTH:
-            trouble = f"growth: from {memory[1] >> 20} to {memory[-1] >> 20} MiB"
+        least = min(memory[-_WEIGHINGS:])
+        if len(memory) > _WEIGHINGS + 1 and least - memory[1] > _GROWTH:
+            trouble = f"growth: from {memory[1] >> 20} to {least >> 20} MiB"
             if signature(trouble) not in self._known:
                 self._known.add(signature(trouble))
                 self.tally.found.append(Found(trouble, (), self._mode, self._seed))

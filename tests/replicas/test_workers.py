@@ -95,6 +95,13 @@ class Many:
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
 
+    def ready(self, at: int) -> int:
+        connection: http.client.HTTPSConnection = self._connections[at]
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
 
 @pytest.fixture
 def many(served: Replica) -> Iterator[Many]:
@@ -204,6 +211,21 @@ def test_a_worker_that_dies_is_replaced(served: Replica) -> None:
         lambda: len(workers_of(served)) == WORKERS - 1 and before[0] not in workers_of(served)
     )
     assert served.request("GET", "/api/v1/namespaces").status == 200
+
+
+def test_a_new_worker_is_ready_although_an_initial_object_was_deleted(served: Replica) -> None:
+    [first, *_] = workers_of(served)
+    level = "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"
+    assert served.request("DELETE", level).status == 200
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: len(workers_of(served)) == WORKERS - 1 and first not in workers_of(served))
+    eventually(lambda: counted(served)["instar_processes"] == WORKERS)
+
+    many = Many(served)
+    answers = {many.ready(at) for at in range(CONNECTIONS)}
+    many.close()
+
+    assert answers == {200}
 
 
 def counted(served: Replica) -> dict[str, float]:

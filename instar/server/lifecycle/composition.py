@@ -64,6 +64,7 @@ from instar.wire.conversion.factory import ConversionServices, shared_converter_
 from instar.wire.conversion.metrics import PrometheusConversionMetrics
 from instar.wire.storage.store import MeasuredStore, Store, unwrapped_store
 from instar.wire.storage.value_reader import Values
+from instar.wire.storage.workers.arena_reclaim import ArenaReadingStore
 from instar.wire.webhooks.call_log import CallLog
 from instar.wire.webhooks.https import ClientCertificate
 
@@ -264,14 +265,14 @@ class ServerComponents:
 
     @cached_property
     def _start_hooks(self) -> dict[str, Check]:
-        settings = self.settings
-        creates = self.home.serves_builtins and not settings.read_only
+        joins = isinstance(self.backend.store, ArenaReadingStore)  # the first process stored them
+        creates = self.home.serves_builtins and not self.settings.read_only and not joins
         return start_hooks(
             lambda: self.catalog,
             self._still_reading,
             lambda: None if self.app.ready else "not finished",
             creates=creates,
-            bootstraps=creates and settings.bootstrap_objects,
+            bootstraps=creates and self.settings.bootstrap_objects,
             roles=creates and RBAC in self.loaded.authorization,
             fair=self.flow is not None,
         )
