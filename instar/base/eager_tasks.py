@@ -1,7 +1,7 @@
 """Eager task start: runs a coroutine at once and creates a task only if it has to wait.
 
-Called by ``server/http/http1.py`` for each request and by ``wire/storage/coalesced_call.py``. Most
-requests are answered from memory without waiting, and a task would cost more than the answer.
+Called by ``server/http`` for each request and by ``wire/storage`` for calls that requests share.
+Most requests are answered from memory without waiting, and a task would cost more than the answer.
 (Eager tasks of Python 3.12 do the same.) A coroutine that waits for a ``Ticket``
 (``taskless_wait.py``) resumes without a task, too. Code run this way must not use the current task
 before it has waited for something other than a ``Ticket``.
@@ -73,6 +73,48 @@ class TasklessCoroutine:
             return self._coroutine.send(None)
         self._cancelled = False
         return self._coroutine.throw(asyncio.CancelledError())
+
+
+class FutureDriven:
+    """A coroutine that runs without a task through waits for futures and tickets alike.
+
+    ``wire/storage/postgres`` runs its batches like this, because a task would begin in the next
+    iteration of the event loop, and callers that it resumes could not continue at once.
+    """
+
+    __slots__ = ("_context", "_coroutine", "_waiting_for")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self._coroutine = coroutine
+        self._context = copy_context()
+        self._waiting_for: Any = None
+        self._context.run(self._step)
+
+    def cancel(self) -> None:
+        waiting_for = self._waiting_for
+        if isinstance(waiting_for, Ticket):
+            waiting_for.set_exception(asyncio.CancelledError())
+        elif waiting_for is not None:
+            waiting_for.cancel()
+
+    def _step(self, done: object = None) -> None:
+        self._waiting_for = None
+        try:
+            waiting_for = self._coroutine.send(None)
+        except (StopIteration, asyncio.CancelledError):
+            return
+        except Exception as error:
+            report = {"message": "a coroutine without a task failed", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(report)
+            return
+        self._waiting_for = waiting_for
+        if waiting_for is None:  # it gives up one iteration
+            asyncio.get_running_loop().call_soon(self._step, context=self._context)
+        elif isinstance(waiting_for, Ticket):
+            waiting_for.then(self._step, self._context)
+        else:
+            waiting_for._asyncio_future_blocking = False
+            waiting_for.add_done_callback(self._step, context=self._context)
 
 
 class _Continuation(Coroutine[Any, Any, None]):

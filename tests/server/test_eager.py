@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from instar.base.eager_tasks import TasklessCoroutine, start
+from instar.base.eager_tasks import FutureDriven, TasklessCoroutine, start
 from instar.base.taskless_wait import Ticket, Waiter, waiter, with_timeout
 
 pytestmark = pytest.mark.anyio
@@ -262,3 +262,57 @@ async def test_cancelling_the_caller_cancels_work_with_a_deadline() -> None:
     handle.cancel()
 
     await ended.wait()
+
+
+async def test_a_future_driven_coroutine_takes_every_kind_of_wait_without_a_task() -> None:
+    told: list[object] = []
+    future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    ticket: Ticket[str] = Ticket()
+
+    async def work() -> None:
+        told.append(asyncio.current_task())
+        told.append(await future)
+        await asyncio.sleep(0)
+        told.append(await ticket)
+
+    asyncio.get_running_loop().call_soon(FutureDriven, work())
+    await turn()
+    future.set_result("future")
+    await turn()
+    ticket.set_result("ticket")
+    await turn()
+
+    assert told == [None, "future", "ticket"]
+
+
+async def test_cancelling_a_future_driven_coroutine_ends_its_wait() -> None:
+    told: list[str] = []
+
+    async def work(waiting: Waiter[int]) -> None:
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            told.append("cancelled")
+            raise
+
+    waits: tuple[Waiter[int], ...] = (asyncio.get_running_loop().create_future(), Ticket())
+    for waiting in waits:
+        FutureDriven(work(waiting)).cancel()
+        await turn()
+
+    assert told == ["cancelled", "cancelled"]
+
+
+async def test_a_failure_of_a_future_driven_coroutine_reaches_the_loop() -> None:
+    reported: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: reported.append(context["exception"]))
+    failure = OSError("broken")
+
+    async def work() -> None:
+        raise failure
+
+    FutureDriven(work())
+    loop.set_exception_handler(None)
+
+    assert reported == [failure]

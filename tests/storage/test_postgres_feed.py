@@ -113,8 +113,8 @@ async def test_the_listening_connection_has_no_transaction_and_nothing_else_list
     idle = f"select distinct state, xact_start from pg_stat_activity where {mine}"
     eventually(lambda: postgres.sql(idle) == "idle|")  # it may just be reading
     for link, channels in (
-        (writer._feed._link, [schema]),
-        (writer._writing, []),
+        (writer._writing, [schema]),
+        (writer._feed._link, []),
         (writer._asking, []),
     ):
         listens = await link.ask("select pg_listening_channels()")

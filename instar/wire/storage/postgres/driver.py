@@ -21,6 +21,12 @@ class Notice(Protocol):
     sqlstate: str
 
 
+class PreparedStatement(Protocol):
+    """A statement that the server has parsed, for the connection that prepared it."""
+
+    async def fetchval(self, *args: Any) -> Any: ...
+
+
 class Connection(Protocol):
     """The methods of ``asyncpg.Connection`` that this package uses."""
 
@@ -31,6 +37,8 @@ class Connection(Protocol):
     async def fetchval(self, query: str, *args: Any) -> Any: ...
 
     async def execute(self, query: str) -> str: ...
+
+    async def prepare(self, query: str) -> PreparedStatement: ...
 
     def cursor(self, query: str, *args: Any, prefetch: int = 50) -> Any: ...
 

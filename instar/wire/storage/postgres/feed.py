@@ -6,17 +6,20 @@ carries no event: it causes a read of the log from the last revision that follow
 also read after every connect and at least every few seconds, so that no event is lost with a
 notification or a connection. This process's own writes reach followers through ``learn`` without
 being read back.
+
+Notifications arrive on the connection that writes. PostgreSQL wakes each session that listens,
+except the one that notifies, so a session that only listened would be woken by each own write.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from instar.base.supervision import is_being_cancelled, report_failure
 from instar.wire.storage.event_followers import Follower, Followers
-from instar.wire.storage.postgres.driver import Row
+from instar.wire.storage.postgres.driver import Connection, Row
 from instar.wire.storage.postgres.link import PostgresLink
 from instar.wire.storage.postgres.metrics import PostgresMetrics
 from instar.wire.storage.postgres.server import PostgresServer
@@ -63,8 +66,17 @@ order by part.revision
 class PostgresFeed:
     """Delivers new rows of the log to the watch cache."""
 
-    def __init__(self, server: PostgresServer, metrics: PostgresMetrics) -> None:
+    def __init__(
+        self,
+        server: PostgresServer,
+        hearing: PostgresLink,
+        check_hearing: Callable[[], None],
+        metrics: PostgresMetrics,
+    ) -> None:
+        """``hearing`` is the connection that hears notifications; ``check_hearing`` makes sure that
+        it still answers."""
         self._server, self._metrics = server, metrics
+        self._hearing, self._check_hearing = hearing, check_hearing
         self._link = PostgresLink(server, "feed")
         self._sql = server.sql(_READ)
         self._followers = Followers()
@@ -76,6 +88,13 @@ class PostgresFeed:
         self._since = 0.0
         self._check: asyncio.TimerHandle | None = None
         server.on_went_back(self.end)
+
+    async def listen(self, connection: Connection) -> None:
+        """Listen on a new connection, and read what was written before."""
+        if not self._server.settings.polls:
+            await connection.add_listener(self._server.settings.schema, self._notified)
+            connection.add_termination_listener(self._lost)
+            self._wake.set()
 
     def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
         follower = self._followers.add(after, sink, ended, ())
@@ -144,28 +163,31 @@ class PostgresFeed:
         self._link.drop()
 
     async def _follow(self) -> None:
-        """Read through one connection until it breaks or no follower is left."""
-        connection = await self._link.ready()
-        connection.add_termination_listener(lambda _: self._wake.set())
-        if not self._server.settings.polls:
-            channel = self._server.settings.schema
-            await self._link.run(lambda used: used.add_listener(channel, self._notified))
+        """Read until a connection breaks or no follower is left."""
         while self._live():
             self._wake.clear()
-            if connection.is_closed():
-                return
+            if not self._server.settings.polls:
+                await self._hearing.ready()
             while await self._read():
                 pass
             await self._woken()
 
     async def _woken(self) -> None:
         loop = asyncio.get_running_loop()
-        seconds = _POLL_SECONDS if self._server.settings.polls else _SAFETY_SECONDS
-        timer = loop.call_later(seconds, self._wake.set)
+        polls = self._server.settings.polls
+        timer = loop.call_later(_POLL_SECONDS if polls else _SAFETY_SECONDS, self._long_silent)
         try:
             await self._wake.wait()
         finally:
             timer.cancel()
+
+    def _long_silent(self) -> None:
+        self._wake.set()
+        if not self._server.settings.polls:
+            self._check_hearing()
+
+    def _lost(self, connection: object) -> None:
+        self._wake.set()
 
     def _notified(self, connection: object, pid: int, channel: str, payload: str) -> None:
         """Wake the feed, unless this process wrote the batch: the answer to it has the events, and

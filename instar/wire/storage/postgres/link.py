@@ -18,6 +18,7 @@ from instar.wire.storage.postgres.server import PostgresServer
 from instar.wire.storage.store import StoreError, Unavailable
 
 T = TypeVar("T")
+Prepare = Callable[[Connection], Awaitable[None]]
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _GOODBYE_SECONDS = 1.0
 
@@ -25,8 +26,11 @@ _GOODBYE_SECONDS = 1.0
 class PostgresLink:
     """One connection to the primary, opened again when it breaks."""
 
-    def __init__(self, server: PostgresServer, purpose: str) -> None:
-        self._server, self._purpose = server, purpose
+    def __init__(
+        self, server: PostgresServer, purpose: str, prepare: Prepare | None = None
+    ) -> None:
+        """``prepare`` is called with each new connection before its first use."""
+        self._server, self._purpose, self._prepare = server, purpose, prepare
         self._connection: Connection | None = None
         self._opening: asyncio.Task[Connection] | None = None
         self._turn = asyncio.Lock()
@@ -41,10 +45,19 @@ class PostgresLink:
             raise Unavailable("the store is closed")
         if self._opening is None:
             # A separate task: several callers wait for it, and the driver's timeouts need one.
-            opening = self._server.connect(self._purpose)
-            self._opening = asyncio.get_running_loop().create_task(opening)
+            self._opening = asyncio.get_running_loop().create_task(self._open())
             self._opening.add_done_callback(self._opened)
         return await asyncio.shield(self._opening)
+
+    async def _open(self) -> Connection:
+        connection = await self._server.connect(self._purpose)
+        if self._prepare is not None:
+            try:
+                await self._prepare(connection)
+            except Exception as error:
+                connection.terminate()
+                raise self._server.explain(error).error from error
+        return connection
 
     def _opened(self, opening: asyncio.Task[Connection]) -> None:
         self._opening = None

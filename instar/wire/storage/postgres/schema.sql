@@ -68,7 +68,38 @@ declare
   last bigint;
   accepted bigint;
   answered bigint[];
+  single bytea := keys[1];
+  standing bigint := 0;
 begin
+  -- A batch of one write, the usual one of a lonely writer, needs simple statements only: the general
+  -- one below takes longer to start than to run.
+  if cardinality(keys) = 1 then
+    update {schema}.head set revision = revision + 1 returning revision into strict latest;
+    select case when value is null then 0 else revision end as newest into standing from {schema}.log
+    where key >= single and key <= single order by key, revision desc limit 1;
+    standing := coalesce(standing, 0);
+    if standing = expected[1] then
+      answered := array[latest];
+      insert into {schema}.log (revision, previous, stamp, key, value)
+      values (latest, standing, stamped, single, vals[1]);
+      perform pg_notify('{channel}', latest::text);
+    else
+      answered := array[-1 - standing];
+      update {schema}.head set revision = latest - 1;
+    end if;
+    update {schema}.writer set batch = number, answers = answered, seen = now()
+    where id = who and batch = number - 1;
+    if not found then
+      -- The first batch has no row to update. For any other, a row in the way is an error.
+      select batch into last from {schema}.writer where id = who;
+      if last is not null or number <> 1 then
+        raise exception 'batch % of writer % follows batch %', number, who, last
+        using errcode = 'IN001';
+      end if;
+      insert into {schema}.writer (id, batch, answers) values (who, number, answered);
+    end if;
+    return answered;
+  end if;
   select revision into strict latest from {schema}.head for update;
   -- Each statement below takes its snapshot after the lock, so it sees every earlier batch.
   select batch into last from {schema}.writer where id = who;

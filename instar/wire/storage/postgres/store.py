@@ -15,6 +15,7 @@ from instar.wire.storage.coalesced_call import CoalescedCall
 from instar.wire.storage.memory import check_write
 from instar.wire.storage.postgres.commit import BatchWriter
 from instar.wire.storage.postgres.compaction import PostgresCompaction
+from instar.wire.storage.postgres.driver import Connection
 from instar.wire.storage.postgres.feed import PostgresFeed
 from instar.wire.storage.postgres.link import PostgresLink
 from instar.wire.storage.postgres.metrics import PostgresMetrics
@@ -43,10 +44,11 @@ class PostgresStore:
     def __init__(self, settings: PostgresSettings, *, must_exist: bool = False) -> None:
         self._server = PostgresServer(settings, must_exist=must_exist)
         self._metrics = PostgresMetrics()
-        self._writing, self._asking, self._reading = (
-            PostgresLink(self._server, purpose) for purpose in ("write", "barrier", "read")
+        self._writing = PostgresLink(self._server, "write", self._prepare_writing)
+        self._asking, self._reading = (
+            PostgresLink(self._server, purpose) for purpose in ("barrier", "read")
         )
-        self._feed = PostgresFeed(self._server, self._metrics)
+        self._feed = PostgresFeed(self._server, self._writing, self._check_writing, self._metrics)
         self._writer = BatchWriter(self._server, self._writing, self._feed.learn, self._metrics)
         self._reads = PostgresReads(self._server, self._reading)
         self._compaction = PostgresCompaction(self._server, self._reading, self._metrics)
@@ -132,6 +134,14 @@ class PostgresStore:
         self._server.saw(revision)
         self._feed.expect(revision)
         return revision
+
+    async def _prepare_writing(self, connection: Connection) -> None:
+        """Make a new connection write, and hear of the writes of other processes."""
+        await self._writer.prepare(connection)
+        await self._feed.listen(connection)
+
+    def _check_writing(self) -> None:
+        self._writer.check_connection()
 
     def _check_open(self) -> None:
         if self._closed:
