@@ -15,6 +15,8 @@ from instar.wire.webhooks.http1_response import AnswerFailed, AnswerReader, CutS
 
 _BUFFERED_BYTES = 64 << 10
 """Bytes of a request that network buffers take, whether the peer reads them or not."""
+_SLICE = 4 << 10
+"""Packed bytes that one turn of the event loop takes; they may unpack to a thousand times that."""
 
 
 class ConnectionDied(Exception):
@@ -42,6 +44,8 @@ class ClientConnection(asyncio.Protocol):
         self._reader: AnswerReader | None = None
         self._answer: asyncio.Future[HttpResponse] | None = None
         self._sent = 0
+        self._later = b""
+        """Received bytes that wait for another turn of the loop."""
         self._reusable = False
 
     @property
@@ -75,27 +79,59 @@ class ClientConnection(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        reader = self._reader
-        if reader is None:  # unrequested data
-            self.abort()
-            return
-        try:
-            if reader.feed(data):
-                self._complete(reader)
-        except AnswerFailed as error:
-            self._fail(error)
+        if self._later:
+            self._later += data
+        else:
+            self._take(data)
 
     def eof_received(self) -> None:
+        self._take_the_rest()
         self._ended(None)
         self.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
+        self._take_the_rest()
         self.transport = None
         self._ended(error if isinstance(error, OSError) else None)
         if self.on_lost is not None:
             self.on_lost(self)
 
     # --- one exchange --------------------------------------------------------------------
+
+    def _take(self, data: bytes) -> None:
+        """Feed the reader: all at once, or a slice of what may unpack to much more."""
+        reader = self._reader
+        if reader is None:  # unrequested data
+            self.abort()
+            return
+        if len(data) <= _SLICE or reader.is_plain:
+            self._feed(reader, data)
+            return
+        self._feed(reader, data[:_SLICE])
+        if self._reader is not reader or self.transport is None:  # failed, or more than an answer
+            self.abort()
+            return
+        self._later = data[_SLICE:]
+        self.transport.pause_reading()
+        asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        data, self._later = self._later, b""
+        if data and self.transport is not None:
+            self.transport.resume_reading()
+            self._take(data)
+
+    def _take_the_rest(self) -> None:
+        data, self._later = self._later, b""
+        if data and self._reader is not None:
+            self._feed(self._reader, data)
+
+    def _feed(self, reader: AnswerReader, data: bytes) -> None:
+        try:
+            if reader.feed(data):
+                self._complete(reader)
+        except AnswerFailed as error:
+            self._fail(error)
 
     def _ended(self, problem: OSError | None) -> None:
         reader = self._reader

@@ -102,6 +102,11 @@ class AnswerReader:
     def head_is_read(self) -> bool:
         return self._head_is_read
 
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the content is known to be as long as it is received."""
+        return self._head_is_read and self._unpacker is None
+
     def answer(self) -> HttpResponse:
         """Return the complete response. Call once."""
         del self._parser  # breaks the reference cycle with the parser
