@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from instar.kube.access.attributes import Attributes, User
 from instar.kube.protobuf.envelope import wrap_message
-from instar.server.audit import event_text
 from instar.server.audit.event_text import event_list, json_line, legacy_line
 from instar.server.audit.policy import AuditDecision, AuditLevel, AuditStage
 from instar.server.audit.request_record import (
@@ -197,15 +196,20 @@ def test_a_watch_never_tells_what_was_sent() -> None:
     assert "responseObject" not in parsed(event)
 
 
-def test_an_object_deeper_than_a_body_may_be_is_recorded() -> None:
+@pytest.mark.parametrize("asked_end", [b"", b"\n "], ids=["as it came", "decoded"])
+@pytest.mark.parametrize("told_end", [b"", b"\n "], ids=["as it is sent", "decoded"])
+def test_an_object_deeper_than_a_body_may_be_is_recorded(asked_end: bytes, told_end: bytes) -> None:
     """orjson encodes 254 levels; a list of objects that are as deep as a body may be has more."""
-    deep: Any = "<"
-    for _ in range(300):
-        deep = {"a": deep}
+    deep = b'{"a":' * 300 + b'%b"<"' + b"}" * 300
+    found = trail(AuditLevel.REQUEST_RESPONSE, Attributes(BOB, "create", "ex.io", "v1", "foos"))
+    found.came("application/json", deep % asked_end)
+    event = at(found, response=RecordedBody("application/json", (deep % told_end,)))
 
-    line = event_text._dumps({"responseObject": deep}, True)
+    line = json_line(event)
 
-    assert json.loads(line)["responseObject"] == deep
+    assert line is not None
+    told = json.loads(line)
+    assert told["requestObject"] == told["responseObject"] == json.loads(deep % b"")
     assert b"<" not in line
 
 
@@ -296,6 +300,8 @@ HOSTILE = st.one_of(
             b"[" * 5_000,
             b'{"a":' * 5_000,
             b"- " * 5_000,
+            b'{"a":' * 300 + b"1" + b"}" * 300,
+            b'{"a":' * 300 + b"\n 1" + b"}" * 300,
             b"&a [*a]",
             b"? {}",
             b"k8s\x00" + wrapped_kind("no.such/v1", "Unheard"),
@@ -312,7 +318,8 @@ HOSTILE = st.one_of(
 def test_any_request_and_response_make_an_event(
     asked_media: str, asked: bytes, told_media: str, told: bytes, bare: bool, verb: str
 ) -> None:
-    found = trail(AuditLevel.REQUEST_RESPONSE, Attributes(BOB, verb), bare=bare)
+    of = Attributes(BOB, verb, "ex.io", "v1", "foos", "", "d", "f")
+    found = trail(AuditLevel.REQUEST_RESPONSE, of, bare=bare)
     found.came(asked_media, asked)
     event = at(found, response=RecordedBody(told_media, (told,)))
 
@@ -321,3 +328,4 @@ def test_any_request_and_response_make_an_event(
     assert line is not None
     assert b"\n" not in line
     assert json.loads(line)["auditID"] == "T"
+    assert b"audit.k8s.io/truncated" not in line

@@ -59,11 +59,7 @@ def event_list(lines: list[bytes]) -> bytes:
 
 
 def _dumps(value: dict[str, Any], typed: bool) -> bytes:
-    whole = {**_HEAD, **value} if typed else value
-    try:
-        line = orjson.dumps(whole)
-    except TypeError:  # an object as deep as a body may be, within a list or managedFields
-        line = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+    line = orjson.dumps({**_HEAD, **value} if typed else value)
     for plain, escaped in _ESCAPES:
         if plain in line:
             line = line.replace(plain, escaped)
@@ -148,12 +144,23 @@ def _objects(event: AuditEvent) -> dict[str, Any]:
         return found
     asked = _request_object(trail)
     if asked is not None:
-        found["requestObject"] = asked
+        found["requestObject"] = _fragment(asked)
     if event.response is not None:
         answered = _content(event.response, trail.decision.bare)
         if answered is not None:
-            found["responseObject"] = answered
+            found["responseObject"] = _fragment(answered)
     return found
+
+
+def _fragment(value: Any) -> orjson.Fragment:
+    """Return JSON text that stays as it is, however deep it is."""
+    if isinstance(value, orjson.Fragment):
+        return value
+    try:
+        return orjson.Fragment(orjson.dumps(value))
+    except TypeError:  # an object as deep as a body may be, within a list or managedFields
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return orjson.Fragment(text.encode())
 
 
 def _request_object(trail: RequestRecord) -> Any:
