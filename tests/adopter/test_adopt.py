@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,24 @@ import pytest
 
 from instar.base.errors import ApiError
 from instar.tools.adopter.adopt import adopt, undo
+from instar.tools.adopter.api_services import PATH
 from instar.tools.adopter.errors import AdoptError
+from instar.tools.adopter.freeze_policy import BINDINGS
 from instar.tools.adopter.move import GroupMove, MoveOptions, Tell
 from instar.tools.adopter.preflight import look
 from instar.tools.adopter.return_group import give_back
-from tests.support.adoption import MERGE, V1, V2, MovableCluster, Writers, movable_cluster
+from tests.support.adoption import (
+    JSON_PATCH,
+    MERGE,
+    V1,
+    V2,
+    MovableCluster,
+    Writers,
+    movable_cluster,
+    run_as_command,
+)
 from tests.support.main_cluster import GROUP, report
+from tests.support.server import Answer
 from tests.support.waiting import eventually
 
 _BY_API = MoveOptions(in_flight=0.05, margin=20, accept_new_uids=True)
@@ -44,7 +56,7 @@ def _run(cluster: MovableCluster, work: Work, tell: Tell = _quiet) -> Any:
             finally:
                 move.journal.close()
 
-    return asyncio.run(moved())
+    return run_as_command(moved())
 
 
 def _return(move: GroupMove) -> Awaitable[list[str]]:
@@ -169,6 +181,10 @@ def test_a_crd_that_is_being_deleted_is_in_the_way(cluster: MovableCluster) -> N
     assert any("is being deleted" in each for each in plan.obstacles)
 
 
+def _deletes(cluster: MovableCluster, path: str) -> bool:
+    return cluster.main.request("DELETE", path).status == 200
+
+
 class _Killed(BaseException):
     """The process ends here."""
 
@@ -267,13 +283,86 @@ def test_the_journal_tells_the_steps_and_is_private(cluster: MovableCluster) -> 
     assert file.stat().st_mode & 0o77 == 0
 
 
+def test_what_an_adopted_group_needs_cannot_be_deleted_until_it_is_returned(
+    cluster: MovableCluster,
+) -> None:
+    crd = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/reports.{GROUP}"
+    all_crds = crd.rpartition("/")[0]
+    _run(cluster, adopt)
+
+    refused = {
+        ("DELETE", crd): "the cluster deletes those in etcd",
+        ("DELETE", all_crds): "the cluster deletes those in etcd",
+        ("DELETE", f"{PATH}/v1.{GROUP}"): "without later changes",
+    }
+    for (method, path), told in refused.items():
+        answer = cluster.main.request(method, path)
+        assert (answer.status, told in answer.text) == (403, True), answer.text
+        assert f"instar adopt --return {GROUP}" in answer.text
+    local = cluster.main.request(
+        "PATCH",
+        f"{PATH}/v1.{GROUP}",
+        {"spec": {"service": None, "caBundle": None}},
+        content_type=MERGE,
+    )
+    assert local.status == 403, local.text
+    trusted = {"metadata": {"annotations": {"example.com/note": "kept"}}}
+    noted = cluster.main.request("PATCH", f"{PATH}/v1.{GROUP}", trusted, content_type=MERGE)
+    assert noted.status == 200, noted.text
+    assert len(cluster.objects()) == 3
+
+    _run(cluster, _return)
+
+    assert cluster.main.request("DELETE", f"{V1}/a").status == 200
+    eventually(partial(_deletes, cluster, crd))
+
+
+def test_a_crd_serves_a_new_version_once_it_is_routed(cluster: MovableCluster) -> None:
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/reports.{GROUP}"
+    third = [
+        {"op": "copy", "from": "/spec/versions/1", "path": "/spec/versions/2"},
+        {"op": "replace", "path": "/spec/versions/2/name", "value": "v3"},
+    ]
+
+    def add() -> Answer:
+        return cluster.main.request("PATCH", path, third, content_type=JSON_PATCH)
+
+    _run(cluster, adopt)
+    early = add()
+    _run(cluster, lambda move: adopt(_adding(move, "v3")))
+    eventually(lambda: add().status == 200)
+
+    assert early.status == 403
+    assert "--add-version" in early.text
+    v3 = V1.replace("/v1/", "/v3/")
+    eventually(lambda: cluster.main.request("GET", v3).status == 200)
+    assert set(cluster.objects(v3)) == {"a", "b", "held"}
+    cluster.create("new")
+    assert _run(cluster, _return) == []
+    assert set(cluster.objects(v3)) == {"a", "b", "held", "new"}
+
+
+def test_a_route_that_no_crd_came_to_use_goes_with_the_return(cluster: MovableCluster) -> None:
+    _run(cluster, adopt)
+    _run(cluster, lambda move: adopt(_adding(move, "v9")))
+
+    assert _run(cluster, _return) == []
+
+    assert cluster.main.request("GET", f"{PATH}/v9.{GROUP}").status == 404
+
+
+def _adding(move: GroupMove, version: str) -> GroupMove:
+    return replace(move, options=replace(move.options, add_versions=(version,)))
+
+
 def test_a_second_adoption_does_not_replace_what_clients_wrote_in_instar(
     cluster: MovableCluster,
 ) -> None:
     _run(cluster, adopt)
     cluster.create("new")
-    cluster.main.request("DELETE", f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{GROUP}")
-    cluster.main.request("DELETE", f"/apis/apiregistration.k8s.io/v1/apiservices/v2.{GROUP}")
+    cluster.main.request("DELETE", f"{BINDINGS}/instar-adopted-{GROUP}")
+    for version in ("v1", "v2"):
+        eventually(partial(_deletes, cluster, f"{PATH}/{version}.{GROUP}"))
 
     async def again(move: GroupMove) -> Any:
         plan = await look(move, back=False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import uvloop
 
 from instar.server.registry.controllers.controller_names import CONTROLLERS_HERE, GARBAGE, QUOTAS
 from instar.server.settings import ClusterSettings
@@ -21,9 +24,11 @@ from tests.support.main_cluster import GROUP, crd, report
 from tests.support.server import LiveServer, live_server
 from tests.support.waiting import eventually
 
+T = TypeVar("T")
 SERVICE = "instar"
 V1, V2 = (f"/apis/{GROUP}/{version}/namespaces/default/reports" for version in ("v1", "v2"))
 MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 
 
 class MovableCluster(NamedTuple):
@@ -71,8 +76,16 @@ class MovableCluster(NamedTuple):
         return made
 
 
+def run_as_command(work: Coroutine[Any, Any, T]) -> T:
+    """Run on the event loop of the command, which closes connections when it ends."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
 @contextmanager
-def movable_cluster(folder: Path, **settings: Any) -> Iterator[MovableCluster]:
+def movable_cluster(
+    folder: Path, *, served_storage: str = "memory:", **settings: Any
+) -> Iterator[MovableCluster]:
     """A CRD with two versions and the subresource status, and three objects, of which one waits
     for its finalizer. ``settings`` are those of the main cluster."""
     with live_server(
@@ -93,6 +106,7 @@ def movable_cluster(folder: Path, **settings: Any) -> Iterator[MovableCluster]:
         joined = ClusterSettings(kubeconfig=str(main.kubeconfig))
         with live_server(
             cluster=joined,
+            storage=served_storage,
             cert_dir=folder / "served",
             extra_names=(f"{SERVICE}.default.svc",),
         ) as served:

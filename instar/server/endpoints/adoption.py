@@ -68,12 +68,16 @@ async def _answer(group: AdoptedGroup, request: Request, action: str = "") -> An
     match request.method, action:
         case "GET", "":
             return await group.document()
+        case "GET", "revision":
+            return {"revision": await group.revision()}
         case "GET", "objects":
             return await _objects(group, request)
         case "GET", "keys":
             return await group.keys(request.one("resource"))
         case "GET", "created":
             return {"uids": await group.created_uids()}
+        case "GET", "copied":
+            return await group.copied_uids(request.one("resource"))
         case "POST", "begin":
             body = _body(request)
             await group.begin(_number(body, "above"), discard=body.get("discard") is True)
@@ -87,6 +91,9 @@ async def _answer(group: AdoptedGroup, request: Request, action: str = "") -> An
             return {}
         case "POST", "return":
             await group.give_back()
+            return {}
+        case "POST", "alone":
+            await group.keep_alone()
             return {}
         case "POST", "forget":
             return {"removed": await group.forget()}

@@ -8,6 +8,7 @@ then instar has everything and no client could write meanwhile.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 
 from instar.base.plurals import counted
@@ -24,17 +25,22 @@ async def adopt(move: GroupMove) -> list[str]:
     """Move the group; return what differs afterwards, which is nothing unless something is wrong.
     Raises ``AdoptError``, ``ApiError``."""
     group = move.group.name
-    routed = set((await move.cluster.routes(move.group, move.route)).values())
+    routes = await move.cluster.routes(move.group, move.route)
+    routed = set(routes.values())
     frozen = await move.cluster.is_frozen(group)
     if RoutedTo.INSTAR in routed:
         if not frozen and RoutedTo.MAIN not in routed:
             move.tell(f"{group} is served by instar already")
+            await _add_versions(move, routes)
             await _end_watches(move)  # in case an earlier run was killed before
             return []
         move.tell("going on after the freeze of an earlier run")
+        await move.cluster.protect(group, routes)
         await _flip(move)
         await _open(move)
         return []
+    if move.options.add_versions:
+        raise AdoptError(f"--add-version: {group} is served by the main cluster; adopt it first")
     if frozen:
         move.tell("ending the freeze of an earlier run")
         await move.cluster.unfreeze(group)
@@ -49,16 +55,28 @@ async def adopt(move: GroupMove) -> list[str]:
         return await _verify(move, pairs, floor)
 
 
+async def _add_versions(move: GroupMove, routed: Iterable[str]) -> None:
+    """Route versions to instar before a CRD serves them, so that none is served from etcd."""
+    new = sorted(set(move.options.add_versions) - set(routed))
+    for version in new:
+        await move.cluster.route_to_instar(move.group, version, move.route)
+        await move.cluster.await_proxied(move.group, version)
+        move.done("route", f"version {version}: the CRDs may serve it")
+    await move.cluster.protect(move.group.name, {*routed, *new})
+
+
 async def undo(move: GroupMove) -> None:
     """Go back from an adoption that was not finished: the main cluster has everything."""
     group = move.group.name
-    routed = set((await move.cluster.routes(move.group, move.route)).values())
+    routes = await move.cluster.routes(move.group, move.route)
+    routed = set(routes.values())
     frozen = await move.cluster.is_frozen(group)
     if RoutedTo.INSTAR in routed and not frozen:
         raise AdoptError(
             f"clients write to {group} in instar already: --return brings back what they wrote"
         )
-    for version in move.group.versions:
+    await move.cluster.unprotect(group)
+    for version in routes:
         await move.cluster.route_to_main(move.group, version)
     await move.cluster.await_routes(move.group, instar=False)
     for crd in move.group.crds:
@@ -93,7 +111,8 @@ async def _copy(move: GroupMove, stack: AsyncExitStack) -> list[Pair]:
 async def _freeze(move: GroupMove) -> None:
     move.frozen()
     await move.cluster.freeze(move.group.name)
-    await move.cluster.await_frozen()
+    await move.cluster.protect(move.group.name, move.group.versions)
+    await move.cluster.await_frozen(move.group.name)
     servers = counted(len(move.cluster.replicas), "API server")
     move.done("freeze", f"writes are refused by {servers}")
     await asyncio.sleep(move.in_flight)

@@ -30,6 +30,10 @@ class AdoptionClient:
         """Return the state of the group in instar, its resources, and what changed there since."""
         return await self._get("")
 
+    async def revision(self) -> int:
+        """Return instar's revision now."""
+        return int((await self._get("revision"))["revision"])
+
     async def begin(self, above: int, *, discard: bool) -> None:
         """Start a copy: instar accepts objects, and its revisions are above ``above``."""
         await self._post("begin", {"above": above, "discard": discard})
@@ -58,6 +62,14 @@ class AdoptionClient:
     async def give_back(self) -> None:
         """Record that the main cluster has all objects again."""
         await self._post("return", {})
+
+    async def keep_alone(self) -> None:
+        """Record that the main cluster's etcd has no objects any more."""
+        await self._post("alone", {})
+
+    async def copied_uids(self, plural: str) -> dict[str, str]:
+        """Return the uid of every object that came from the main cluster, by its key."""
+        return dict((await self._get("copied", resource=plural))["uids"])
 
     async def forget(self) -> int:
         """Delete the copied objects; return their number."""

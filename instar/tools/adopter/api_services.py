@@ -11,6 +11,8 @@ from instar.kube.api.adoption import API_SERVICE, GROUP, VERSION
 
 PATH = "/apis/apiregistration.k8s.io/v1/apiservices"
 AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
+_GROUP_PRIORITY, _VERSION_PRIORITY = 1_000, 100
+"""Priorities that kube-apiserver gives to the groups and versions of CRDs."""
 
 
 class RoutedTo(Enum):
@@ -39,8 +41,17 @@ def routed_to(api_service: Object | None, adoption: Object) -> RoutedTo:
 
 def is_available(api_service: Object) -> bool:
     """Return whether the condition Available of an APIService is True."""
+    return _condition(api_service).get("status") == "True"
+
+
+def why_unavailable(api_service: Object) -> str:
+    """Return the message of the condition Available."""
+    return str(_condition(api_service).get("message") or "it has no condition Available")
+
+
+def _condition(api_service: Object) -> Object:
     conditions = (api_service.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)
+    return next((each for each in conditions if each["type"] == "Available"), {})
 
 
 def routing_patch(adoption: Object) -> Object:
@@ -53,6 +64,23 @@ def routing_patch(adoption: Object) -> Object:
             "service": spec["service"],
             "caBundle": spec.get("caBundle"),
             "insecureSkipTLSVerify": spec.get("insecureSkipTLSVerify"),
+        },
+    }
+
+
+def version_service(group: str, version: str, adoption: Object) -> Object:
+    """Return the APIService that routes a version to instar which has none yet."""
+    routed = routing_patch(adoption)["spec"]
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"{version}.{group}"},
+        "spec": {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": _GROUP_PRIORITY,
+            "versionPriority": _VERSION_PRIORITY,
+            **{name: value for name, value in routed.items() if value is not None},
         },
     }
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
-from instar.base.errors import AlreadyExists, ApiError, Conflict, NotFound
+from instar.base.errors import AlreadyExists, ApiError, Conflict, NotFound, ServiceUnavailable
 from instar.base.json_values import Object
 from instar.kube.api.adoption import API_SERVICE, SERVED_BY, SERVED_BY_INSTAR
 from instar.tools.adopter.api_services import (
@@ -22,6 +22,8 @@ from instar.tools.adopter.api_services import (
     is_available,
     routed_to,
     routing_patch,
+    version_service,
+    why_unavailable,
 )
 from instar.tools.adopter.errors import AdoptError
 from instar.tools.adopter.freeze_policy import (
@@ -34,6 +36,11 @@ from instar.tools.adopter.freeze_policy import (
     policy_name,
 )
 from instar.tools.adopter.moved_group import MovedCrd, MovedGroup, read_group
+from instar.tools.adopter.protection_policy import (
+    protection,
+    protection_binding,
+    protection_name,
+)
 from instar.wire.client.client import Client
 from instar.wire.client.paths import crd_path, resource_path
 
@@ -69,10 +76,6 @@ class MovedCluster:
 
     # -- APIServices
 
-    async def api_service(self, version: str, group: str) -> Object | None:
-        """Return the APIService of a version of the group; None if there is none."""
-        return await self._found(f"{PATH}/{version}.{group}")
-
     async def adoption_service(self) -> Object | None:
         """Return the APIService of instar's adoption API; None if there is none."""
         return await self._found(f"{PATH}/{API_SERVICE}")
@@ -89,26 +92,41 @@ class MovedCluster:
     async def await_adoption_service(self) -> Object:
         """Return the APIService of the adoption API once it is available."""
 
-        async def available() -> bool:
-            found = await self.adoption_service()
-            return found is not None and is_available(found)
+        found: Object = {}
 
-        await within(available, f"the APIService {API_SERVICE} does not become available")
-        found = await self.adoption_service()
-        assert found is not None
+        async def available() -> bool:
+            nonlocal found
+            found = await self.adoption_service() or {}
+            return is_available(found)
+
+        try:
+            await within(available, f"the APIService {API_SERVICE} does not become available")
+        except AdoptError as error:
+            raise AdoptError(f"{error}: {why_unavailable(found)}") from None
         return found
 
     async def routes(self, group: MovedGroup, adoption: Object) -> dict[str, RoutedTo]:
-        """Return for each version which server its APIService names."""
+        """Return for each version which server its APIService names: versions that a CRD serves,
+        and others that are routed to instar."""
+        found: dict[str, Object] = {}
+        async for page in self.client.pages(PATH):
+            for item in page.get("items") or ():
+                if item["spec"].get("group") == group.name:
+                    found[item["spec"]["version"]] = item
+        routes = {version: routed_to(each, adoption) for version, each in found.items()}
         return {
-            version: routed_to(await self.api_service(version, group.name), adoption)
-            for version in group.versions
+            version: routes.get(version, RoutedTo.MAIN)
+            for version in sorted({*group.versions, *routes})
+            if version in group.versions or routes[version] is RoutedTo.INSTAR
         }
 
     async def route_to_instar(self, group: MovedGroup, version: str, adoption: Object) -> None:
-        """Patch the APIService of a version, so that API servers proxy it to instar."""
+        """Patch the APIService of a version, or make it, so that API servers proxy it to instar."""
         path = f"{PATH}/{version}.{group.name}"
-        await self.client.patch(path, routing_patch(adoption))
+        try:
+            await self.client.patch(path, routing_patch(adoption))
+        except NotFound:
+            await self.client.post(PATH, version_service(group.name, version, adoption))
 
     async def route_to_main(self, group: MovedGroup, version: str) -> None:
         """Delete the APIService: the main cluster makes its own again. A patch would leave its
@@ -117,10 +135,17 @@ class MovedCluster:
         found = await self._found(path)
         if found is None or AUTOMANAGED in (found["metadata"].get("labels") or {}):
             return
-        try:
-            await self.client.delete(path, {"preconditions": {"uid": found["metadata"]["uid"]}})
-        except (NotFound, Conflict):
-            return
+        body = {"preconditions": {"uid": found["metadata"]["uid"]}}
+
+        async def deleted() -> bool:
+            try:
+                await self.client.delete(path, body)
+            except (NotFound, Conflict):
+                return True
+            return True
+
+        # The API server may still enforce the protection that was just removed.
+        await within(deleted, f"the APIService {version}.{group.name} cannot be deleted")
 
     async def await_routes(self, group: MovedGroup, *, instar: bool) -> None:
         """Wait until every API server answers for every version itself, or by instar."""
@@ -130,6 +155,13 @@ class MovedCluster:
                 where = "instar" if instar else "itself"
                 why = f"{replica.access.server} does not answer {path} by {where}"
                 await within(partial(_answers, replica, path, instar), why)
+
+    async def await_proxied(self, group: MovedGroup, version: str) -> None:
+        """Wait until every API server proxies a version, which no CRD has to serve yet."""
+        path = f"/apis/{group.name}/{version}"
+        for replica in self.replicas:
+            why = f"{replica.access.server} does not proxy {path}"
+            await within(partial(_proxies, replica, path), why)
 
     # -- freezing
 
@@ -145,30 +177,50 @@ class MovedCluster:
         except AlreadyExists:
             path = f"{POLICIES}/{policy_name(group)}"
             await self.client.patch(path, {"spec": {"validations": body["spec"]["validations"]}})
-        try:
-            await self.client.post(BINDINGS, binding(group))
-        except AlreadyExists:
-            return
+        await self._make(BINDINGS, binding(group))
 
     async def unfreeze(self, group: str) -> None:
         """Delete the binding and the policy that refuse writes."""
+        await self._delete_policy(policy_name(group))
+
+    async def protect(self, group: str, versions: Iterable[str]) -> None:
+        """Have the cluster refuse to delete CRDs and APIServices of an adopted group, and to serve
+        other versions than these."""
+        body = protection(group, versions)
+        try:
+            await self.client.post(POLICIES, body)
+        except AlreadyExists:
+            await self.client.patch(f"{POLICIES}/{protection_name(group)}", {"spec": body["spec"]})
+        await self._make(BINDINGS, protection_binding(group))
+
+    async def unprotect(self, group: str) -> None:
+        """Let CRDs and APIServices of the group be deleted again."""
+        await self._delete_policy(protection_name(group))
+
+    async def _make(self, path: str, body: Object) -> None:
+        try:
+            await self.client.post(path, body)
+        except AlreadyExists:
+            return
+
+    async def _delete_policy(self, name: str) -> None:
         for kind in (BINDINGS, POLICIES):
             try:
-                await self.client.delete(f"{kind}/{policy_name(group)}")
+                await self.client.delete(f"{kind}/{name}")
             except NotFound:
                 continue
 
-    async def await_frozen(self) -> None:
+    async def await_frozen(self, group: str) -> None:
         """Wait until every API server refuses the canary."""
         for replica in self.replicas:
             why = f"{replica.access.server} does not enforce the policy"
-            await within(partial(_refuses_canary, replica), why)
+            await within(partial(_refuses_canary, replica, group), why)
 
-    async def can_prove_freeze(self) -> str:
+    async def can_prove_freeze(self, group: str) -> str:
         """Return why an API server cannot be asked for the canary; empty if all can."""
         for replica in self.replicas:
             try:
-                if await _refuses_canary(replica):
+                if await _refuses_canary(replica, group):
                     return f"{replica.access.server} refuses the canary ConfigMap already"
             except ApiError as error:
                 return f"{replica.access.server}: {error.message}"
@@ -226,10 +278,21 @@ async def _answers(replica: Client, path: str, instar: bool) -> bool:
     return (by == SERVED_BY_INSTAR) is instar
 
 
-async def _refuses_canary(replica: Client) -> bool:
+async def _proxies(replica: Client, path: str) -> bool:
+    """Return whether an API server does not answer by itself: by itself it answers 404, and 503
+    while the server that it asks does not serve the version."""
+    try:
+        return await _answers(replica, path, True)
+    except ServiceUnavailable:
+        return True
+    except NotFound:
+        return False
+
+
+async def _refuses_canary(replica: Client, group: str) -> bool:
     path = resource_path("", "v1", "configmaps", namespace=CANARY_NAMESPACE)
     try:
-        await replica.post(path, canary(), dryRun="All")
+        await replica.post(path, canary(group), dryRun="All")
     except AlreadyExists:
         return False
     except ApiError as error:

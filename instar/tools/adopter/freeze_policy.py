@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from instar.base.json_values import Object
 
-CANARY = "instar-adopt-canary"
 CANARY_NAMESPACE = "default"
 _GROUP = "admissionregistration.k8s.io"
 POLICIES = f"/apis/{_GROUP}/v1/validatingadmissionpolicies"
 BINDINGS = f"/apis/{_GROUP}/v1/validatingadmissionpolicybindings"
-_LABELS = {"app.kubernetes.io/managed-by": "instar-adopt"}
+LABELS = {"app.kubernetes.io/managed-by": "instar-adopt"}
 
 
 def policy_name(group: str) -> str:
@@ -28,7 +27,7 @@ def policy(group: str, writer: str = "", manager: str = "") -> Object:
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": policy_name(group), "labels": _LABELS},
+        "metadata": {"name": policy_name(group), "labels": LABELS},
         "spec": {
             "failurePolicy": "Fail",
             "matchConstraints": {
@@ -44,7 +43,7 @@ def policy(group: str, writer: str = "", manager: str = "") -> Object:
                         "apiVersions": ["v1"],
                         "operations": ["CREATE"],
                         "resources": ["configmaps"],
-                        "resourceNames": [CANARY],
+                        "resourceNames": [canary_name(group)],
                     },
                 ]
             },
@@ -64,17 +63,22 @@ def binding(group: str) -> Object:
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": policy_name(group), "labels": _LABELS},
+        "metadata": {"name": policy_name(group), "labels": LABELS},
         "spec": {"policyName": policy_name(group), "validationActions": ["Deny"]},
     }
 
 
-def canary() -> Object:
+def canary_name(group: str) -> str:
+    """Return the name of the ConfigMap that is refused while a group is frozen."""
+    return f"instar-adopt-canary-{group}"
+
+
+def canary(group: str) -> Object:
     """Return the ConfigMap that an API server refuses while it enforces the policy."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": CANARY, "namespace": CANARY_NAMESPACE},
+        "metadata": {"name": canary_name(group), "namespace": CANARY_NAMESPACE},
     }
 
 

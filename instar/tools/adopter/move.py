@@ -31,6 +31,8 @@ class MoveOptions:
     """How far revisions of instar begin above the main cluster's."""
     discard: bool = False
     accept_new_uids: bool = False
+    add_versions: tuple[str, ...] = ()
+    """Versions to route to instar that the CRDs of an adopted group do not serve yet."""
     etcd: str = ""
     """URL of the main cluster's etcd."""
 

@@ -16,6 +16,7 @@ class MovedCrd(NamedTuple):
     """What a move needs to know of one CRD."""
 
     name: str
+    uid: str
     group: str
     plural: str
     kind: str
@@ -76,6 +77,7 @@ def _read(crd: Object) -> MovedCrd:
     conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
     return MovedCrd(
         crd["metadata"]["name"],
+        crd["metadata"]["uid"],
         spec["group"],
         spec["names"]["plural"],
         spec["names"]["kind"],

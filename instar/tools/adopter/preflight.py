@@ -134,6 +134,18 @@ async def _judge_server(move: GroupMove, plan: MovePlan) -> None:
     if plan.back:
         plan.since = document["since"]
         plan.objects = {name: each["objects"] for name, each in served.items()}
+        routed = RoutedTo.INSTAR.value in plan.routes.values()
+        if routed and document["state"] != "adopted" and not move.options.discard:
+            plan.obstacles.append(
+                f"instar did not adopt {plan.group} (its state is {document['state']}): if it runs "
+                "on another store than before, start it on the right one; --discard moves back "
+                "what it has, and deletes every other object of the group in the cluster"
+            )
+        if document["onlyHere"] and not move.options.etcd:
+            plan.obstacles.append(
+                "the objects were removed from etcd (--free-etcd): give --etcd, by which they are "
+                "written there again"
+            )
         created = sum(plan.since["created"].values())
         if created and not (move.options.etcd or move.options.accept_new_uids):
             plan.obstacles.append(
@@ -184,7 +196,7 @@ async def _try_write(client: Client, plan: MovePlan, crd: MovedCrd, key: str) ->
 
 async def _judge_freeze(move: GroupMove, plan: MovePlan) -> None:
     if not await move.cluster.is_frozen(plan.group):
-        why = await move.cluster.can_prove_freeze()
+        why = await move.cluster.can_prove_freeze(plan.group)
         if why:
             plan.obstacles.append(f"the freeze cannot be proven: {why}")
     page = await move.cluster.client.list(_WEBHOOKS)

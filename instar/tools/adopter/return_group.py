@@ -36,10 +36,12 @@ _WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 async def give_back(move: GroupMove, etcd: EtcdObjects | None) -> list[str]:
     """Return the group; return what differs afterwards. Raises ``AdoptError``, ``ApiError``."""
     group = move.group.name
-    routed = set((await move.cluster.routes(move.group, move.route)).values())
+    routes = await move.cluster.routes(move.group, move.route)
+    routed = set(routes.values())
     frozen = await move.cluster.is_frozen(group)
     document = await move.adoption.document()
     if routed == {RoutedTo.MAIN} and not (frozen and document["state"] == "adopted"):
+        await move.cluster.unprotect(group)
         await move.cluster.unfreeze(group)
         await _end_watches(move)  # in case an earlier run was killed before
         move.tell(f"{group} is served by the main cluster already")
@@ -53,11 +55,12 @@ async def give_back(move: GroupMove, etcd: EtcdObjects | None) -> list[str]:
         await below.copy_all()
     else:
         await _detach_dependents(move)
+    await move.cluster.unprotect(group)  # before the freeze: API servers enforce it a second more
     if not frozen:
         await _freeze(move)
     if below is not None:
         await below.copy_changes()
-    for version in move.group.versions:
+    for version in routes:
         await move.cluster.route_to_main(move.group, version)
     await move.cluster.await_routes(move.group, instar=False)
     move.done("flip", "every API server answers by itself")
@@ -65,7 +68,8 @@ async def give_back(move: GroupMove, etcd: EtcdObjects | None) -> list[str]:
         await below.copy_changes()  # what a replica of instar accepted last
     else:
         await _write_back(move, int(document["floor"]))
-    still = {crd.name: await move.cluster.revision(crd) for crd in move.group.crds}
+    # Not of a list of the group: an API server first reads all its objects into its watch cache.
+    still = await move.cluster.main_revision()
     await move.adoption.give_back()
     await move.cluster.unfreeze(group)
     move.unfrozen()
@@ -86,7 +90,7 @@ async def _end_watches(move: GroupMove) -> None:
 async def _freeze(move: GroupMove) -> None:
     move.frozen()
     await move.cluster.freeze(move.group.name)
-    await move.cluster.await_frozen()
+    await move.cluster.await_frozen(move.group.name)
     # instar follows the policies of the main cluster, within the time of writes in flight
     await asyncio.sleep(move.in_flight)
     move.done("freeze", "writes are refused")
@@ -155,12 +159,16 @@ class BelowCopy:
     async def copy_changes(self) -> None:
         """Write and remove what changed since the last call."""
         adoption, written, removed = self._move.adoption, 0, 0
+        now = await adoption.revision()
         for crd in self._move.group.crds:
-            now = int((await adoption.document())["revision"])
+            if self._reached.get(crd.name) == now:
+                continue  # instar wrote nothing since, of any group
+            in_etcd = self._keys[crd.name]
             async for page in adoption.objects(crd.plural, "", self._reached.get(crd.name, 0)):
                 written += await self._etcd.put(crd, [(key_of(obj), obj) for obj in page])
+                in_etcd.update(map(key_of, page))  # deleted in instar meanwhile: removed below
             there = set(await adoption.keys(crd.plural))
-            gone = self._keys[crd.name] - there
+            gone = in_etcd - there
             await self._etcd.remove(crd, gone)
             removed += len(gone)
             self._keys[crd.name], self._reached[crd.name] = there, now
@@ -204,15 +212,15 @@ async def _write_back(move: GroupMove, floor: int) -> None:
 # -- afterwards
 
 
-async def _differences(move: GroupMove, still: dict[str, int], *, exact: bool) -> list[str]:
-    """Return what the main cluster showed otherwise than instar, at the revisions ``still`` of the
+async def _differences(move: GroupMove, still: int, *, exact: bool) -> list[str]:
+    """Return what the main cluster showed otherwise than instar, at the revision ``still`` of the
     freeze, so that later writes do not count."""
     wrong: list[str] = []
     renamed = move.journal.facts.get("uids", {})
     for crd in move.group.crds:
         for version in crd.served:
             at: AtRevision = {
-                "resourceVersion": still[crd.name],
+                "resourceVersion": still,
                 "resourceVersionMatch": "Exact",
             }
             wrong += await _differ(move, crd, version, renamed, at, exact=exact)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from instar.tools.adopter.api_servers import api_servers
 from instar.tools.adopter.cluster import MovedCluster
 from instar.tools.adopter.errors import AdoptError
 from instar.tools.adopter.etcd_objects import EtcdObjects
+from instar.tools.adopter.etcd_removal import free_etcd
 from instar.tools.adopter.journal import MoveJournal
 from instar.tools.adopter.move import GroupMove
 from instar.tools.adopter.preflight import MovePlan, look
@@ -40,6 +41,12 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure(f"--etcd {args.etcd}: not of the form etcd://HOST:PORT", code=2)
     if args.abort and args.back:
         raise CliFailure("--abort: not with --return", code=2)
+    if args.add_version and (args.abort or args.back):
+        raise CliFailure("--add-version: not with --return or --abort", code=2)
+    if args.free_etcd and (args.abort or args.back or args.add_version):
+        raise CliFailure("--free-etcd: not with --return, --abort or --add-version", code=2)
+    if args.free_etcd and not args.etcd:
+        raise CliFailure("--free-etcd: needs --etcd", code=2)
     try:
         return with_client(args, lambda client: _run(args, client), user_agent=_AGENT)
     except (AdoptError, StoreError) as error:
@@ -60,29 +67,26 @@ async def _run(args: argparse.Namespace, client: Client) -> int:
         if args.abort:
             await undo(move)
             return 0
+        etcd = await _etcd(args, move, stack) if args.etcd else None
+        if args.free_etcd:
+            assert etcd is not None
+            await free_etcd(move, etcd, only_plan=args.plan)
+            return 0
         plan = await look(move, back=args.back)
         if args.plan or not plan.ok:
             _show(args, plan, {})
             return 0 if plan.ok else 1
-        return await _carry_out(args, move, plan, stack)
+        wrong = await (give_back(move, etcd) if args.back else adopt(move))
+        _show(args, plan, {**move.figures, "differs": wrong})
+        return 1 if wrong else 0
 
 
-async def _carry_out(
-    args: argparse.Namespace, move: GroupMove, plan: MovePlan, stack: AsyncExitStack
-) -> int:
-    work: Callable[[], Awaitable[list[str]]]
-    if args.back:
-        etcd = None
-        if args.etcd:
-            store = await open_store(args.etcd, storage_options(args))
-            stack.push_async_callback(store.close)
-            etcd = EtcdObjects(store)
-        work = lambda: give_back(move, etcd)  # noqa: E731 - one of two
-    else:
-        work = lambda: adopt(move)  # noqa: E731 - one of two
-    wrong = await work()
-    _show(args, plan, {**move.figures, "differs": wrong})
-    return 1 if wrong else 0
+async def _etcd(args: argparse.Namespace, move: GroupMove, stack: AsyncExitStack) -> EtcdObjects:
+    store = await open_store(args.etcd, storage_options(args))
+    stack.push_async_callback(store.close)
+    etcd = EtcdObjects(store)
+    await etcd.must_be_of(move.group)
+    return etcd
 
 
 def _tell(args: argparse.Namespace) -> Callable[[str], None]:

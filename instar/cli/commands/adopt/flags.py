@@ -36,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--return", dest="back", action="store_true", help="move the group back to the cluster")
     add(
+        "--free-etcd",
+        action="store_true",
+        help="of an adopted group: remove its objects from the cluster's etcd (--etcd), after "
+        "checking that instar has each one",
+    )
+    add(
         "--instar-service",
         metavar="NAMESPACE/NAME[:PORT]",
         type=_service,
@@ -62,6 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long to wait for writes that were admitted before the freeze (default: 1s, or "
         "the longest timeout of a validating webhook for the group)",
     )
+    add(
+        "--add-version",
+        metavar="VERSION",
+        action="append",
+        default=[],
+        help="of an adopted group: route a version to instar, so that its CRDs may serve it",
+    )
     add("--journal", metavar="FILE", type=Path, help="default: adopt-GROUP.json")
     _add_overwriting_arguments(parser)
     add_output_argument(parser, ("text", "json"))
@@ -74,7 +87,8 @@ def _add_overwriting_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--discard",
         action="store_true",
-        help="replace objects of the group that only instar has",
+        help="replace objects of the group that only instar has; with --return: delete those that "
+        "only the cluster has, although instar did not adopt the group",
     )
     add(
         "--accept-new-uids",
@@ -85,7 +99,8 @@ def _add_overwriting_arguments(parser: argparse.ArgumentParser) -> None:
         "--etcd",
         metavar="URL",
         default="",
-        help="with --return: write objects into the cluster's etcd (etcd://HOST:PORT) as they are",
+        help="the cluster's etcd (etcd://HOST:PORT); with --return: write objects there as they "
+        "are",
     )
 
 
@@ -116,5 +131,6 @@ def move_options(args: argparse.Namespace) -> MoveOptions:
         in_flight=args.in_flight,
         discard=args.discard,
         accept_new_uids=args.accept_new_uids,
+        add_versions=tuple(args.add_version),
         etcd=args.etcd,
     )

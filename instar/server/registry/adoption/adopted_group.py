@@ -32,7 +32,8 @@ from instar.server.registry.resources.resource import Resource
 from instar.server.registry.stored.backend import Backend
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.stored.prepared_object import without_server_fields
-from instar.wire.storage.store import Stale, Write
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Stale, Write, unwrapped_store
 
 
 class ObjectPlace(NamedTuple):
@@ -61,10 +62,17 @@ class AdoptedGroup:
             "group": self._name,
             "state": record.state.value,
             "floor": record.floor,
+            "onlyHere": record.only_here,
+            "durable": not isinstance(unwrapped_store(self._backend.store), MemoryStore),
             "revision": await self._backend.store.barrier(),
             "resources": [_shown(each) for each in self._resources()],
             "since": await asyncio.to_thread(self._changes, record, uids),
         }
+
+    async def revision(self) -> int:
+        """Return the revision of the store now; everything up to it is visible here."""
+        await self._backend.consistent()
+        return await self._backend.store.barrier()
 
     async def begin(self, least: int, *, discard: bool) -> None:
         """Allow objects to be put, with revisions above ``least``; they replace those of before.
@@ -113,6 +121,24 @@ class AdoptedGroup:
     async def give_back(self) -> None:
         """Note that the main cluster has everything; the objects stay."""
         await self._write(AdoptionState.RETURNED, 0)
+
+    async def keep_alone(self) -> None:
+        """Note that the main cluster's etcd will have no objects any more: a return must write all
+        of them. Raises ``Conflict`` unless the group is adopted."""
+        record = await read_record(self._backend.store, self._name)
+        if record.state is not AdoptionState.ADOPTED:
+            raise Conflict(f"{self._name} is not adopted (its state is {record.state.value})")
+        await write_record(self._backend.store, self._name, record._replace(only_here=True))
+
+    async def copied_uids(self, plural: str) -> Object:
+        """Return the uid of every object that came from the main cluster, by its key."""
+        uids = await read_uids(self._backend.store, self._name)
+        prefix = f"{plural}/"
+        return {
+            "uids": {
+                key.removeprefix(prefix): uid for key, uid in uids.items() if key.startswith(prefix)
+            }
+        }
 
     async def forget(self) -> int:
         """Remove every object of the group, and what is remembered of it; return how many there

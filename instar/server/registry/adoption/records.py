@@ -39,6 +39,8 @@ class AdoptionRecord(NamedTuple):
     state: AdoptionState = AdoptionState.NONE
     floor: int = 0
     """History of the group begins here."""
+    only_here: bool = False
+    """Whether the main cluster's etcd has no objects of the group any more."""
 
 
 async def read_record(store: Store, group: str) -> AdoptionRecord:
@@ -47,12 +49,17 @@ async def read_record(store: Store, group: str) -> AdoptionRecord:
     if found is None:
         return AdoptionRecord()
     document = orjson.loads(found.value)
-    return AdoptionRecord(AdoptionState(document["state"]), int(document["floor"]))
+    state = AdoptionState(document["state"])
+    return AdoptionRecord(state, int(document["floor"]), bool(document.get("onlyHere")))
 
 
 async def write_record(store: Store, group: str, record: AdoptionRecord) -> None:
     """Store the record of a group."""
-    document = {"state": record.state.value, "floor": record.floor}
+    document = {
+        "state": record.state.value,
+        "floor": record.floor,
+        "onlyHere": record.only_here,
+    }
     await put_record(store, _state_key(group), orjson.dumps(document) + b"\n")
 
 
