@@ -2,7 +2,12 @@
 watches, or send requests as fast as they can as another user; and that of merge patches, alone and
 during lists.
 
+``--lists 1000`` measures one thing only: gets of one user while another keeps so many lists of 500
+objects in flight, and alone, in turns. It prints both ratios, of time and of the server's CPU
+between request and answer, and fails if ``--most`` is given and the ratio of the CPU is above it.
+
 ``python -m bench.fairness [--objects 10000] [--watchers 500] [--seconds 5] [--only writes]``
+``python -m bench.fairness --lists 1000 [--turns 3] [--most 2]``
 """
 
 from __future__ import annotations
@@ -12,13 +17,17 @@ import asyncio
 import json
 import multiprocessing
 import multiprocessing.synchronize
+import os
+import signal
 import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from bench.fixtures import BASE, CRDS, crd
+from bench.get_delay import GetDelay, get_delay, median_of
 from bench.load import Rate, wrk
 from bench.measure import fill, patch_script
 from bench.process import Measured, scratch, serving
@@ -29,6 +38,7 @@ _WRITERS = 32
 _CALM, _FLOOD = "calm-token", "flood-token"
 
 
+T = TypeVar("T")
 Busy = Callable[[Measured, int, multiprocessing.synchronize.Event], None]
 
 
@@ -38,6 +48,9 @@ def main() -> None:
     parser.add_argument("--watchers", type=int, default=500)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--only", default="", help="measure only what begins so")
+    parser.add_argument("--lists", type=int, default=0, help="lists in flight of another user")
+    parser.add_argument("--turns", type=int, default=3, help="measurements of --lists, and alone")
+    parser.add_argument("--most", type=float, default=0, help="fail above this ratio of --lists")
     options = parser.parse_args()
     with scratch() as folder:
         users = folder / "users.csv"
@@ -52,6 +65,9 @@ def _measure(options: argparse.Namespace, folder: Path, *flags: str) -> None:
         fill(server, options.objects)
         some = json.loads(server.call("GET", f"{BASE}?limit=500"))["items"]
         names = [item["metadata"]["name"] for item in some]
+        if options.lists:
+            _compare_with_lists(options, server, f"{BASE}/{names[0]}")
+            return
 
         def gets() -> Rate:
             url = f"{server.url}{BASE}/{names[0]}"
@@ -77,6 +93,39 @@ def _measure(options: argparse.Namespace, folder: Path, *flags: str) -> None:
         show("writes, one lists everything in a loop", writes, _list_forever)
 
 
+def _compare_with_lists(options: argparse.Namespace, server: Measured, path: str) -> None:
+    """Measure gets alone and during lists in turns, so that a machine that becomes slower meanwhile
+    is slower for both."""
+
+    def gets() -> GetDelay:
+        return get_delay(server, path, _CALM, options.seconds)
+
+    alone, beside = [], []
+    for _ in range(options.turns):
+        alone.append(gets())
+        beside.append(_measure_during(gets, _lists, server, options.lists))
+    calm, slow = median_of(alone), median_of(beside)
+    _show_delay("gets alone", calm)
+    _show_delay(f"gets, another user's {options.lists} lists in flight", slow)
+    ratio = slow.cpu / calm.cpu
+    print(
+        f"ratio of the medians: time {slow.time / calm.time:.2f}, server's CPU {ratio:.2f}; of the "
+        f"means: time {slow.time_mean / calm.time_mean:.2f}, "
+        f"server's CPU {slow.cpu_mean / calm.cpu_mean:.2f}"
+    )
+    if options.most and ratio > options.most:
+        raise SystemExit(f"the CPU before an answer grew more than {options.most:g} times")
+
+
+def _show_delay(what: str, delay: GetDelay) -> None:
+    print(
+        f"{what:48} median {delay.time:7.2f} ms, mean {delay.time_mean:7.2f}, 99th "
+        f"{delay.time_p99:7.2f}   server's CPU {delay.cpu:6.2f} ms, mean {delay.cpu_mean:6.2f}, "
+        f"99th {delay.cpu_p99:6.2f}   {delay.gets:.0f} gets",
+        flush=True,
+    )
+
+
 def _show(what: str, rate: Rate) -> None:
     print(
         f"{what:48} median {rate.median_ms:7.2f} ms   99th {rate.p99_ms:7.2f} ms"
@@ -86,11 +135,11 @@ def _show(what: str, rate: Rate) -> None:
 
 
 def _measure_during(
-    measure: Callable[[], Rate],
+    measure: Callable[[], T],
     busy: Busy,
     server: Measured,
     count: int,
-) -> Rate:
+) -> T:
     ready = multiprocessing.Event()
     other = multiprocessing.Process(target=busy, args=(server, count, ready), daemon=True)
     other.start()
@@ -98,14 +147,31 @@ def _measure_during(
     try:
         return measure()
     finally:
-        other.terminate()
+        _end(other)
         other.join()
+
+
+def _end(other: multiprocessing.Process) -> None:
+    """End the busy process, and the load generator that it has started in a group of its own."""
+    try:
+        os.killpg(other.pid or 0, signal.SIGTERM)
+    except ProcessLookupError:
+        other.terminate()
 
 
 def _list_forever(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
     while True:
         server.call("GET", BASE)
         ready.set()
+
+
+def _lists(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
+    os.setpgid(0, 0)
+    url = f"{server.url}{BASE}?limit=500"
+    wrk(url, _FLOOD, connections=count, seconds=1)  # handshakes are not what is measured
+    ready.set()
+    while True:
+        wrk(url, _FLOOD, connections=count, seconds=60)
 
 
 def _flood(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
