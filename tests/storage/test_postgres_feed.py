@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
+from instar.wire.storage.postgres.feed import PostgresFeed
 from instar.wire.storage.postgres.store import PostgresStore
 from instar.wire.storage.store import StoreError, Unavailable, Write
 from tests.storage.postgres_server import PostgresNode
@@ -102,6 +104,52 @@ async def test_many_writes_cost_few_reads_and_own_ones_none(
         # One for each batch at most; the writer has but the safety read, every five seconds.
         assert counted(reader) - before[1] <= 32 + 30
         assert counted(writer) - before[0] <= 15
+
+
+async def test_a_follower_that_begins_during_a_read_misses_nothing(
+    postgres: PostgresNode, schema: str, writer: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The read is for followers that have more already."""
+    start = await writer.barrier()
+    live = Recorder(writer, after=start)
+    last = await writer.commit(Write("g/p/a", b"1", 0))
+    await live.reached(last)
+    late: list[Recorder] = []
+    begun = asyncio.Event()
+    deliver = PostgresFeed._deliver
+
+    def subscribe_first(self: PostgresFeed, after: int, *read: Any) -> bool:
+        if after == last and not late:
+            late.append(Recorder(writer, after=start))
+            begun.set()
+        return deliver(self, after, *read)
+
+    monkeypatch.setattr(PostgresFeed, "_deliver", subscribe_first)
+    postgres.sql(f"select pg_notify('{schema}', '')")
+    async with asyncio.timeout(20):
+        await begun.wait()
+    await late[0].reached(last)
+
+    assert late[0].events == live.events
+
+
+@pytest.mark.parametrize("payload", ["", "7", "no number"])
+async def test_whatever_a_notification_says_causes_a_read_and_nothing_else(
+    postgres: PostgresNode, schema: str, writer: PostgresStore, payload: str
+) -> None:
+    """Any role that may connect to the database may notify, and listen: so a notification carries
+    no event, which others could invent or read."""
+    recorder = Recorder(writer, after=await writer.barrier())
+    last = await writer.commit(Write("g/p/a", b"1", 0))
+    await recorder.reached(last)
+    before = counted(writer)
+    postgres.sql(f"select pg_notify('{schema}', '{payload}')")
+    for _ in range(200):
+        if counted(writer) > before:
+            break
+        await asyncio.sleep(0.02)
+    assert counted(writer) > before
+    assert len(recorder.events) == 1
 
 
 async def test_the_listening_connection_has_no_transaction_and_nothing_else_listens(

@@ -2,10 +2,10 @@
 process.
 
 ``store.py`` makes one feed; the task of the feed runs while there are followers. A notification
-carries no event: it causes a read of the log from the last revision that followers have. The log is
-also read after every connect and at least every few seconds, so that no event is lost with a
-notification or a connection. This process's own writes reach followers through ``learn`` without
-being read back.
+carries no event, because any role of the database may listen and notify: it causes a read of the
+log from the last revision that followers have. The log is also read after every connect and at
+least every few seconds, so that no event is lost with a notification or a connection. This
+process's own writes reach followers through ``learn`` without being read back.
 
 Notifications arrive on the connection that writes. PostgreSQL wakes each session that listens,
 except the one that notifies, so a session that only listened would be woken by each own write.
@@ -215,9 +215,9 @@ class PostgresFeed:
         finally:
             limit.cancel()
         self._metrics.feed_reads.add()
-        return self._deliver(known, place, rows)
+        return self._deliver(after, known, place, rows)
 
-    def _deliver(self, known: int, place: tuple[int, int], rows: Sequence[Row]) -> bool:
+    def _deliver(self, after: int, known: int, place: tuple[int, int], rows: Sequence[Row]) -> bool:
         head, compacted, stamp = rows[0][:3]
         if head < known or _is_other_history(place, compacted, stamp):
             self._server.revisions_lost(head)
@@ -236,10 +236,13 @@ class PostgresFeed:
         upto = last if more else max(head, last)
         if events and last > self._place:
             self._place, self._stamp = last, rows[-1][6]
-        for follower in self._live():
-            follower.take(events, upto)
+        live = self._live()
+        for follower in live:
+            if follower.reached >= after:
+                follower.take(events, upto)
         self._metrics.feed_lag = head - upto
-        return more
+        # One that subscribed during the read may need rows before those that were read.
+        return more or any(follower.reached < after for follower in live)
 
     # -- followers -----------------------------------------------------------------------------
 
