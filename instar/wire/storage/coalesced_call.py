@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from instar.base.eager_tasks import TasklessCoroutine, start
+from instar.base.eager_tasks import FutureDriven
 from instar.base.taskless_wait import Waiter, waiter
 
 T = TypeVar("T")
@@ -23,54 +23,40 @@ calls. More than two did not help in measurements."""
 class CoalescedCall(Generic[T]):
     """A call with one answer for all callers that arrived before it was sent.
 
-    A call starts at the end of the event loop iteration in which it was requested, and needs no
-    task unless it waits for more than the answer.
+    A call starts at the end of the event loop iteration in which it was requested, and has no task.
     """
 
     def __init__(self, call: Callable[[], Awaitable[T]]) -> None:
         self._call = call
         self._waiting: list[Waiter[T]] = []
         self._due = False  # whether a call is scheduled for the end of this loop iteration
-        self._running: dict[int, asyncio.Task[None] | TasklessCoroutine | None] = {}
-        self._made = 0
+        self._running = 0
 
     async def get(self) -> T:
         mine: Waiter[T] = waiter(prompt=True)
         self._waiting.append(mine)
-        if not self._due and len(self._running) < _CONCURRENT_CALLS:
+        if not self._due and self._running < _CONCURRENT_CALLS:
             self._due = True
             asyncio.get_running_loop().call_soon(self._begin)
         return await mine
 
     def _begin(self) -> None:
         self._due = False
-        self._made += 1
-        number, waiting, self._waiting = self._made, self._waiting, []
-        self._running[number] = None
-        started = start(self._share(number, waiting))
-        if started is not None:
-            self._running[number] = started
+        self._running += 1
+        waiting, self._waiting = self._waiting, []
+        FutureDriven(self._share(waiting))
 
-    def _begin_outside(self) -> None:
-        """Start the next call outside the current task, so that calls do not nest in one task."""
-        loop = asyncio.get_running_loop()
-        if asyncio.current_task(loop) is None:
-            self._begin()
-        else:
-            self._due = True
-            loop.call_soon(self._begin)
-
-    async def _share(self, number: int, waiting: list[Waiter[T]]) -> None:
+    async def _share(self, waiting: list[Waiter[T]]) -> None:
         failure: BaseException | None = None
         try:
             found = await self._call()
         except (Exception, asyncio.CancelledError) as error:
             failure = error
-        del self._running[number]
+        self._running -= 1
         if self._waiting and not self._due:
             # Start the next call first: the callers below prepare their responses while it is in
             # flight.
-            self._begin_outside()
+            self._begin()
         for each in waiting:
             if each.done():
                 continue  # skip a cancelled caller, the others still get the answer

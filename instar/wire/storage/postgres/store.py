@@ -8,7 +8,8 @@ from ``reads.py``. A process uses up to four connections, opened when they are f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from instar.base.metrics import Metric
 from instar.wire.storage.coalesced_call import CoalescedCall
@@ -45,15 +46,16 @@ class PostgresStore:
         self._server = PostgresServer(settings, must_exist=must_exist)
         self._metrics = PostgresMetrics()
         self._writing = PostgresLink(self._server, "write", self._prepare_writing)
-        self._asking, self._reading = (
-            PostgresLink(self._server, purpose) for purpose in ("barrier", "read")
-        )
+        self._asking = PostgresLink(self._server, "barrier", self._prepare_asking)
+        self._reading = PostgresLink(self._server, "read")
         self._feed = PostgresFeed(self._server, self._writing, self._check_writing, self._metrics)
         self._writer = BatchWriter(self._server, self._writing, self._feed.learn, self._metrics)
         self._reads = PostgresReads(self._server, self._reading)
         self._compaction = PostgresCompaction(self._server, self._reading, self._metrics)
         self._revision = CoalescedCall(self._current_revision)
         self._revision_sql = self._server.sql(_TOUCH if settings.strict_reads else _REVISION)
+        self._revision_call: Callable[..., Awaitable[int]]
+        """Asks for the revision over the newest connection of ``_asking``."""
         self._closed = False
 
     async def get(self, key: str) -> Record | None:
@@ -125,15 +127,22 @@ class PostgresStore:
         primary."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        if self._server.settings.strict_reads:
-            rows = await self._asking.ask(self._revision_sql, self._writer.writer)
-        else:
-            rows = await self._asking.ask(self._revision_sql)
+        revision = await self._asking.run(self._ask_revision)
         self._metrics.passed_barrier(loop.time() - began)
-        revision: int = rows[0][0]
         self._server.saw(revision)
         self._feed.expect(revision)
         return revision
+
+    async def _prepare_asking(self, connection: Connection) -> None:
+        if self._server.settings.polls:  # a pooler may give the next call to another session
+            self._revision_call = partial(connection.fetchval, self._revision_sql)
+        else:
+            self._revision_call = (await connection.prepare(self._revision_sql)).fetchval
+
+    def _ask_revision(self, connection: Connection) -> Awaitable[int]:
+        if self._server.settings.strict_reads:
+            return self._revision_call(self._writer.writer)
+        return self._revision_call()
 
     async def _prepare_writing(self, connection: Connection) -> None:
         """Make a new connection write, and hear of the writes of other processes."""
