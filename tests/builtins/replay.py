@@ -20,6 +20,9 @@ from instar.server.registry.controllers.controller_names import (
     CLAIM_PROTECTION,
     CLASS_PROTECTION,
     CONTROLLERS_HERE,
+    DISRUPTION,
+    ENDPOINT_MIRROR,
+    SERVICE_RANGES,
     VOLUME_PROTECTION,
 )
 from tests.builtins.comparing import differences
@@ -32,7 +35,10 @@ FILES = ("defaults", "invalid", "patch")
 """In the order they were recorded in, on one server."""
 _JSON, _MERGE = "application/json", "application/merge-patch+json"
 TOKEN = "recorder"
-_PROTECTION = {CLAIM_PROTECTION, VOLUME_PROTECTION, CLASS_PROTECTION}
+_OF_A_MANAGER = {
+    *(CLAIM_PROTECTION, VOLUME_PROTECTION, CLASS_PROTECTION),
+    *(DISRUPTION, ENDPOINT_MIRROR, SERVICE_RANGES),
+}
 
 Replayed = dict[str, list[str]]
 """What differs, by file and id (``invalid pod.setup``)."""
@@ -54,7 +60,7 @@ def recorders_server(bootstrap_objects: bool = True, **more: Any) -> Iterator[Li
             "storage": "memory:",
             "collect_garbage": False,
             "bootstrap_objects": bootstrap_objects,
-            "controllers": CONTROLLERS_HERE - _PROTECTION,
+            "controllers": CONTROLLERS_HERE - _OF_A_MANAGER,
         }
         from_the_end = mock.patch.object(service_networks, "shuffled", reversed)
         with from_the_end, live_server(**settings, **more, token_file=tokens) as server:

@@ -57,8 +57,10 @@ etcd, an issuer, a webhook or workers."""
 QUEUES = {
     "CRD",
     "deleted CRD",
+    "disruption budget",
     "discovery of",
     "flow-schema",
+    "mirrored endpoints",
     "OpenAPI of",
     "the availability of",
     "bootstrap objects",
@@ -66,6 +68,7 @@ QUEUES = {
     "policy",
     "quotas of namespace",
     "roles:",
+    "service range",
     "storage protection of",
     "terminating namespace",
     "the API service of",
