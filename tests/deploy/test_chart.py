@@ -77,6 +77,7 @@ VARIANTS = {
         *("cluster.groups={reports.example.com}", "cluster.caBundle=Q0E="),
         *("cluster.apiServices[0].group=reports.example.com", "cluster.apiServices[0].version=v1"),
         *("cluster.params[0].apiGroups={}", "cluster.params[0].resources={configmaps}"),
+        *("networkPolicy.enabled=true", "networkPolicy.from[0].ipBlock.cidr=10.0.0.0/24"),
     ),
     "everything": (
         *("replicas=2", *ETCD, *WATCHED, "metrics.dashboard=true"),
@@ -110,7 +111,7 @@ def _rendered(helm: Helm, values: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def _strictly(cluster: LiveServer, document: dict[str, Any]) -> tuple[int, Any]:
     group, _, version = document["apiVersion"].rpartition("/")
-    plural = f"{document['kind'].lower()}s"
+    plural = f"{document['kind'].lower()}s".replace("policys", "policies")
     base = f"/apis/{group}/{version}" if group else f"/api/{version}"
     namespace = document["metadata"].get("namespace", "default")
     place = "" if document["kind"] in CLUSTER_WIDE else f"/namespaces/{namespace}"
@@ -156,6 +157,39 @@ def test_pods_are_restricted_and_run_flags_that_exist(helm: Helm, name: str) -> 
         assert dict(settings.driver)["sslrootcert"] == "/postgres/ca.crt"
         (secret,) = (v for v in pod["volumes"] if v["name"] == mounts["/postgres"])
         assert secret["secret"]["secretName"] == "database"
+
+
+def _kinds(helm: Helm, variant: str) -> set[str]:
+    return {each["kind"] for each in _rendered(helm, VARIANTS[variant]) if each}
+
+
+def test_replicas_have_a_disruption_budget_and_one_server_has_none(helm: Helm) -> None:
+    assert "PodDisruptionBudget" in _kinds(helm, "replicas")
+    assert "PodDisruptionBudget" not in _kinds(helm, "as it is")
+
+
+def test_the_release_admits_the_servers_port_alone(helm: Helm) -> None:
+    (policy,) = (
+        each for each in _rendered(helm, VARIANTS["aggregated"]) if each["kind"] == "NetworkPolicy"
+    )
+
+    (rule,) = policy["spec"]["ingress"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": "https"}]
+    assert rule["from"] == [{"ipBlock": {"cidr": "10.0.0.0/24"}}]
+
+
+def test_the_release_routes_the_api_of_adoptions_as_the_kustomization_does(helm: Helm) -> None:
+    (ours,) = (
+        each
+        for each in _rendered(helm, VARIANTS["aggregated"])
+        if each["metadata"]["name"] == "v1.adopt.instar.dev"
+    )
+    [base] = yaml.safe_load_all((DEPLOY / "in-cluster" / "adopt.yaml").read_text())
+
+    for place in ("service", "caBundle"):
+        ours["spec"].pop(place)
+        base["spec"].pop(place)
+    assert ours["spec"] == base["spec"]
 
 
 @pytest.mark.parametrize(
