@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.base.limits import MAX_DEPTH
+from instar.base.errors import RequestTooLarge
+from instar.base.limits import MAX_BODY, MAX_DEPTH
 from instar.kube.api.encoding.cbor_reading import (
     MalformedCbor,
     UnacceptableCbor,
@@ -253,3 +254,12 @@ def test_the_type_of_a_document_is_that_below_its_tags() -> None:
 
 def test_zero_keeps_its_sign() -> None:
     assert math.copysign(1, read_cbor(write_cbor(-0.0))) == -1
+
+
+@pytest.mark.parametrize("empty", [b"\xa0", b"\x80"])
+def test_more_maps_than_a_body_can_hold_in_json_are_refused(empty: bytes) -> None:
+    most = MAX_BODY // 3 - 1
+
+    assert len(read_cbor(b"\x9f" + empty * most + b"\xff")) == most
+    with pytest.raises(RequestTooLarge):
+        read_cbor(b"\x9f" + empty * (most + 1) + b"\xff")

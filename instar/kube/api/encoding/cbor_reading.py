@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from struct import unpack
 from typing import Any
 
+from instar.base.errors import RequestTooLarge
 from instar.base.field_errors import go_quote
-from instar.base.limits import MAX_DEPTH
+from instar.base.limits import MAX_BODY, MAX_DEPTH
 from instar.kube.api.encoding.cbor_times import TimeError, epoch_text, rfc3339_text
 from instar.kube.api.encoding.go_text import GO_TEXT
 
@@ -32,6 +33,8 @@ _POSITIVE, _NEGATIVE, _BYTES, _TEXT, _ARRAY, _MAP, _TAG, _PRIMITIVE = range(8)
 _BREAK = 0xFF
 _INDEFINITE = -1
 _LONGEST = 2**63
+_LEAST_JSON = 3
+"""Bytes of an empty map or array in JSON, with its comma. In CBOR it has one."""
 _SIMPLE = {20: False, 21: True, 22: None}
 _FLOATS = {25: ">e", 26: ">f", 27: ">d"}
 _TIME_TEXT, _TIME_EPOCH = 0, 1
@@ -63,7 +66,8 @@ class UnacceptableCbor(ValueError):
 
 
 def read_cbor(data: bytes) -> Any:
-    """Return the value of an item. Raises ``MalformedCbor`` or ``UnacceptableCbor``."""
+    """Return the value of an item. Raises ``MalformedCbor``, ``UnacceptableCbor`` or
+    ``RequestTooLarge``."""
     if not data:
         raise MalformedCbor("EOF")
     reader = _Reader(data)
@@ -80,8 +84,9 @@ def read_cbor(data: bytes) -> Any:
 def items(data: bytes) -> Iterator[bytes]:
     """Split a sequence into its items. Raises ``MalformedCbor``."""
     reader = _Reader(data)
+    room = reader.room
     while reader.at < len(data):
-        start = reader.at
+        start, reader.room = reader.at, room
         reader.item(0, None)
         yield data[start : reader.at]
 
@@ -98,10 +103,12 @@ def type_name(data: bytes) -> str:
 class _Reader:
     """Reads item after item; notes the first part that is well-formed but not acceptable."""
 
-    __slots__ = ("at", "at_top", "data", "problem")
+    __slots__ = ("at", "at_top", "data", "problem", "room")
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
+        self.room = MAX_BODY // _LEAST_JSON
+        """Maps and arrays that the largest body can hold in JSON; each takes 64 bytes of memory."""
         self.problem, self.at_top = "", False
 
     def item(self, depth: int, later: Encoding | None) -> Any:
@@ -206,12 +213,14 @@ class _Reader:
 
     def _array(self, length: int, depth: int, later: Encoding | None) -> list[Any]:
         found: list[Any] = []
+        self._make_room()
         for _ in self._positions(_ARRAY, length):
             found.append(self.item(depth, later))  # noqa: PERF401 - a frame less for each level
         return found
 
     def _map(self, length: int, depth: int, later: Encoding | None) -> dict[str, Any]:
         found: dict[str, Any] = {}
+        self._make_room()
         for position in self._positions(_MAP, length):
             key = self._key(depth, later)
             value = self.item(depth, later)
@@ -222,6 +231,11 @@ class _Reader:
                 self.at_top = depth == 1
             found.setdefault(key, value)
         return found
+
+    def _make_room(self) -> None:
+        self.room -= 1
+        if self.room < 0:
+            raise RequestTooLarge("the object has more maps and lists than JSON of that size")
 
     def _key(self, depth: int, later: Encoding | None) -> str:
         start = self.at

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
+from instar.base import offload
 from instar.base.json_values import Object
 from instar.kube.api.label_selector import selector_of
 from instar.kube.api.names import parse_group_version
@@ -63,7 +64,8 @@ class DisruptionController:
         except UnreadableEntry:
             return None
         before, now = budget.get("status") or {}, self._context.now()
-        pods = list(self._pods_of(budget))
+        entries = list(self._pods_of(budget))
+        pods = await offload.run(sum(each.size for each in entries), _decoded, entries)
         try:
             expected = len(pods) if not needs_scale(budget["spec"]) else self._scale(pods)
         except UnknownScale as error:
@@ -81,18 +83,15 @@ class DisruptionController:
             await put_server_object(backend, self._budgets, suffix, budget, entry.revision)
         return _seconds_to_look_again(budget["status"].get("disruptedPods") or {}, now)
 
-    def _pods_of(self, budget: Object) -> Iterator[Object]:
+    def _pods_of(self, budget: Object) -> Iterator[CacheEntry]:
         selector = selector_of(budget["spec"].get("selector"))
         if selector is None:
             return
         objects = self._pods.objects
         for suffix in objects.suffixes(f"{budget['metadata']['namespace']}/"):
             entry = objects.entries[suffix]
-            try:
-                if selector.matches(entry.labels):
-                    yield entry.decode()
-            except UnreadableEntry:
-                continue
+            if selector.matches(entry.labels):
+                yield entry
 
     def _scale(self, pods: list[Object]) -> int:
         """Add up how many pods the controllers of these pods should have."""
@@ -126,6 +125,16 @@ class DisruptionController:
         if above is not None and above["kind"] == "Deployment":
             return self._scale_of(above, namespace)
         return owner["uid"], to_scale(obj, paths)["spec"].get("replicas") or 0
+
+
+def _decoded(entries: list[CacheEntry]) -> list[Object]:
+    found: list[Object] = []
+    for entry in entries:
+        try:
+            found.append(entry.decode())
+        except UnreadableEntry:
+            continue
+    return found
 
 
 def _controller_of(obj: Object) -> Object | None:
