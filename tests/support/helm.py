@@ -6,14 +6,20 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
-from tests.support.server import LiveServer
+
+class Reachable(Protocol):
+    """A server with a kubeconfig file."""
+
+    @property
+    def kubeconfig(self) -> Path: ...
 
 
 class Helm:
-    def __init__(self, server: LiveServer, home: Path) -> None:
+    def __init__(self, server: Reachable, home: Path) -> None:
         found = shutil.which("helm", path=str(Path(sys.executable).parent)) or shutil.which("helm")
         if found is None:
             pytest.skip("no helm: nothing was proved with a real one")

@@ -46,6 +46,7 @@ from instar.wire.client.paths import crd_path, resource_path
 
 _POLL = 0.03
 _WITHIN = 30.0
+_ADMITS_WITHIN = 5.0
 _TOUCH = "instar-adopt"
 """A category that a CRD gets and loses again: a changed CRD ends the watches of its objects."""
 
@@ -217,13 +218,18 @@ class MovedCluster:
             await within(partial(_refuses_canary, replica, group), why)
 
     async def can_prove_freeze(self, group: str) -> str:
-        """Return why an API server cannot be asked for the canary; empty if all can."""
+        """Return why an API server cannot be asked for the canary; empty if all can. One may
+        refuse it for a second after an earlier freeze."""
         for replica in self.replicas:
+
+            async def admits(replica: Client = replica) -> bool:
+                return not await _refuses_canary(replica, group)
+
             try:
-                if await _refuses_canary(replica, group):
-                    return f"{replica.access.server} refuses the canary ConfigMap already"
-            except ApiError as error:
-                return f"{replica.access.server}: {error.message}"
+                why = f"{replica.access.server} does not admit the canary ConfigMap"
+                await within(admits, why, _ADMITS_WITHIN)
+            except AdoptError as error:
+                return str(error)
         return ""
 
     # -- CRDs
