@@ -23,7 +23,7 @@ from instar.server.registry.stored.packing.packed_entry import HotValues, Packed
 from instar.server.registry.stored.packing.packer import Packer
 from instar.wire.storage.memory import MemoryStore
 from instar.wire.storage.store import Write
-from instar.wire.storage.value_dictionary import DamagedFrame, Untrainable, ValueDictionary, train
+from instar.wire.storage.value_dictionary import ValueDictionary
 from tests.support.packing import pack_small_collections, packing
 from tests.support.waiting import eventually
 
@@ -278,23 +278,27 @@ def test_a_dictionary_is_dropped_with_the_last_value_that_uses_it() -> None:
         with_packed(play)
 
 
-def test_objects_are_packed_while_they_are_loaded() -> None:
+@pytest.mark.parametrize("very_large", [True, False])
+def test_objects_of_a_very_large_collection_only_are_packed_while_they_are_loaded(
+    very_large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def run() -> None:
         store = MemoryStore()
         first = await filled(Backend(store))
         await first.cache.stop()
         backend = Backend(store, packer=Packer())
-        made = backend.packer
-        assert made is not None
-        async with packing(backend):
+        async with packing(backend) as made:
             page = await store.range("")
+            expected = sum(len(record.value) for record in page.records)
+            limit = expected // 2 if very_large else expected * 2
+            monkeypatch.setattr(collection_packing, "WHILE_LOADING_BYTES", limit)
             for record in page.records[:30]:
                 made.of_loaded(record, record.key.removeprefix(PREFIX))
             await made._train_loaded()
 
             entry = made.of_loaded(page.records[30], page.records[30].key.removeprefix(PREFIX))
 
-            assert isinstance(entry, PackedEntry)
+            assert isinstance(entry, PackedEntry) == very_large
             assert entry.stored() + b"\n" == page.records[30].value
         await first.store.close()
 
@@ -386,15 +390,3 @@ def test_read_objects_stay_unpacked_within_a_budget() -> None:
         assert 0 < len(hot) <= 11
 
     with_packed(play)
-
-
-def test_samples_that_are_too_few_train_nothing() -> None:
-    with pytest.raises(Untrainable):
-        train([b"one", b"two"])
-
-
-def test_other_bytes_are_no_frame() -> None:
-    [dictionary] = train([stored(f"t{number}", number) for number in range(60)])
-    for other in (b"", b"{}", b"\x28\xb5\x2f\xfd"):
-        with pytest.raises(DamagedFrame):
-            dictionary.unpack(other)

@@ -25,7 +25,7 @@ async def test_it_is_done_again_and_again_beside_the_loop(monkeypatch: pytest.Mo
     monkeypatch.setattr(
         heap_trim, "trimmer", lambda: lambda: loop.call_soon_threadsafe(done.release)
     )
-    task = asyncio.create_task(heap_trim.trim_heap_periodically(every=0.001))
+    task = asyncio.create_task(heap_trim.trim_heap_periodically(every=0.001, first=0))
     async with asyncio.timeout(10):
         await done.acquire()
         await done.acquire()
@@ -37,4 +37,4 @@ async def test_it_is_done_again_and_again_beside_the_loop(monkeypatch: pytest.Mo
 async def test_elsewhere_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heap_trim, "trimmer", lambda: None)
     async with asyncio.timeout(10):
-        await heap_trim.trim_heap_periodically(every=0)
+        await heap_trim.trim_heap_periodically(every=0, first=0)

@@ -1,4 +1,4 @@
-"""Heap trimmer: returns free memory to the operating system once a minute.
+"""Heap trimmer: returns free memory to the operating system after the start, then once a minute.
 
 ``lifetime.py`` starts it as a background task. After large requests the C library keeps freed
 memory in scattered pages, so a process would stay as large as in its busiest moment. glibc returns
@@ -14,6 +14,8 @@ from collections.abc import Callable
 from instar.base.supervision import rest
 
 EVERY_SECONDS = 60.0
+FIRST_SECONDS = 20.0
+"""Until the first time: the objects that a start has read are packed by then."""
 
 
 def trimmer() -> Callable[[], object] | None:
@@ -26,9 +28,12 @@ def trimmer() -> Callable[[], object] | None:
     return lambda: trim(0)
 
 
-async def trim_heap_periodically(every: float = EVERY_SECONDS) -> None:
+async def trim_heap_periodically(
+    every: float = EVERY_SECONDS, first: float = FIRST_SECONDS
+) -> None:
     """Trim in a thread every so many seconds, until cancelled."""
-    trim = trimmer()
+    trim, pause = trimmer(), first
     while trim is not None:
-        await rest(every)
+        await rest(pause)
         await asyncio.to_thread(trim)
+        pause = every

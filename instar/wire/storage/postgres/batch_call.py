@@ -46,7 +46,7 @@ class PendingWrite:
     since: float
 
 
-class Refused(NamedTuple):
+class RefusedBatch(NamedTuple):
     """Nothing was written, and the batch that was sent, if one was, can no longer be committed."""
 
     why: StoreError
@@ -77,7 +77,7 @@ class BatchCall:
         self._flying: Connection | None = None
         """The connection that waits for an answer."""
         self._late_at = 0.0
-        self._settling: asyncio.Task[Answers | Refused] | None = None
+        self._settling: asyncio.Task[Answers | RefusedBatch] | None = None
         """Asks over another connection, because the answer is late."""
         self._warned = False
 
@@ -90,13 +90,13 @@ class BatchCall:
             self._ask = (await connection.prepare(self._sql)).fetchval
         self._server.writing = connection
 
-    async def attempt(self, batch: list[PendingWrite]) -> Answers | Refused:
+    async def attempt(self, batch: list[PendingWrite]) -> Answers | RefusedBatch:
         """Return the answers for the batch, without those writes whose callers have got an error
         meanwhile. Raises ``StoreError`` if the store is closed before the outcome is known."""
         try:
             connection = await self._link.ready()
         except StoreError as error:
-            return Refused(error, again=isinstance(error, Unavailable))
+            return RefusedBatch(error, again=isinstance(error, Unavailable))
         batch[:] = [entry for entry in batch if not entry.done.done()]
         if not batch:
             return ()
@@ -109,7 +109,7 @@ class BatchCall:
         self._metrics.committed(len(batch), loop.time() - began)
         if isinstance(outcome, _Unanswered):
             return await self._settle(outcome)
-        if not isinstance(outcome, Refused) and self._warned:
+        if not isinstance(outcome, RefusedBatch) and self._warned:
             _log.error("%s: a commit was not confirmed by the standby", self._server.settings)
             unsafe = Unavailable(f"{self._server.settings}: the standby did not confirm")
             return await self._settle(_Unanswered(unsafe))
@@ -146,10 +146,10 @@ class BatchCall:
 
     async def _send(
         self, connection: Connection, batch: Sequence[PendingWrite], now: float
-    ) -> Answers | Refused | _Unanswered:
+    ) -> Answers | RefusedBatch | _Unanswered:
         assert self._ask is not None
         self._flying, self._late_at = connection, now + self._server.settings.timeout / 2
-        outcome: Answers | Refused | _Unanswered
+        outcome: Answers | RefusedBatch | _Unanswered
         try:
             outcome = await self._ask(
                 self.writer,
@@ -168,33 +168,33 @@ class BatchCall:
         settling, self._settling = self._settling, None
         return outcome if settling is None else await settling
 
-    def _end_call(self, settling: asyncio.Task[Answers | Refused]) -> None:
+    def _end_call(self, settling: asyncio.Task[Answers | RefusedBatch]) -> None:
         if self._flying is not None and settling is self._settling:
             self._flying.terminate()
 
-    def _judge(self, connection: Connection, error: BaseException) -> Refused | _Unanswered:
+    def _judge(self, connection: Connection, error: BaseException) -> RefusedBatch | _Unanswered:
         failure = self._server.explain(error)
         if failure.code == FENCED:
             # The row of this process was removed after a day without writes: register it again.
             self.writer, self._number = uuid4(), 0
-            return Refused(failure.error)
+            return RefusedBatch(failure.error)
         undecided = failure.undecided or connection.is_closed()
         if failure.gone or undecided:
             self._link.drop()
         if undecided:
             return _Unanswered(failure.error)
         self._number -= 1  # the transaction was rolled back, and its number with it
-        return Refused(failure.error, again=failure.code in _AGAIN)
+        return RefusedBatch(failure.error, again=failure.code in _AGAIN)
 
-    async def _settle(self, lost: _Unanswered) -> Answers | Refused:
+    async def _settle(self, lost: _Unanswered) -> Answers | RefusedBatch:
         # A task, because closing a connection needs one.
         return await asyncio.get_running_loop().create_task(self._outcome(lost.why))
 
-    async def _outcome(self, why: StoreError) -> Answers | Refused:
+    async def _outcome(self, why: StoreError) -> Answers | RefusedBatch:
         """Determine whether the last batch was committed, without a time limit. Waiting writers get
         an error at their deadline, which says that the outcome is unknown."""
         answers = await self._settlement.outcome(self.writer, self._number)
-        return Refused(why) if answers is None else answers
+        return RefusedBatch(why) if answers is None else answers
 
     def _hear(self, connection: Any, notice: Notice) -> None:
         if notice.sqlstate in NOT_DURABLE:

@@ -15,7 +15,7 @@ from uuid import UUID
 from instar.base.eager_tasks import FutureDriven
 from instar.base.supervision import report_failure
 from instar.base.taskless_wait import Waiter, waiter
-from instar.wire.storage.postgres.batch_call import BatchCall, PendingWrite, Refused
+from instar.wire.storage.postgres.batch_call import BatchCall, PendingWrite, RefusedBatch
 from instar.wire.storage.postgres.driver import Connection
 from instar.wire.storage.postgres.link import PostgresLink
 from instar.wire.storage.postgres.metrics import PostgresMetrics
@@ -173,7 +173,7 @@ class BatchWriter:
         while not all(entry.done.done() for entry in batch):
             self._refusal = None
             outcome = await self._call.attempt(batch)
-            if not isinstance(outcome, Refused):
+            if not isinstance(outcome, RefusedBatch):
                 self._succeed(batch, outcome)
                 return
             self._refusal = outcome.why

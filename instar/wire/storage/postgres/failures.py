@@ -1,8 +1,8 @@
 """Interprets a failed call to PostgreSQL: the text for the operator and what to do next.
 
-Called by ``server.py`` and ``commit.py`` with the exception of the driver. The module decides by
-SQLSTATE codes, never by texts. After any error that the server did not report itself, the
-connection is unusable and the outcome of the call is unknown.
+Called by ``server.py``, whose ``explain`` the rest of the package uses, with the exception of the
+driver. The module decides by SQLSTATE codes, never by texts. After any error that the server did
+not report itself, the connection is unusable and the outcome of the call is unknown.
 """
 
 from __future__ import annotations

@@ -28,6 +28,9 @@ from instar.wire.storage.value_dictionary import (
 LEAST_OBJECTS = 256
 LEAST_BYTES = 1 << 20
 """A smaller collection is not packed."""
+WHILE_LOADING_BYTES = 256 << 20
+"""A collection of so many bytes is packed while it is loaded, because it would take too much memory
+as it is. Smaller ones are packed after the start, which is faster without."""
 LEAST_RATIO = 1.5
 """A collection is packed only if that makes it so much smaller."""
 MOST_SAMPLES = 800
@@ -79,10 +82,14 @@ class CollectionPacking:
         """Return whether so many bytes are worth a dictionary."""
         return size >= LEAST_BYTES
 
-    @property
-    def has_samples(self) -> bool:
-        """Whether enough of a collection that is being loaded is known to train."""
-        return len(self.samples) >= LEAST_OBJECTS and self._loaded_bytes >= LEAST_BYTES
+    def has_samples(self, expected: int) -> bool:
+        """Return whether enough is known to train for a collection that is being loaded, and will
+        have so many objects."""
+        taken = len(self.samples)
+        if taken < LEAST_OBJECTS:
+            return False
+        size = self._loaded_bytes * max(1.0, expected / taken)
+        return self._loaded_bytes >= LEAST_BYTES and size >= WHILE_LOADING_BYTES
 
     @property
     def is_outdated(self) -> bool:
@@ -95,16 +102,16 @@ class CollectionPacking:
             self._recent_ratio = self._before / max(1, self._after)
             self._before = self._after = 0
 
-    def collects(self, held: InMemoryEntry) -> bool:
-        """Take a sample of a collection that is being loaded. Return whether that was the last one
-        that is needed."""
-        if held.raw is not None or self._refused:
+    def collects(self, held: InMemoryEntry, expected: int) -> bool:
+        """Take a sample of a collection that is being loaded, and will have so many objects. Return
+        whether that was the last one that is needed to pack it meanwhile."""
+        if held.raw is not None or self._refused or len(self.samples) >= MOST_SAMPLES:
             return False
-        if self.has_samples:
+        if self.has_samples(expected):
             return False
         self._loaded_bytes += len(held.ready)
         self.samples.append(held.ready)
-        return self.has_samples
+        return self.has_samples(expected)
 
     def settle(self, made: TrainedDictionary | None, count: int) -> bool:
         """Take over a dictionary, or note that there is none worth using. Return whether it is

@@ -2,8 +2,8 @@
 
 ``stored/backend.py`` has one unless objects are on disk or shared with workers. For each large
 collection it trains a dictionary in a thread, packs what has been written since its last round, and
-trains anew when later values pack worse. While a collection is loaded, ``of_loaded`` packs each
-entry at once. Small collections, and values that do not shrink, stay as they are.
+trains anew when later values pack worse. While a very large collection is loaded, ``of_loaded``
+packs each entry at once. Small collections, and values that do not shrink, stay as they are.
 ``packed_entry.py`` reads packed entries.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, zip_longest
 from time import monotonic
@@ -27,7 +27,7 @@ from instar.server.registry.stored.packing.collection_packing import (
     trained,
 )
 from instar.server.registry.stored.packing.packed_entry import HotValues, PackedEntry
-from instar.wire.storage.store import Compacted, Record
+from instar.wire.storage.store import Compacted, Local, Record
 from instar.wire.storage.watchcache.cache import Cache
 from instar.wire.storage.watchcache.collection import Change, Collection, CollectionReloaded
 
@@ -53,6 +53,8 @@ class Packer:
         self._packings: dict[str, CollectionPacking] = {}
         self._loaded: asyncio.Event | None = None
         """Set when a collection that is being loaded has enough samples; None before ``run``."""
+        self._expected: Mapping[str, int] = {}
+        """Number of writes of each collection that is being loaded."""
         self._swept = monotonic()
         self._before = Counter(
             "instar_packing_value_bytes_total", "Bytes of values that were packed.", ("resource",)
@@ -77,7 +79,7 @@ class Packer:
             packing = self._packings[prefix] = CollectionPacking(self._hot)
         if packing.dictionary is not None:
             return packing.packed_now(held)
-        if packing.collects(held):
+        if packing.collects(held, self._expected.get(prefix, 0)):
             self._loaded.set()
         return held
 
@@ -86,6 +88,8 @@ class Packer:
     async def run(self, cache: Cache[CacheEntry]) -> None:
         """Pack periodically, and train at once for collections that are being loaded."""
         self._loaded = asyncio.Event()
+        if isinstance(cache.store, Local):
+            self._expected = cache.store.counts()
         try:
             await self._keep_packing(cache, self._loaded)
         except ImportError as error:
@@ -106,7 +110,7 @@ class Packer:
 
     async def _train_loaded(self) -> None:
         for prefix, packing in list(self._packings.items()):
-            if packing.has_samples:
+            if packing.has_samples(self._expected.get(prefix, 0)):
                 await self._train(prefix, packing, packing.samples, 1)
 
     async def sweep(self, cache: Cache[CacheEntry]) -> None:
