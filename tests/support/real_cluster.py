@@ -96,14 +96,17 @@ def binary(name: str) -> str:
 
 
 @contextmanager
-def real_cluster(folder: Path, *, controllers: Sequence[str] = ()) -> Iterator[RealCluster]:
-    """kube-apiserver on an etcd of its own, and kube-controller-manager with ``controllers``."""
+def real_cluster(
+    folder: Path, *, controllers: Sequence[str] = (), users: Sequence[str] = ()
+) -> Iterator[RealCluster]:
+    """kube-apiserver on an etcd of its own, and kube-controller-manager with ``controllers``;
+    ``users`` are lines of the token file (token,name,uid)."""
     server = binary("kube-apiserver")
     manager = binary("kube-controller-manager") if controllers else ""
     (port, unused) = free_ports(2)
     with ExitStack() as stack:
         etcd = stack.enter_context(EtcdCluster(_made(folder / "etcd"), members=1))
-        flags = [*_server_flags(folder, port), f"--etcd-servers=http://{etcd.addresses[0]}"]
+        flags = [*_server_flags(folder, port, users), f"--etcd-servers=http://{etcd.addresses[0]}"]
         log = folder / "kube-apiserver.log"
         process = stack.enter_context(_process([server, *flags], log))
         url = f"https://127.0.0.1:{port}"
@@ -125,7 +128,7 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _server_flags(folder: Path, port: int) -> list[str]:
+def _server_flags(folder: Path, port: int, users: Sequence[str]) -> list[str]:
     proxies = Authority.make("front-proxy-ca", _DAY)
     client = proxies.client("aggregator", (), _DAY)
     for name, data in (
@@ -133,7 +136,7 @@ def _server_flags(folder: Path, port: int) -> list[str]:
         ("proxy.crt", client.cert),
         ("proxy.key", client.key),
         ("accounts.key", _signing_key()),
-        ("tokens.csv", f"{TOKEN},admin,admin-uid,system:masters\n".encode()),
+        ("tokens.csv", "\n".join([f"{TOKEN},admin,admin-uid,system:masters", *users, ""]).encode()),
     ):
         (folder / name).write_bytes(data)
     return [

@@ -34,17 +34,30 @@ async def object_at(backend: Backend, target: Target, revision: int, since: int 
         raise not_found(target.serving.group, target.serving.plural, target.name)
     try:
         page = await backend.store.range(key, limit=1, revision=revision)
+        record = next((each for each in page.records if each.key == key), None)
     except Compacted as error:
-        raise _forgotten(revision, error.oldest) from error
+        record = await _kept(backend, key, revision)
+        if record is None:
+            raise _forgotten(revision, error.oldest) from error
     except Ahead as error:
         raise too_new(revision, error.current) from error
     except StoreError as error:
         raise as_api_error(error) from error
-    record = next((each for each in page.records if each.key == key), None)
     if record is None:
         raise not_found(target.serving.group, target.serving.plural, target.name)
     entry = ingest(record, target.suffix)
     return (await target.codec.uncached().views([entry], target.version))[0]
+
+
+async def _kept(backend: Backend, key: str, revision: int) -> Record | None:
+    """Return the value that a compaction kept, if it was written at exactly this revision: the
+    list of writes names it as the earliest."""
+    if not isinstance(backend.store, Remembering):
+        return None
+    for event in (await _past(backend, key, revision + 1, 1)).events:
+        if event.revision == revision and event.value is not None:
+            return Record(event.key, event.value, event.revision, event.seal)
+    return None
 
 
 async def writes_of(
