@@ -120,8 +120,9 @@ class FutureDriven:
 class _Continuation(Coroutine[Any, Any, None]):
     """Continues a started coroutine inside a task.
 
-    Its first step yields the future that the coroutine already waits for, so that a cancellation
-    reaches it before the task has made a step of its own.
+    Its first step yields the future that the coroutine already waits for. A cancellation before
+    that step cancels the future and waits for its end, as in a task: left alone, the future would
+    go on, and its failure would have no reader.
     """
 
     __slots__ = ("_coroutine", "_waiting_for")
@@ -135,7 +136,12 @@ class _Continuation(Coroutine[Any, Any, None]):
         return self._coroutine.send(value) if waiting_for is self else waiting_for
 
     def throw(self, *failure: Any) -> Any:
-        self._waiting_for = self
+        waiting_for, self._waiting_for = self._waiting_for, self
+        if isinstance(waiting_for, asyncio.Future):
+            if waiting_for.cancel():
+                return waiting_for
+            if not waiting_for.cancelled():
+                waiting_for.exception()  # read here: the coroutine only learns of its cancellation
         return self._coroutine.throw(*failure)
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ their answer any more."""
 from __future__ import annotations
 
 import asyncio
+import gc
 from contextvars import ContextVar
 
 import pytest
@@ -316,3 +317,63 @@ async def test_a_failure_of_a_future_driven_coroutine_reaches_the_loop() -> None
     loop.set_exception_handler(None)
 
     assert reported == [failure]
+
+
+async def test_a_cancellation_before_the_tasks_first_step_reaches_what_is_waited_for() -> None:
+    loop, told, reported = asyncio.get_running_loop(), list[str](), list[object]()
+    loop.set_exception_handler(lambda _, context: reported.append(context["message"]))
+
+    async def part() -> None:
+        try:
+            await turn()
+        except asyncio.CancelledError:
+            told.append("part cancelled")
+            raise
+        raise OSError("down")
+
+    async def whole() -> None:
+        try:
+            await asyncio.gather(part(), part())
+        except asyncio.CancelledError:
+            told.append("whole cancelled")
+
+    def begin_and_leave() -> None:
+        task = start(whole())
+        assert isinstance(task, asyncio.Task)
+        # After the first step of the parts, before that of the task.
+        loop.call_soon(task.cancel)
+
+    def begin_and_leave_at_once() -> None:
+        task = start(whole())
+        assert isinstance(task, asyncio.Task)
+        task.cancel()
+
+    for leave in (begin_and_leave, begin_and_leave_at_once):
+        loop.call_soon(leave)
+        for _ in range(4):
+            await turn()
+    gc.collect()
+
+    assert reported == []
+    assert told == ["part cancelled", "part cancelled", "whole cancelled"] * 2
+
+
+async def test_a_cancellation_after_the_failure_does_not_leave_it_unread() -> None:
+    loop, reported = asyncio.get_running_loop(), list[object]()
+    loop.set_exception_handler(lambda _, context: reported.append(context["message"]))
+
+    async def waiting(future: asyncio.Future[None]) -> None:
+        await future
+
+    def begin_fail_and_leave() -> None:
+        future: asyncio.Future[None] = loop.create_future()
+        task = start(waiting(future))
+        assert isinstance(task, asyncio.Task)
+        future.set_exception(OSError("down"))
+        task.cancel()
+
+    loop.call_soon(begin_fail_and_leave)
+    await turn()
+    gc.collect()
+
+    assert reported == []
