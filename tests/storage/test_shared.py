@@ -51,6 +51,24 @@ async def test_a_caller_never_gets_the_answer_to_an_earlier_call() -> None:
     assert await asyncio.gather(*late) == [2, 2, 2]
 
 
+@pytest.mark.parametrize(("concurrent", "answers"), [(1, [1, 2, 2]), (2, [1, 2, 3])])
+async def test_callers_wait_together_when_the_most_calls_are_in_flight(
+    concurrent: int, answers: list[int]
+) -> None:
+    slow = Slow()
+    shared = CoalescedCall(slow, concurrent=concurrent)
+    callers = []
+    for _ in answers:
+        callers.append(asyncio.ensure_future(shared.get()))
+        await turns()
+    assert slow.calls == concurrent
+
+    for _ in answers:
+        slow.go.release()
+
+    assert await asyncio.gather(*callers) == answers
+
+
 async def test_a_failure_reaches_every_caller_and_the_next_call_is_made() -> None:
     attempts = 0
 

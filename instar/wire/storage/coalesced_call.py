@@ -16,8 +16,8 @@ from instar.base.taskless_wait import Waiter, waiter
 T = TypeVar("T")
 
 _CONCURRENT_CALLS = 2
-"""Maximum number of calls in flight. With one, a caller that just missed it would wait for two
-calls. More than two did not help in measurements."""
+"""Maximum number of calls in flight, where calls do not wait for each other. With one, a caller
+that just missed it would wait for two calls. More than two did not help in measurements."""
 
 
 class CoalescedCall(Generic[T]):
@@ -26,8 +26,10 @@ class CoalescedCall(Generic[T]):
     A call starts at the end of the event loop iteration in which it was requested, and has no task.
     """
 
-    def __init__(self, call: Callable[[], Awaitable[T]]) -> None:
-        self._call = call
+    def __init__(
+        self, call: Callable[[], Awaitable[T]], concurrent: int = _CONCURRENT_CALLS
+    ) -> None:
+        self._call, self._concurrent = call, concurrent
         self._waiting: list[Waiter[T]] = []
         self._due = False  # whether a call is scheduled for the end of this loop iteration
         self._running = 0
@@ -35,7 +37,7 @@ class CoalescedCall(Generic[T]):
     async def get(self) -> T:
         mine: Waiter[T] = waiter(prompt=True)
         self._waiting.append(mine)
-        if not self._due and self._running < _CONCURRENT_CALLS:
+        if not self._due and self._running < self._concurrent:
             self._due = True
             asyncio.get_running_loop().call_soon(self._begin)
         return await mine

@@ -52,7 +52,8 @@ class PostgresStore:
         self._writer = BatchWriter(self._server, self._writing, self._feed.learn, self._metrics)
         self._reads = PostgresReads(self._server, self._reading)
         self._compaction = PostgresCompaction(self._server, self._reading, self._metrics)
-        self._revision = CoalescedCall(self._current_revision)
+        # One at a time: a second call would wait for the connection, and its callers with it.
+        self._revision = CoalescedCall(self._current_revision, concurrent=1)
         self._revision_sql = self._server.sql(_TOUCH if settings.strict_reads else _REVISION)
         self._revision_call: Callable[..., Awaitable[int]]
         """Asks for the revision over the newest connection of ``_asking``."""
