@@ -21,6 +21,7 @@ from instar.base.errors import ApiError
 from instar.kube.api.encoding.go_json_errors import syntax_error
 from instar.kube.api.encoding.pem import blocks
 from instar.kube.api.selectors import parse_field_selector, parse_label_selector
+from instar.kube.builtin_rules.advice.tls_pairs import mismatch
 from instar.kube.schema.formats import network
 from instar.kube.schema.formats.named import FORMATS
 from instar.kube.schema.metadata import types
@@ -41,6 +42,7 @@ NOT_FROM_CLIENTS = (
 )
 WORST: dict[str, tuple[str, ...]] = {
     # beginning|repeated|end
+    "instar.kube.api.encoding.cbor_times:_RFC3339": ("2001-01-01T00:00:00.|1|x",),
     "instar.kube.api.encoding.go_json_errors:_STRUCTURE": ('|\\"|', '"|a|', "|,|"),
     "instar.kube.api.encoding.go_json_errors:_DIGIT_RUN": ("|1|x",),
     "instar.kube.api.encoding.go_json_errors:_NUMBER": ("|1|x",),
@@ -255,6 +257,10 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "PEM": (lambda text: list(blocks(text.encode())),
             ("|-----BEGIN A-----\n|", "-----BEGIN A-----\n|a|", "|-|", "-----BEGIN |A|",
              "|-----BEGIN A-----\n-----END B-----\n|", "|-----BEGIN |\n")),
+    "TLS pair": (lambda text: mismatch(text.encode(), text.encode()),
+                 ("|-----BEGIN A-----\n|", "|-----BEGIN A-----\n-----END B-----\n|",
+                  "|-----BEGIN A-----\n-----END A-----\n|", "-----BEGIN A-----\n|a: b\n|",
+                  "-----BEGIN A-----\n|a:\n|-----END A-----")),
     "time": (types._time_text, ("2001-01-01T00:00:00.|1|x",)),
     "label selector": (quiet(parse_label_selector), ("a| |", "a in (|,|", "|a,|", "a>|0|", "|(|")),
     "field selector": (quiet(parse_field_selector), ("|\\,|", "|a=b,|", "a=|\\|", "|,|")),

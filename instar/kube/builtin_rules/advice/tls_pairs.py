@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Iterator
+from itertools import dropwhile
 from typing import Final
 
-_BLOCK = re.compile(
-    rb"^-----BEGIN (?P<type>[^\n]*?)-----[ \t]*\r?\n"
-    rb"(?P<body>.*?)"
-    rb"^-----END (?P=type)-----[ \t]*\r?$",
-    re.DOTALL | re.MULTILINE,
-)
-_HEADERS = re.compile(rb"\A(?:[^\n:]+:[^\n]*\n)+\n?")
+from instar.kube.api.encoding.pem import Block, blocks
+
+_END_MARK: Final = b"-----END -----"
 _CERTIFICATE: Final = "CERTIFICATE"
 _KEY: Final = "PRIVATE KEY"
 
@@ -74,10 +70,23 @@ def _first(text: bytes, wanted: Callable[[str], bool]) -> tuple[bytes | None, li
 
 
 def _blocks(text: bytes) -> Iterator[tuple[str, bytes]]:
-    for found in _BLOCK.finditer(text):
-        body = _HEADERS.sub(b"", found["body"])
+    for block in blocks(text):
+        if not _begins_lines(text, block):
+            continue
         try:
-            content = base64.b64decode(b"".join(body.split()), validate=True)
+            content = base64.b64decode(_without_headers(block.body), validate=True)
         except binascii.Error:
             continue
-        yield found["type"].decode(errors="replace"), content
+        yield block.type.decode(errors="replace"), content
+
+
+def _begins_lines(text: bytes, block: Block) -> bool:
+    """Whether both marks of the block stand at the beginning of a line."""
+    closing = block.end - len(block.type) - len(_END_MARK)
+    return all(at == 0 or text[at - 1 : at] == b"\n" for at in (block.start, closing))
+
+
+def _without_headers(body: bytes) -> bytes:
+    """Return the base64 text behind the lines that say how a key is encrypted."""
+    lines = dropwhile(lambda line: b":" in line, body.splitlines())
+    return b"".join(b"".join(lines).split())
