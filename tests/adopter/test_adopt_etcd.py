@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -228,6 +231,38 @@ def test_a_killed_return_below_the_api_is_finished_by_the_next_run(
             assert not cluster.stored_by_instar()
             eventually(partial(_writable, cluster))
     assert number > 8  # each step was one of them
+
+
+@pytest.mark.parametrize("line", ["revision:", "etcd:", "freeze:", "flip:", "unfreeze:"])
+def test_a_returning_process_that_is_killed_is_run_again(
+    tmp_path: Path, etcd: EtcdCluster, line: str
+) -> None:
+    with movable_cluster(tmp_path, storage=f"etcd://{etcd.addresses[0]}") as cluster:
+        assert _moved(cluster, etcd, back=False) == []
+        cluster.main.request("PATCH", f"{V1}/a", {"spec": {"size": 9}}, content_type=MERGE)
+        cluster.main.request("DELETE", f"{V1}/b")
+        cluster.create("new")
+        before = (cluster.objects(V1), cluster.objects(V2))
+        command = [
+            *(sys.executable, "-m", "instar", "adopt", GROUP, "--return", "--in-flight", "0.05s"),
+            *("--kubeconfig", str(cluster.main.kubeconfig), "--api-server", cluster.main.url),
+            *("--journal", str(tmp_path / "return.json")),
+            *("--etcd", f"etcd://{etcd.addresses[0]}"),
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
+            assert first.stdout is not None
+            for told in first.stdout:
+                if told.startswith(line):
+                    first.send_signal(signal.SIGKILL)
+                    break
+
+        second = subprocess.run(command, capture_output=True, text=True, check=False)
+
+        assert first.returncode == -signal.SIGKILL
+        assert second.returncode == 0, second.stdout + second.stderr
+        assert (cluster.objects(V1), cluster.objects(V2)) == before
+        assert not cluster.stored_by_instar()
+        eventually(partial(_writable, cluster))
 
 
 def _writable(cluster: MovableCluster) -> bool:
