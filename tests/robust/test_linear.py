@@ -143,7 +143,7 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.kube.crds.validation.go_url:_SCHEME": ("|a|",),
     "instar.kube.crds.validation.go_url:_PORT": (":|1|x",),
     "instar.kube.crds.validation.go_url:_ESCAPE": ("|%aa|",),
-    "instar.kube.openapi.v2_protobuf:_PLAIN": ("|a|!",),
+    "instar.kube.openapi.protobuf.messages:_PLAIN": ("|a|!",),
     "instar.kube.quantities:_FORM": ("|1|x", "1.|1|x", "1e|1|x"),
     "instar.kube.builtin_rules.basics:_PERCENT": ("|1|x",),
     "instar.kube.builtin_rules.basics:_CONFIG_KEY": ("|a|!",),

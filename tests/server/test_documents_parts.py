@@ -12,7 +12,8 @@ import pytest
 
 from instar.base import limits
 from instar.base.json_values import Object
-from instar.kube.openapi import v2, v2_protobuf, v3
+from instar.kube.openapi import v2, v3
+from instar.kube.openapi.protobuf import v2_document
 from instar.server.endpoints import groups as groups_page
 from instar.server.endpoints.groups import SERVER_VERSION
 from instar.server.lifecycle.embedded import Embedded, embedded
@@ -63,7 +64,7 @@ def test_the_parts_of_v2_say_what_the_whole_document_says() -> None:
         document = v2.document(_resources(server), server_version=SERVER_VERSION)
 
         assert orjson.loads(answer.body) == json.loads(json.dumps(document))
-        whole = v2_protobuf.encode(document)
+        whole = v2_document.encode(document)
         assert len(packed.body) == len(whole)
         assert sorted(packed.body) == sorted(whole)
 

@@ -1,7 +1,7 @@
 """Protobuf wire format primitives: varints, tags, lengths.
 
-Used by ``encoding.py`` and ``decoding.py``, by ``kube/openapi/v2_protobuf.py`` and by the etcd
-client (``wire/storage/etcd/messages.py``).
+Used by ``encoding.py`` and ``decoding.py``, by ``kube/openapi/protobuf/messages.py`` and by the
+etcd client (``wire/storage/etcd/messages.py``).
 """
 
 from __future__ import annotations

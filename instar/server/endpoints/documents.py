@@ -48,6 +48,10 @@ _LISTED_OPENING = b'{"kind":"APIGroupList","apiVersion":"v1","groups":['
 _CLOSING = b"]}"
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _V2_PROTOBUF_TYPE = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_V3_PROTOBUF = (
+    "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+)
 _OF_ONE = 400
 """Approximate size of one resource in a discovery document, in bytes."""
 _FIXED_PATHS = (
@@ -155,7 +159,12 @@ class Documents:
         if found is None:
             return None
         digest, body = found
-        headers = [JSON_TYPE, (b"etag", f'"{digest}"'.encode())]
+        kind = JSON_TYPE
+        if _wants_v3_protobuf(request.header(b"accept")):
+            kind = (b"content-type", _V3_PROTOBUF[0].encode())
+            text = body
+            body = await offload.run(len(text), lambda: _openapi().v3_as_protobuf(text))
+        headers = [kind, (b"etag", f'"{digest}"'.encode()), (b"vary", b"Accept")]
         if request.one("hash"):
             headers.append((b"cache-control", b"public, immutable"))
         return Response(200, (body,), headers)
@@ -192,6 +201,13 @@ class _CatalogDocuments:
         parts = self._groups.all()
         size = _OF_ONE * sum(len(part.members) for part in parts)
         return await offload.run(size, lambda: make(parts))
+
+
+def _wants_v3_protobuf(accept: str) -> bool:
+    """Return whether a client names protobuf, before JSON if it names both."""
+    places = [place for media in _V3_PROTOBUF if (place := accept.find(media)) >= 0]
+    json_place = accept.find("application/json")
+    return bool(places) and (json_place < 0 or min(places) < json_place)
 
 
 def _openapi() -> ModuleType:

@@ -13,13 +13,16 @@ from functools import partial
 from hashlib import sha512
 from itertools import islice
 
+import orjson
+
 from instar.base import limits, offload
 from instar.base.json_values import Object
 from instar.base.single_flight import SingleFlight
 from instar.base.weighted_lru import WeightedLru
 from instar.kube.api.encoding.json_text import encode
 from instar.kube.api.names import GroupVersion
-from instar.kube.openapi import v2, v2_protobuf, v3
+from instar.kube.openapi import v2, v3
+from instar.kube.openapi.protobuf import v2_document, v3_document
 from instar.server.aggregation.openapi_documents import without_versions
 from instar.server.endpoints.groups import SERVER_VERSION, GroupMember, GroupPart, Groups
 from instar.server.endpoints.swagger_parts import (
@@ -52,13 +55,13 @@ class _Protobuf:
     name, between = "protobuf", b""
 
     def paths(self, found: Object) -> bytes:
-        return v2_protobuf.encode_paths(found)
+        return v2_document.encode_paths(found)
 
     def definitions(self, found: Object) -> bytes:
-        return v2_protobuf.encode_definitions(found)
+        return v2_document.encode_definitions(found)
 
     def frame(self, paths: int, definitions: int) -> tuple[bytes, bytes, bytes]:
-        return *v2_protobuf.frame(v2.frame(SERVER_VERSION), paths, definitions), b""
+        return *v2_document.frame(v2.frame(SERVER_VERSION), paths, definitions), b""
 
 
 JSON: DocumentEncoder = _Json()
@@ -94,6 +97,11 @@ class Swagger:
             if position:
                 yield self._between
             yield from each.unpacked()
+
+
+def v3_as_protobuf(document: bytes) -> bytes:
+    """Encode the text of a v3 document as protobuf."""
+    return v3_document.encode(orjson.loads(document))
 
 
 class OpenApi:
