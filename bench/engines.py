@@ -4,6 +4,9 @@ Starts one server for each engine and asks each of them the same, one after the 
 over wrk (Debian's package). ``--events`` measures how long a write in one replica takes to reach a
 watch in another one, and ``--ready N`` how long a server takes to start with N objects. A shared
 machine makes rates vary by a factor of two, so compare the ratios and the CPU time per request.
+``--realtime`` (for root) runs servers, engines and load in Linux's real-time class while
+they are measured, so that other programs do not decide which engine waits. These programs wait
+meanwhile: keep the turns short.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ import argparse
 import asyncio
 import http.client
 import json
+import os
 import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +36,8 @@ _ENGINES = ("sqlite", "etcd", "postgres")
 
 class EngineProcess(NamedTuple):
     url: str
+    pids: Callable[[], list[int]]
+    """Return the engine's own processes, the ended ones not."""
     cpu: Callable[[], float]
     """Return the CPU seconds of the engine's own processes."""
 
@@ -48,24 +54,49 @@ class LoadStep(NamedTuple):
 def engine(name: str, folder: Path) -> Iterator[EngineProcess]:
     """Run an engine with fsync on, as it comes."""
     if name == "sqlite":
-        yield EngineProcess(f"sqlite:{folder}/{name}.db", lambda: 0.0)
+        yield EngineProcess(f"sqlite:{folder}/{name}.db", list, lambda: 0.0)
     elif name == "etcd":
         with etcd_process() as (url, pid):
-            yield EngineProcess(url, lambda: cpu_seconds(pid))
+            yield EngineProcess(url, lambda: [pid], lambda: cpu_seconds(pid))
     else:
         with postgres_node({"shared_buffers": "'128MB'"}) as node:
             postmaster = int((node.data / "postmaster.pid").read_text().split()[0])
-            yield EngineProcess(node.url(), lambda: _with_children(postmaster))
+            yield EngineProcess(
+                node.url(),
+                lambda: [postmaster, *_children(postmaster)],
+                lambda: _with_children(postmaster),
+            )
+
+
+def _children(pid: int) -> list[int]:
+    return [*map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
 
 def _with_children(pid: int) -> float:
     """Return the CPU seconds of a process and of its children, ended or not."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     ended = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[13:15]
-    return cpu_seconds(pid) + sum(map(cpu_seconds, map(int, children))) + sum(map(int, ended)) / 100
+    return cpu_seconds(pid) + sum(map(cpu_seconds, _children(pid))) + sum(map(int, ended)) / 100
 
 
-def compare(names: list[str], rounds: int, seconds: int) -> None:
+@contextmanager
+def before_others(realtime: bool, running: EngineProcess, *servers: Measured) -> Iterator[None]:
+    """Run the processes, and those that this one starts meanwhile, in the real-time class."""
+    pids = [os.getpid(), *(server.pid for server in servers), *running.pids()] if realtime else []
+    _schedule(pids, os.SCHED_RR, 1)
+    try:
+        yield
+    finally:
+        _schedule(pids, os.SCHED_OTHER, 0)
+
+
+def _schedule(pids: list[int], policy: int, priority: int) -> None:
+    for pid in pids:
+        for thread in map(int, os.listdir(f"/proc/{pid}/task")):
+            with suppress(ProcessLookupError):
+                os.sched_setscheduler(thread, policy, os.sched_param(priority))
+
+
+def compare(names: list[str], rounds: int, seconds: int, realtime: bool) -> None:
     results: dict[str, dict[str, list[tuple[float, float, float, float]]]] = {}
     with ExitStack() as stack:
         servers: dict[str, tuple[EngineProcess, Measured]] = {}
@@ -79,7 +110,8 @@ def compare(names: list[str], rounds: int, seconds: int) -> None:
             for name in names if turn % 2 == 0 else names[::-1]:
                 running, server = servers[name]
                 for step in _steps(server, seconds):
-                    row = _measure(running, server, step)
+                    with before_others(realtime, running, server):
+                        row = _measure(running, server, step)
                     results.setdefault(step.name, {}).setdefault(name, []).append(row)
             print(f"round {turn + 1} of {rounds}", flush=True)
     _report(results, names)
@@ -150,7 +182,7 @@ def _report(
 # -- a write in one replica, its event in another ----------------------------------------------
 
 
-def events(names: list[str], rounds: int, writes: int) -> None:
+def events(names: list[str], rounds: int, writes: int, realtime: bool) -> None:
     with ExitStack() as stack:
         pairs = {}
         for name in names:
@@ -161,11 +193,13 @@ def events(names: list[str], rounds: int, writes: int) -> None:
             folder = stack.enter_context(scratch())
             other = stack.enter_context(serving(running.url, folder, *pki))
             _prepare(one)
-            pairs[name] = one, other
+            pairs[name] = running, one, other
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
         for _ in range(rounds):
             for name in names:
-                found[name] += _event_times(*pairs[name], writes)
+                running, one, other = pairs[name]
+                with before_others(realtime, running, one, other):
+                    found[name] += _event_times(one, other, writes)
     for name in names:
         for what, column in (("sent", 0), ("acknowledged", 1)):
             times = sorted(row[column] for row in found[name])
@@ -285,13 +319,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--events", type=int, default=0, metavar="WRITES", help="for each round")
     parser.add_argument("--ready", type=int, default=0, metavar="OBJECTS")
+    parser.add_argument("--realtime", action="store_true")
     args = parser.parse_args()
     if args.events:
-        events([name for name in args.engines if name != "sqlite"], args.rounds, args.events)
+        shared = [name for name in args.engines if name != "sqlite"]
+        events(shared, args.rounds, args.events, args.realtime)
     elif args.ready:
         ready(args.engines, args.rounds, args.ready)
     else:
-        compare(args.engines, args.rounds, args.seconds)
+        compare(args.engines, args.rounds, args.seconds, args.realtime)
 
 
 if __name__ == "__main__":
