@@ -37,6 +37,7 @@ BEHIND: Lines = {
     7: (f"{_BACKEND}::test_forwarding_headers_change_nothing",),
     8: (f"{_BACKEND}::test_a_body_above_the_limit_is_413",),
     9: (f"{_IDENTITY}::test_health_needs_no_credentials",),
+    10: ("cluster_home/test_restart.py::test_it_is_not_ready_before_it_has_read_the_main_cluster",),
     11: (f"{_TRUST}::test_another_ca_of_proxies_is_used_without_a_restart",),
     12: (f"{_TRUST}::test_a_flag_takes_precedence_over_the_config_map",),
     13: (f"{_IDENTITY}::test_the_proxy_of_the_main_cluster_names_the_user",),
@@ -116,19 +117,18 @@ BEHIND: Lines = {
     65: (f"{_CONTROLLERS}::test_a_deleted_namespace_is_emptied_in_instar",),
     66: (f"{_COPIES}::test_an_object_is_put_as_it_was_with_a_higher_revision",),
     67: (f"{_GROUPS}::test_a_changed_schema_is_followed",),
+    68: ("cluster_home/test_restart.py::test_revisions_and_watches_go_on_after_a_restart",),
     69: (
         "adopter/test_replicas.py::test_history_begins_at_the_same_revision_at_both",
         "adopter/test_replicas.py::test_a_write_at_one_replica_goes_back_from_the_other",
     ),
 }
 BEHIND_WITHOUT: dict[int, str] = {
-    10: "the check main-cluster of /readyz is not tried while a collection is still read",
     23: "no test looks at what a webhook is sent for a proxied request",
     27: "no test waits until a cached decision ends",
     30: "instar asks the main cluster although it has decided already; there is no such option",
     32: "no test asks for a group version while the server starts",
     56: "no test hangs up the main cluster's limit of 60 s",
-    68: "no test compares revisions before and after a restart behind the layer",
     70: "memory is measured by bench.aggregated, not tested",
 }
 
