@@ -46,6 +46,23 @@ def test_a_sequence_is_split_into_its_items(values: list[Any]) -> None:
     assert list(items(b"".join(written))) == written
 
 
+def test_events_are_split_whatever_they_hold() -> None:
+    wide = Encoded(b"\xbf" + b"\x41a\x9f\xff" * (MAX_BODY // 3 + 1) + b"\xff")
+    written = [write_cbor({"object": each}) for each in (Encoded(b"\x80"), wide)]
+    nested = SELF_DESCRIBED + b"\xa1\x41a\x81" * (MAX_DEPTH * 10) + b"\xf6"
+
+    assert list(items(b"".join([nested, *written]))) == [nested, *written]
+
+
+@pytest.mark.parametrize("nest", ["81", "9f", "a1", "bf", "a14161", "c0", "c1", "d6", "d9d9f7"])
+@pytest.mark.parametrize("between", ["", "c0", "c1c0", "d6", "81", "a1", "bf"])
+def test_no_way_to_nest_items_goes_deeper_than_the_limit(nest: str, between: str) -> None:
+    data = bytes.fromhex(nest + between) * (MAX_DEPTH * 100) + b"\x60"
+
+    with pytest.raises(MalformedCbor, match=f"^cbor: exceeded max nested level {MAX_DEPTH}$"):
+        read_cbor(data)
+
+
 @given(st.binary(max_size=64))
 def test_any_bytes_are_a_value_or_refused(data: bytes) -> None:
     try:

@@ -82,12 +82,12 @@ def read_cbor(data: bytes) -> Any:
 
 
 def items(data: bytes) -> Iterator[bytes]:
-    """Split a sequence into its items. Raises ``MalformedCbor``."""
+    """Split a sequence into its items, however large and deep they are. Raises
+    ``MalformedCbor``."""
     reader = _Reader(data)
-    room = reader.room
     while reader.at < len(data):
-        start, reader.room = reader.at, room
-        reader.item(0, None)
+        start = reader.at
+        reader.skip()
         yield data[start : reader.at]
 
 
@@ -135,6 +135,28 @@ class _Reader:
         if major == _PRIMITIVE:
             return self._primitive(info, number)
         return self._integer(major, number)
+
+    def skip(self) -> None:
+        """Pass over an item."""
+        open_: list[int] = [1]
+        """Items that are still to come of each collection that has begun."""
+        while open_:
+            if open_[-1] == _INDEFINITE and self._ends():
+                open_.pop()
+                continue
+            if open_[-1] == 0:
+                open_.pop()
+                continue
+            major, _, number = self.head()
+            if major == _TAG:
+                continue
+            if open_[-1] > 0:
+                open_[-1] -= 1
+            if major in (_BYTES, _TEXT):
+                self._string(major, number)
+            elif major in (_ARRAY, _MAP):
+                members = 2 * number if major == _MAP and number > 0 else number
+                open_.append(members)
 
     def head(self) -> tuple[int, int, int]:
         """The type of an item, the size of its argument and the argument."""
@@ -259,11 +281,12 @@ class _Reader:
         start = self.at
         major, info, _ = self.head()
         self.at = start
-        value = self.item(depth, None)
         wanted = "text string" if number == _TIME_TEXT else "integer or floating-point number"
         fits = major == _TEXT
         if number == _TIME_EPOCH:
             fits = major in (_POSITIVE, _NEGATIVE) or (major == _PRIMITIVE and info in _FLOATS)
+        # What does not fit may begin with such a tag again: it counts as a level.
+        value = self.item(depth if fits else _deeper(depth), None)
         if not fits:
             told = f"cbor: tag number {number} must be followed by {wanted}, got {_TYPES[major]}"
             self._refuse(told)
