@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from instar.base.json_values import Object
-from instar.kube.builtin_rules.derived.mirrored_slices import MANAGED_BY, MIRROR, SERVICE_NAME
+from instar.kube.builtin_rules.derived.mirrored_slices import (
+    MANAGED_BY,
+    MIRROR,
+    SERVICE_NAME,
+    slices_of,
+)
 from tests.support.server import LiveServer, live_server
 from tests.support.waiting import eventually
 
@@ -78,20 +83,94 @@ def test_slices_follow_their_endpoints(place: LiveServer) -> None:
     eventually(lambda: _slices(place, "own") == [])
 
 
-def test_ports_and_types_of_addresses_have_slices_of_their_own(place: LiveServer) -> None:
+def _shown(place: LiveServer, name: str) -> list[tuple[str, list[int], list[str]]]:
+    return sorted(
+        (
+            each["addressType"],
+            sorted(port["port"] for port in each.get("ports") or ()),
+            sorted(one["addresses"][0] for one in each["endpoints"]),
+        )
+        for each in _slices(place, name)
+    )
+
+
+def test_each_set_of_ports_and_type_of_addresses_has_a_slice(place: LiveServer) -> None:
     _service(place, "many")
     both = _subset("10.1.2.3", "fd00::1")
-
-    place.request("POST", _ENDPOINTS, _endpoints("many", both, _subset("10.1.2.3", port=81)))
-
+    first = _endpoints("many", both, _subset("10.1.2.4", port=81))
+    place.request("POST", _ENDPOINTS, first)
     eventually(
         lambda: (
-            sorted(
-                (each["addressType"], each["ports"][0]["port"]) for each in _slices(place, "many")
-            )
-            == [("IPv4", 80), ("IPv4", 81), ("IPv6", 80)]
+            _shown(place, "many")
+            == [
+                ("IPv4", [80], ["10.1.2.3"]),
+                ("IPv4", [81], ["10.1.2.4"]),
+                ("IPv6", [80], ["fd00::1"]),
+            ]
         )
     )
+    before = {each["metadata"]["uid"] for each in _slices(place, "many")}
+
+    place.request("PUT", f"{_ENDPOINTS}/many", _endpoints("many", _subset("10.1.2.4", port=82)))
+
+    eventually(lambda: _shown(place, "many") == [("IPv4", [82], ["10.1.2.4"])])
+    assert {each["metadata"]["uid"] for each in _slices(place, "many")} < before
+
+
+def _mirrored(*subsets: Object) -> list[tuple[list[int], list[tuple[str, bool]]]]:
+    metadata = {"name": "x", "namespace": "default", "uid": "u"}
+    return [
+        (
+            [port["port"] for port in each["ports"]],
+            [(one["addresses"][0], one["conditions"]["ready"]) for one in each["endpoints"]],
+        )
+        for each in slices_of({"metadata": metadata, "subsets": list(subsets)})
+    ]
+
+
+def test_subsets_are_packed_before_they_are_mirrored() -> None:
+    unready = {"notReadyAddresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}
+    two = [{"ip": "10.0.0.1", "targetRef": {"uid": uid}} for uid in ("a", "b")]
+
+    same_ports = _mirrored(_subset("10.0.0.1"), _subset("10.0.0.2"), _subset("10.0.0.1"))
+    same_addresses = _mirrored(_subset("10.0.0.1"), _subset("10.0.0.1", port=81))
+    overlapping = _mirrored(_subset("10.0.0.1", "10.0.0.2"), _subset("10.0.0.1", port=81))
+    disputed = _mirrored(_subset("10.0.0.1"), unready)
+    shared = _mirrored({"addresses": two, "ports": [{"port": 80}]})
+
+    assert same_ports == [([80], [("10.0.0.1", True), ("10.0.0.2", True)])]
+    assert same_addresses == [([80, 81], [("10.0.0.1", True)])]
+    assert overlapping == [
+        ([80], [("10.0.0.1", True), ("10.0.0.2", True)]),
+        ([81], [("10.0.0.1", True)]),
+    ]
+    assert disputed == [([80], [("10.0.0.1", False)])]
+    assert shared == [([80], [("10.0.0.1", True), ("10.0.0.1", True)])]
+    assert _mirrored({"addresses": two[:1]}) == [([], [("10.0.0.1", True)])]
+    assert _mirrored({"ports": [{"port": 80}]}, {}) == []
+
+
+def _hosts_of(number: int, first: int = 0) -> list[str]:
+    return [f"10.{at >> 16}.{at >> 8 & 255}.{at & 255}" for at in range(first, first + number)]
+
+
+def test_a_slice_has_at_most_a_thousand_endpoints_of_all_subsets() -> None:
+    subsets = [_subset(*_hosts_of(600, 600 * at)) for at in range(3)]
+
+    [(_, members)] = _mirrored(*subsets)
+
+    assert len(members) == 1000
+
+
+def test_subsets_that_share_many_ports_are_packed_only_by_equal_ports() -> None:
+    hosts, ports = _hosts_of(1000), range(1, 400)
+    everywhere = {**_subset(*hosts), "ports": [{"port": port} for port in ports]}
+    single = [_subset(f"10.9.{port >> 8}.{port & 255}", port=port) for port in ports]
+
+    found = _mirrored(everywhere, *single, *single)
+
+    assert len(found) == 1 + len(single)
+    assert found[0] == (list(ports), [(host, True) for host in hosts])
 
 
 @pytest.mark.parametrize(

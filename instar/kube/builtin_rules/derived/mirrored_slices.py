@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from instar.base.json_values import Object
+from instar.kube.builtin_rules.derived.packed_subsets import Port, packed
 
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 SERVICE_NAME = "kubernetes.io/service-name"
@@ -33,27 +34,38 @@ def is_mirrored(endpoints: Object, service: Object) -> bool:
 
 def slices_of(endpoints: Object) -> list[Object]:
     """Return the slices, without names: one for each set of ports and type of addresses."""
-    found: dict[tuple[Any, ...], Object] = {}
-    for subset in endpoints.get("subsets") or ():
-        ports = [_port(port) for port in subset.get("ports") or ()]
-        for address, ready in _addresses(subset)[:_MOST_ADDRESSES]:
+    found: list[Object] = []
+    for subset in packed(endpoints.get("subsets") or ()):
+        ports = list(map(_port, subset.ports))
+        members: dict[str, dict[tuple[str, str], Object]] = {}
+        room = _MOST_ADDRESSES
+        for address, ready in subset.addresses:
             endpoint = _endpoint(address, ready=ready)
             if endpoint is None:
                 continue
-            kind = "IPv6" if ":" in endpoint["addresses"][0] else "IPv4"
-            key = (kind, *sorted(map(repr, ports)))
-            slice_ = found.get(key) or found.setdefault(key, _slice(endpoints, kind, ports))
-            if endpoint not in slice_["endpoints"]:
-                slice_["endpoints"].append(endpoint)
-    return list(found.values())
+            [shown] = endpoint["addresses"]
+            kind = "IPv6" if ":" in shown else "IPv4"
+            uid = (address.get("targetRef") or {}).get("uid", "")
+            members.setdefault(kind, {}).setdefault((shown, uid), endpoint)
+            room -= 1
+            if room == 0:
+                break
+        found += (
+            _slice(endpoints, kind, ports, [*each.values()]) for kind, each in members.items()
+        )
+    return found
+
+
+def place_of(slice_: Object) -> tuple[str, ...]:
+    """Return what two slices of one Endpoints object differ in: type of addresses, and ports."""
+    return (slice_.get("addressType", ""), *_as_set(slice_.get("ports")))
 
 
 def same_slice(present: Object, wanted: Object) -> bool:
     """Whether a stored slice says what the wanted one says."""
     metadata = present["metadata"]
     return (
-        present.get("addressType") == wanted["addressType"]
-        and _as_set(present.get("ports")) == _as_set(wanted["ports"])
+        place_of(present) == place_of(wanted)
         and _as_set(present.get("endpoints")) == _as_set(wanted["endpoints"])
         and (metadata.get("labels") or {}) == wanted["metadata"]["labels"]
         and (metadata.get("annotations") or {}) == wanted["metadata"].get("annotations", {})
@@ -63,11 +75,6 @@ def same_slice(present: Object, wanted: Object) -> bool:
 
 def _as_set(items: Any) -> list[str]:
     return sorted(repr(sorted(each.items())) for each in items or ())
-
-
-def _addresses(subset: Object) -> list[tuple[Object, bool]]:
-    ready = [(each, True) for each in subset.get("addresses") or ()]
-    return ready + [(each, False) for each in subset.get("notReadyAddresses") or ()]
 
 
 def _endpoint(address: Object, *, ready: bool) -> Object | None:
@@ -82,16 +89,13 @@ def _endpoint(address: Object, *, ready: bool) -> Object | None:
     return {"addresses": [shown], "conditions": {"ready": ready}, **copied}
 
 
-def _port(port: Object) -> Object:
-    shown = {
-        "name": port.get("name", ""),
-        "port": port["port"],
-        "protocol": port.get("protocol") or "TCP",
-    }
-    return {**shown, "appProtocol": port["appProtocol"]} if port.get("appProtocol") else shown
+def _port(port: Port) -> Object:
+    name, number, protocol, application = port
+    shown = {"name": name, "port": number, "protocol": protocol}
+    return {**shown, "appProtocol": application} if application else shown
 
 
-def _slice(endpoints: Object, kind: str, ports: list[Object]) -> Object:
+def _slice(endpoints: Object, kind: str, ports: list[Object], members: list[Object]) -> Object:
     given = endpoints["metadata"]
     labels = {**(given.get("labels") or {}), SERVICE_NAME: given["name"], MANAGED_BY: MIRROR}
     copied = given.get("annotations") or {}
@@ -115,6 +119,6 @@ def _slice(endpoints: Object, kind: str, ports: list[Object]) -> Object:
         "kind": "EndpointSlice",
         "metadata": metadata,
         "addressType": kind,
-        "endpoints": [],
+        "endpoints": members,
         "ports": ports,
     }

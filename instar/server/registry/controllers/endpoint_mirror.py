@@ -7,12 +7,16 @@ nodes, and are kube-controller-manager's.
 
 from __future__ import annotations
 
-from instar.base.json_values import Object, same_json
+from itertools import chain
+
+from instar.base import offload
+from instar.base.json_values import Object
 from instar.kube.builtin_rules.derived.mirrored_slices import (
     MANAGED_BY,
     MIRROR,
     SERVICE_NAME,
     is_mirrored,
+    place_of,
     same_slice,
     slices_of,
 )
@@ -24,6 +28,9 @@ from instar.server.registry.resources.context import Context
 from instar.server.registry.resources.resource import Resource
 from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
 from instar.wire.storage.watchcache.collection import Change
+
+_Held = tuple[CacheEntry, Object]
+"""A stored slice and its object."""
 
 
 class EndpointMirror:
@@ -61,41 +68,54 @@ class EndpointMirror:
         endpoints, service = _read(self._endpoints, suffix), _read(self._services, suffix)
         wanted: list[Object] = []
         if endpoints is not None and service is not None and is_mirrored(endpoints, service):
-            wanted = slices_of(endpoints)
-        present = self._present(suffix)
-        for piece in list(wanted):
-            same = next((one for one in present if same_slice(one.decode(), piece)), None)
-            if same is not None:
-                present.remove(same)
-                wanted.remove(piece)
-        for piece in wanted:
-            fits = next((one for one in present if _has_type(one.decode(), piece)), None)
-            if fits is None:
-                await self._make(piece)
-            else:
-                present.remove(fits)
-                await self._change(fits, piece)
-        for entry in present:
-            await self._writer.remove(self._slices, entry)
+            size = self._endpoints.objects.entries[suffix].size
+            wanted = await offload.run(size, slices_of, endpoints)
+        await self._adopt(suffix, wanted)
         return None
 
-    def _present(self, suffix: str) -> list[CacheEntry]:
+    async def _adopt(self, suffix: str, wanted: list[Object]) -> None:
+        """Make the slices of an Endpoints object the wanted ones: keep or change those with the
+        same ports, then change others of the type, and remove the rest."""
+        present = self._present(suffix)
+        new: list[Object] = []
+        for piece in wanted:
+            found = present.get(place_of(piece))
+            if not found:
+                new.append(piece)
+                continue
+            same = next((at for at, each in enumerate(found) if same_slice(each[1], piece)), None)
+            entry, before = found.pop(same or 0)
+            if same is None:
+                await self._change(entry, before, piece)
+        spare: dict[str, list[_Held]] = {}
+        for (kind, *_), held in present.items():
+            spare.setdefault(kind, []).extend(held)
+        for piece in new:
+            if spare.get(piece["addressType"]):
+                await self._change(*spare[piece["addressType"]].pop(), piece)
+            else:
+                await self._make(piece)
+        for entry, _ in chain.from_iterable(spare.values()):
+            await self._writer.remove(self._slices, entry)
+
+    def _present(self, suffix: str) -> dict[tuple[str, ...], list[_Held]]:
+        """Return the slices of an Endpoints object by what they differ in."""
         namespace, _, name = suffix.partition("/")
         objects = self._slices.objects
-        entries = [objects.entries[each] for each in objects.suffixes(f"{namespace}/")]
-        return [
-            entry
-            for entry in entries
-            if entry.labels.get(MANAGED_BY) == MIRROR and entry.labels.get(SERVICE_NAME) == name
-        ]
+        found: dict[tuple[str, ...], list[_Held]] = {}
+        for each in objects.suffixes(f"{namespace}/"):
+            entry = objects.entries[each]
+            if entry.labels.get(MANAGED_BY) == MIRROR and entry.labels.get(SERVICE_NAME) == name:
+                obj = entry.decode()
+                found.setdefault(place_of(obj), []).append((entry, obj))
+        return found
 
     async def _make(self, piece: Object) -> None:
         metadata = piece["metadata"]
         name = self._context.generated_name(f"{metadata['labels'][SERVICE_NAME]}-")
         await self._writer.make({**piece, "metadata": {**metadata, "name": name}})
 
-    async def _change(self, entry: CacheEntry, piece: Object) -> None:
-        before = entry.decode()
+    async def _change(self, entry: CacheEntry, before: Object, piece: Object) -> None:
         metadata = {**before["metadata"], **piece["metadata"]}
         metadata["generation"] = metadata.get("generation", 0) + 1
         await self._writer.rewrite(self._slices, entry, {**before, **piece, "metadata": metadata})
@@ -107,8 +127,3 @@ def _read(resource: Resource, suffix: str) -> Object | None:
         return None if entry is None else entry.decode()
     except UnreadableEntry:
         return None
-
-
-def _has_type(slice_: Object, piece: Object) -> bool:
-    """Whether the slice can become the wanted one: its address type never changes."""
-    return same_json(slice_.get("addressType"), piece["addressType"])
