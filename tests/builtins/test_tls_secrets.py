@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
+from instar.kube.builtin_rules.advice import tls_keys
 from instar.kube.builtin_rules.advice.tls_pairs import mismatch
 
 OTHER_KEY = "tls: private key does not match public key"
@@ -171,3 +173,72 @@ def test_the_warning_is_that_of_kube_apiserver(case: str) -> None:
     certificate, private_key, expected = CASES[case]()
 
     assert mismatch(certificate, private_key) == expected
+
+
+def _rsa_key(p: int, q: int, /, **changed: int) -> bytes:
+    """Return the DER of an RSA key, whether its numbers fit or not."""
+    e, d = 65537, pow(65537, -1, (p - 1) * (q - 1))
+    numbers = {
+        "version": 0,
+        "n": p * q,
+        "e": e,
+        "d": d,
+        "p": p,
+        "q": q,
+        "dp": d % (p - 1),
+        "dq": d % (q - 1),
+        "inverse": pow(q, -1, p),
+        **changed,
+    }
+    return _tlv(0x30, b"".join(map(_number, numbers.values())))
+
+
+def _number(value: int) -> bytes:
+    return _tlv(2, value.to_bytes(value.bit_length() // 8 + 1))
+
+
+def _tlv(tag: int, content: bytes) -> bytes:
+    size = len(content)
+    length = bytes((size,)) if size < 128 else b"\x82" + size.to_bytes(2)
+    return bytes((tag,)) + length + content
+
+
+def _pem(content: bytes) -> bytes:
+    text = b64encode(content)
+    return b"-----BEGIN PRIVATE KEY-----\n" + text + b"\n-----END PRIVATE KEY-----\n"
+
+
+_P, _Q = 2**2203 - 1, 2**1279 - 1
+
+
+def test_factors_of_a_key_are_not_tested_for_being_primes_as_in_go() -> None:
+    composite = (2**61 - 1) * (2**521 - 1)
+
+    assert mismatch(cert("rsa"), _pem(_rsa_key(composite, _Q))) == OTHER_KEY
+    assert mismatch(cert("rsa"), _pem(_rsa_key(_P, _Q))) == OTHER_KEY
+
+
+@pytest.mark.parametrize("part", ["n", "d", "p", "q", "dp", "dq", "inverse"])
+@pytest.mark.parametrize("value", [1, 2, 5])
+def test_an_rsa_key_whose_numbers_do_not_fit_is_no_key(part: str, value: int) -> None:
+    assert mismatch(cert("rsa"), _pem(_rsa_key(_P, _Q, **{part: value}))) == NO_KEY
+
+
+@pytest.mark.parametrize("algorithm", ["2a8648ce380401", "2a864886f70d010301", "2a8648ce3e0201"])
+def test_keys_whose_public_part_would_have_to_be_computed_are_not_read(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[bytes] = []
+    monkeypatch.setattr(tls_keys, "load_der_private_key", lambda key, *_, **__: read.append(key))
+    numbers = _tlv(0x30, _number(_P) + _number(_Q) + _number(2))
+    named = _tlv(0x30, _tlv(6, bytes.fromhex(algorithm)) + numbers)
+    key_ = _tlv(0x30, _number(0) + named + _tlv(4, _number(_Q)))
+    long_form = b"\x30\x83\x00" + key_[2:]
+
+    assert mismatch(cert("rsa"), _pem(key_)) == NO_KEY
+    assert mismatch(cert("rsa"), _pem(long_form)) == NO_KEY
+    assert read == []
+
+
+def test_a_key_longer_than_any_in_use_is_not_judged() -> None:
+    assert mismatch(cert("rsa"), _pem(bytes(20_000))) is None
