@@ -199,7 +199,8 @@ def _number(value: int) -> bytes:
 
 def _tlv(tag: int, content: bytes) -> bytes:
     size = len(content)
-    length = bytes((size,)) if size < 128 else b"\x82" + size.to_bytes(2)
+    octets = size.to_bytes((size.bit_length() + 7) // 8 or 1)
+    length = octets if size < 128 else bytes((0x80 | len(octets),)) + octets
     return bytes((tag,)) + length + content
 
 
@@ -221,6 +222,7 @@ def test_factors_of_a_key_are_not_tested_for_being_primes_as_in_go() -> None:
 @pytest.mark.parametrize("part", ["n", "d", "p", "q", "dp", "dq", "inverse"])
 @pytest.mark.parametrize("value", [1, 2, 5])
 def test_an_rsa_key_whose_numbers_do_not_fit_is_no_key(part: str, value: int) -> None:
+    assert mismatch(cert("rsa"), _pem(_rsa_key(_P, _Q))) == OTHER_KEY
     assert mismatch(cert("rsa"), _pem(_rsa_key(_P, _Q, **{part: value}))) == NO_KEY
 
 
