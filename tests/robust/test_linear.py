@@ -58,6 +58,7 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.kube.api.jsonpath:_FLOAT": ("|1|x", "1.|1|x", ".|1|x"),
     "instar.kube.api.jsonpath:_KEY": ("'|a|", "|'|"),
     "instar.kube.api.jsonpath:_SLICE": ("|1|x", "1:|1|x", "1:1:|1|x"),
+    "instar.kube.builtin_rules.advice.tls_keys:_FORMS": ("0\1\2\1\0010\1\6\1|a|", "|0|"),
     "instar.kube.cel.syntax.lexer:_ESCAPED": ("|\\x|", "|\\|"),
     "instar.kube.cel.syntax.lexer:_PARTIAL_ESCAPE": ("|\\x|",),
     "instar.kube.cel.syntax.lexer:_UNFINISHED": ('"|a|', '"|\\n|', "r'''|a|"),

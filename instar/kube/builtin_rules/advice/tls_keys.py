@@ -18,7 +18,7 @@ _LONGEST: Final = 16 << 10
 """Bytes of a key. One of 16,384 bits, the longest that TLS libraries use, has 9 kB. A longer key is
 not judged, because the checks take time that grows with the square of its length."""
 _LENGTH: Final = rb"(?:[\x00-\x7f]|\x81.|\x82..)"
-_FORMS: Final = re.compile(
+_FORMS = re.compile(
     b"\x30" + _LENGTH + rb"\x02\x01[\x00\x01](?:\x02|\x04|\x30" + _LENGTH + rb"\x06(.)(.{1,32}))",
     re.DOTALL,
 )
