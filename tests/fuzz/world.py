@@ -146,8 +146,9 @@ class World:
         ask = self.victim.request
         ready = ask("GET", "/readyz?verbose")
         if ready.status != 200:
-            failed = [line for line in ready.text.splitlines() if not line.startswith("[+]")]
-            return f"readyz: {'; '.join(failed)[:300]}"
+            failed = re.findall(r"^\[-\](\S+) failed", ready.text, re.MULTILINE)
+            reasons = (f"{name}: {ask('GET', f'/readyz/{name}').text.strip()}" for name in failed)
+            return f"readyz: {'; '.join(reasons)[:300]}"
         for line in ask("GET", "/metrics").text.splitlines():
             if line.startswith("instar_background_failures_total{"):
                 return f"background: {line}"
