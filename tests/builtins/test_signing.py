@@ -21,6 +21,20 @@ MERGE = "application/merge-patch+json"
 SIGNER = "example.com/signer"
 
 
+SIGNED_WITH_SHA1 = """\
+-----BEGIN CERTIFICATE REQUEST-----
+MIIBTTCBtwIBADAOMQwwCgYDVQQDDANvbGQwgZ8wDQYJKoZIhvcNAQEBBQADgY0A
+MIGJAoGBALeCyuu+jGFMiOqfu77CczszTFZO98XGFXqhsUO89v2Kkst2Y6IG1a32
+OZv/Cf/cLmtKaTE5UmwImDGEBHoqU+gDQgEs3F9dm8bP4J96HUKgJjkSI7waBiH7
+Cb/ULeVHvzoavt9pSL8ZQ3Tdb2HLLXfGilYwVI/y3wImE08kY35ZAgMBAAGgADAN
+BgkqhkiG9w0BAQUFAAOBgQB5Fa/4XeBIBtAoPDIsRJMaaLP6qdn82RCMMh80gV7Y
+TLGP5oDGawwVbuzeP87sWkOzSCyOBonjVBM8hn9EDmw5r/m9EP3nT3iPgTU6vygo
+tekDAB1tKFXeV0gKYYDX0Uo6b1Bf/pHdzJ3Pz2HVSFvCpCp6VPzVjyBqu2HXyEIr
+9w==
+-----END CERTIFICATE REQUEST-----
+"""
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     tokens: Path = tmp_path_factory.mktemp("tokens") / "tokens.csv"
@@ -138,3 +152,12 @@ def test_a_request_must_be_signed_by_its_key(server: LiveServer) -> None:
 
     assert refused.status == 422
     assert [cause["field"] for cause in refused.json["details"]["causes"]] == ["spec.request"]
+
+
+@pytest.mark.parametrize(("forged", "status"), [(False, 201), (True, 422)])
+def test_a_signature_may_use_sha1(server: LiveServer, forged: bool, status: int) -> None:
+    text = SIGNED_WITH_SHA1.replace("Y35Z", "Y36Z") if forged else SIGNED_WITH_SHA1
+
+    told = ask(server, f"old-{status}", text=base64.b64encode(text.encode()).decode())
+
+    assert told.status == status

@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import base64
 
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_csr
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.x509 import (
+    CertificateSigningRequest,
+    load_pem_x509_certificate,
+    load_pem_x509_csr,
+)
 from cryptography.x509.oid import NameOID
 
 from instar.base.field_errors import (
@@ -74,10 +80,32 @@ def _request_problem(text: bytes) -> str:
         return "PEM block type must be CERTIFICATE REQUEST"
     try:
         request = load_pem_x509_csr(text[first.start : first.end])
-        valid = request.is_signature_valid
+        valid = _is_signed(request)
     except (ValueError, UnsupportedAlgorithm):
         return "the certificate request cannot be parsed"
     return "" if valid else "the signature of the certificate request is wrong"
+
+
+def _is_signed(request: CertificateSigningRequest) -> bool:
+    """Return whether the key of the request signed it. Go accepts SHA-1 here, and the library's own
+    answer is no."""
+    if not isinstance(request.signature_hash_algorithm, SHA1):
+        return request.is_signature_valid
+    key, signature, signed = (
+        request.public_key(),
+        request.signature,
+        request.tbs_certrequest_bytes,
+    )
+    try:
+        if isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, signed, padding.PKCS1v15(), SHA1())
+        elif isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, signed, ec.ECDSA(SHA1()))
+        else:
+            return False
+    except InvalidSignature:
+        return False
+    return True
 
 
 def organizations(request: str) -> list[str]:
