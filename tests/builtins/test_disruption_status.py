@@ -141,3 +141,19 @@ def test_an_empty_selector_means_all_pods_and_none_means_no_pod(place: LiveServe
 
     _comes_to(place, "all", expectedPods=1)
     _comes_to(place, "none", expectedPods=0, observedGeneration=1)
+
+
+@pytest.mark.parametrize("evicted_at", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
+def test_a_budget_is_kept_whenever_its_pods_were_evicted(evicted_at: str) -> None:
+    with live_server(storage="memory:") as place:
+        _pod(place, "a", "far")
+        _budget(place, "far", minAvailable=1, selector={"matchLabels": {"app": "far"}})
+        _comes_to(place, "far", currentHealthy=1)
+        change = {"status": {"disruptedPods": {"a": evicted_at}}}
+        path = f"{_BUDGETS}/far/status"
+        answer = place.request("PATCH", path, change, content_type="application/merge-patch+json")
+        assert answer.status == 200, answer.text
+
+        _pod(place, "b", "far")
+
+        _comes_to(place, "far", expectedPods=2)

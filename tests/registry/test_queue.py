@@ -167,6 +167,31 @@ def test_a_key_that_can_wait_is_attended_once_and_lets_itself_be_hurried() -> No
     run(scenario)
 
 
+@pytest.mark.parametrize("seconds", [60.0, 3e11])
+def test_a_key_to_look_at_again_is_looked_at_earlier_when_it_is_added(seconds: float) -> None:
+    async def scenario() -> None:
+        looked = asyncio.Event()
+        times: list[str] = []
+
+        async def reconcile(key: str) -> float | None:
+            times.append(key)
+            looked.set()
+            return seconds if len(times) == 1 else None
+
+        queue = Queue("thing", reconcile, AT_ONCE)
+        queue.add("budget")
+        await looked.wait()
+        looked.clear()
+        await asyncio.sleep(0)  # its task ends, and sets the timer
+        queue.add_later("budget", 0.01)
+        queue.add_later("budget", 60.0)
+        await looked.wait()
+        await queue.stop()
+        assert times == ["budget", "budget"]
+
+    run(scenario)
+
+
 def test_a_key_that_takes_long_gives_its_place_to_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -20,6 +20,8 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
     [
         ({"renewTime": "2026-01-01T11:00:01.000000Z", "leaseDurationSeconds": 3600}, False),
         ({"renewTime": "2026-01-01T10:59:59.000000Z", "leaseDurationSeconds": 3600}, True),
+        ({"renewTime": "9999-12-31T23:59:59.000000Z", "leaseDurationSeconds": 2**31 - 1}, False),
+        ({"renewTime": "0001-01-01T00:00:00.000000Z", "leaseDurationSeconds": 1}, True),
         ({"leaseDurationSeconds": 3600}, True),
         ({"renewTime": "2026-01-01T11:00:01.000000Z"}, True),
         (None, True),

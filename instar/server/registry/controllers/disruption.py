@@ -150,13 +150,13 @@ def _disrupted(before: Mapping[str, str], pods: list[Object], now: datetime) -> 
     return {
         name: at
         for name, at in before.items()
-        if name in present and datetime.fromisoformat(at) + _DELETION >= now
+        if name in present and now - datetime.fromisoformat(at) <= _DELETION
     }
 
 
 def _seconds_to_look_again(disrupted: Mapping[str, str], now: datetime) -> float | None:
-    ends = [datetime.fromisoformat(at) + _DELETION for at in disrupted.values()]
-    return max((min(ends) - now).total_seconds(), 0.0) + 1.0 if ends else None
+    ages = [now - datetime.fromisoformat(at) for at in disrupted.values()]
+    return max((_DELETION - max(ages)).total_seconds(), 0.0) + 1.0 if ages else None
 
 
 def _status(

@@ -101,11 +101,19 @@ class Queue(Generic[K]):
             self._start()
 
     def add_later(self, key: K, seconds: float) -> None:
-        """Queue the key for processing after ``seconds``, for work that can wait."""
+        """Queue the key for processing after ``seconds``, for work that can wait. A key that is
+        delayed is processed at the earlier of both times."""
         if key in self._running:
             self._again.add(key)
-        elif not self._stopping and not self.holds(key):
-            self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._due, key)
+            return
+        if self._stopping or key in self._waiting:
+            return
+        loop, timer = asyncio.get_running_loop(), self._timers.get(key)
+        if timer is not None:
+            if timer.when() <= loop.time() + seconds:
+                return
+            timer.cancel()
+        self._timers[key] = loop.call_later(seconds, self._due, key)
 
     def drop(self, key: K) -> None:
         """Drop the key, because its changes so far have been handled."""

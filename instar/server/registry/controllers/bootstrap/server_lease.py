@@ -37,7 +37,7 @@ def is_expired(lease: Object, now: datetime) -> bool:
     renewed, seconds = spec.get("renewTime"), spec.get("leaseDurationSeconds")
     if renewed is None or seconds is None:
         return True
-    return datetime.fromisoformat(renewed) + timedelta(seconds=seconds) < now
+    return now - datetime.fromisoformat(renewed) > timedelta(seconds=seconds)
 
 
 class ServerLease:
