@@ -39,11 +39,14 @@ _NOT_EXTERNAL = "may not be set for ExternalName services"
 _KUBELET = 10250
 
 
-def has_node_ports(spec: Object) -> bool:
-    return spec.get("type") == "NodePort" or (
-        spec.get("type") == "LoadBalancer"
-        and spec.get("allocateLoadBalancerNodePorts") is not False
-    )
+def may_have_node_ports(spec: Object) -> bool:
+    return spec.get("type") in ("NodePort", "LoadBalancer")
+
+
+def gets_node_ports(spec: Object) -> bool:
+    """Return whether ports without a node port get one; those that have one keep it."""
+    allocates = spec.get("allocateLoadBalancerNodePorts") is not False
+    return may_have_node_ports(spec) and (spec["type"] == "NodePort" or allocates)
 
 
 def has_cluster_ip(spec: Object) -> bool:

@@ -199,14 +199,17 @@ def _summary(body: bytes) -> str:
     return start.hex() + more
 
 
-async def typed_body(request: Request, api_version: str, kind: str) -> Object:
-    """A body of another kind than the resource it is sent to; only its type is checked."""
+async def typed_body(request: Request, api_version: str, kind: str, same: str = "") -> Object:
+    """A body of another kind than the resource it is sent to; only its type is checked. ``same``:
+    another apiVersion with the same fields."""
     media, content = body_media(request), request.content()
-    return await offload.run(len(content), lambda: _typed(content, media, api_version, kind))
+    return await offload.run(len(content), lambda: _typed(content, media, api_version, kind, same))
 
 
-def _typed(content: bytes, media: str, api_version: str, kind: str) -> Object:
+def _typed(content: bytes, media: str, api_version: str, kind: str, same: str) -> Object:
     body = read_object(content, media, kind, api_version).obj
+    if same and body["apiVersion"] == same:
+        body["apiVersion"] = api_version
     if (body["apiVersion"], body["kind"]) != (api_version, kind):
         raise BadRequest(
             f"the API version in the data ({body['apiVersion']}) does not match the expected API "

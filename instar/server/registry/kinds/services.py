@@ -14,10 +14,11 @@ from instar.kube.api.string_rules import dns1123_label
 from instar.kube.builtin_rules.services import (
     change_errors,
     class_change_errors,
+    gets_node_ports,
     has_cluster_ip,
     has_health_port,
-    has_node_ports,
     is_external,
+    may_have_node_ports,
     spec_errors,
 )
 from instar.kube.schema.metadata.object_meta import NameRule
@@ -53,6 +54,8 @@ class ServiceStrategy(BuiltinStrategy):
 
     def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
         spec = obj["spec"]
+        if spec.get("type") == "ExternalName":  # accepted, because old servers defaulted it
+            spec.pop("internalTrafficPolicy", None)
         if old is not None:
             _keep_allocated(spec, old["spec"])
             _follow_address(spec, old["spec"])
@@ -96,24 +99,20 @@ def _keep_allocated(spec: Object, old: Object) -> None:
         for name in ("ipFamilies", "ipFamilyPolicy"):
             if name not in spec and name in old:
                 spec[name] = old[name]
-    if has_node_ports(spec) and has_node_ports(old):
+    if gets_node_ports(spec) and gets_node_ports(old):
         _keep_node_ports(spec.get("ports") or [], old.get("ports") or [])
     if has_health_port(spec) and has_health_port(old) and old.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or old["healthCheckNodePort"]
 
 
 def _keep_node_ports(ports: list[Object], old: list[Object]) -> None:
-    known = {
-        (port.get("protocol"), port.get("port")): port["nodePort"]
-        for port in old
-        if port.get("nodePort")
-    }
+    """Give ports without a node port the one that the port of their name had, if it is free."""
+    before = {port.get("name", ""): port["nodePort"] for port in old if port.get("nodePort")}
     taken = {port["nodePort"] for port in ports if port.get("nodePort")}
     for port in ports:
-        before = known.get((port.get("protocol"), port.get("port")))
-        if not port.get("nodePort") and before is not None and before not in taken:
-            port["nodePort"] = before
-            taken.add(before)
+        known = before.get(port.get("name", ""))
+        if not port.get("nodePort") and known is not None and known not in taken:
+            port["nodePort"] = known
 
 
 def _follow_address(spec: Object, old: Object) -> None:
@@ -141,7 +140,7 @@ def _drop_unused(spec: Object, old: Object) -> None:
         if "clusterIPs" not in spec:
             spec.pop("clusterIP", None)
         drop("internalTrafficPolicy")
-    if has_node_ports(old) and not has_node_ports(spec):
+    if may_have_node_ports(old) and not may_have_node_ports(spec):
         _drop_node_ports(spec.get("ports") or [], old.get("ports") or [])
     if has_health_port(old) and not has_health_port(spec):
         drop("healthCheckNodePort")

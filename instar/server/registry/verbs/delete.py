@@ -110,7 +110,7 @@ class _Plan(NamedTuple):
 
 def _decode_checked(target: Target, entry: CacheEntry, options: DeleteOptions) -> Object:
     stored = entry.decode()
-    _check_preconditions(target, stored["metadata"], entry, options)
+    check_preconditions(target, stored["metadata"], entry, options)
     return stored
 
 
@@ -278,9 +278,10 @@ def _metadata_of(entry: CacheEntry) -> Object:
     return metadata
 
 
-def _check_preconditions(
+def check_preconditions(
     target: Target, metadata: Object, entry: CacheEntry, options: DeleteOptions
 ) -> None:
+    """Raise a conflict if the object is not the one that the options name."""
     uid = metadata.get("uid", "")
     if target.serving.strategy.storage_preconditions:
         _check_as_storage(target, uid, entry, options)

@@ -58,7 +58,7 @@ async def do_evict(
     context: Context, request: Request, target: Target, budgets: Resource
 ) -> Response:
     form = response_form(request)
-    eviction = await _posted(request, target, "policy/v1", "Eviction")
+    eviction = await _posted(request, target, "policy/v1", "Eviction", same="policy/v1beta1")
     if _name_of(eviction) != target.name:
         raise errors.BadRequest("name in URL does not match name in Eviction object")
     options = write_options(request, "CreateOptions")
@@ -68,9 +68,11 @@ async def do_evict(
     return typed_response(201, _DONE, form)
 
 
-async def _posted(request: Request, target: Target, api_version: str, kind: str) -> Object:
+async def _posted(
+    request: Request, target: Target, api_version: str, kind: str, same: str = ""
+) -> Object:
     """The body, in the namespace of the URL like any object that is created."""
-    body = await typed_body(request, api_version, kind)
+    body = await typed_body(request, api_version, kind, same)
     check_namespace(body.setdefault("metadata", {}), target)
     return body
 

@@ -21,10 +21,11 @@ from instar.base.field_errors import FieldError
 from instar.base.field_errors import invalid as wrong
 from instar.base.json_values import Object
 from instar.kube.builtin_rules.services import (
+    gets_node_ports,
     has_cluster_ip,
     has_health_port,
-    has_node_ports,
     is_headless,
+    may_have_node_ports,
 )
 from instar.server.registry.admission.plugins.node_port_claims import (
     NodePort,
@@ -111,7 +112,7 @@ class ServiceAddresses:
             _set_families(spec)
             found = await self._give_address(operation, spec, before, owner)
         asked = set(_ports(spec))
-        if not found and has_node_ports(spec):
+        if not found and may_have_node_ports(spec):
             found = self._give_ports(spec, owner, operation.dry_run)
         if not found and has_health_port(spec) and not spec.get("healthCheckNodePort"):
             spec["healthCheckNodePort"] = self._free_port("TCP", owner, operation.dry_run)
@@ -168,6 +169,8 @@ class ServiceAddresses:
         for position, port in enumerate(spec.get("ports") or ()):
             protocol, wanted = port.get("protocol", "TCP"), port.get("nodePort")
             where = f"spec.ports[{position}].nodePort"
+            if not wanted and not gets_node_ports(spec):
+                continue
             if not wanted:
                 port["nodePort"] = (
                     _imagined_port(spec) if dry_run else self._free_port(protocol, owner, dry_run)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import orjson
+
 from instar.base import errors
 from instar.base.json_values import Object, copy_json
 from instar.kube.api.label_selector import selector_of
@@ -16,7 +18,7 @@ from instar.server.registry.resources.context import Context, WriteOptions
 from instar.server.registry.resources.resource import Target
 from instar.server.registry.stored.entry import CacheEntry
 from instar.server.registry.verbs.conditions import is_true, set_condition
-from instar.server.registry.verbs.delete import delete
+from instar.server.registry.verbs.delete import check_preconditions, delete
 from instar.server.registry.verbs.delete_options import DeleteOptions
 from instar.server.registry.verbs.subresources.admission import admit_posted_object
 from instar.server.registry.verbs.write import update
@@ -43,8 +45,10 @@ async def evict_pod(
     quiet = replace(options, dry_run=options.dry_run or how.dry_run, warn=lambda text: None)
     if not _needs_no_budget(pod):
         await _ask_budget(context, pod, budgets, quiet)
-    if not quiet.dry_run and not is_true(pod, "DisruptionTarget"):
-        await _mark(context, target, quiet)
+    if not quiet.dry_run:
+        marked = await _mark(context, target, quiet, how)
+        if how.resource_version is not None:  # the condition made a new one
+            how = replace(how, resource_version=marked)
     await delete(context, target, replace(how, dry_run=quiet.dry_run, admitted=True))
 
 
@@ -146,8 +150,11 @@ def _spend(budget: Object, pod: str, now: str, *, dry_run: bool) -> None:
         status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod: now}
 
 
-async def _mark(context: Context, target: Target, options: WriteOptions) -> None:
+async def _mark(context: Context, target: Target, options: WriteOptions, how: DeleteOptions) -> str:
+    """Set the pod's condition, if it is the pod that ``how`` names; return its revision."""
+
     async def propose(old: Object, entry: CacheEntry) -> Proposal:
+        check_preconditions(target, old["metadata"], entry, how)
         new = copy_json(old)
         condition = {
             "type": "DisruptionTarget",
@@ -159,7 +166,9 @@ async def _mark(context: Context, target: Target, options: WriteOptions) -> None
         set_condition(new, condition, context.timestamp())
         return Proposal(new, old["metadata"].get("managedFields") or [])
 
-    await update(context, target, propose, options, _STATUS)
+    marked = orjson.loads((await update(context, target, propose, options, _STATUS)).view)
+    version: str = marked["metadata"]["resourceVersion"]
+    return version
 
 
 def _forbidden(name: str, why: str) -> errors.Forbidden:
