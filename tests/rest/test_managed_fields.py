@@ -14,10 +14,12 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def without_times(metadata: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
+    """By manager: entries are listed by time, and a second may end between the two writes."""
+    entries = [
         {name: value for name, value in entry.items() if name != "time"}
         for entry in metadata["managedFields"]
     ]
+    return sorted(entries, key=lambda entry: str(entry["manager"]))
 
 
 def row(id: str) -> dict[str, Any]:
